@@ -1,50 +1,29 @@
-import { listActionsWithin } from '#operating/operations/registers.ts';
+import { auditList } from '#operating/operations/audit.ts';
 import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
-import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';
+import { type CommandGroup, command, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
-import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
+import { listCommand } from './list-command.ts';
 import { byDay, fill } from './terminal.ts';
 
-const { limit, after } = pagingOptions;
-
-const list = command({
+const list = listCommand(auditList, {
   name: 'audit list',
   summary: 'who changed what',
-  usage: ['[--subject ID] [--operator NAME] [--limit N] [--after CURSOR]'],
   help: `Lists changes by operators, the newest first, with times in UTC. --subject selects one
-merchant, integration, checkout or refund, --operator one operator. --json has the details of
-each change.
+merchant, integration, checkout or refund, --operator one operator, --person one person of the
+console. --json has the details of each change.
 
-The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR claimed.
-
-${pagingHelp}
-
-  tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
-  options: { subject: { type: 'string' }, operator: { type: 'string' }, limit, after },
-  async run(context) {
-    const { subject, operator } = context.values;
-    const filter = {
-      subject_id: subject === undefined ? null : mustBeId(subject, 'subject'),
-      person_id: null,
-      ...(operator !== undefined && { operator }),
-    };
-    const page = readPage(context.values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listActionsWithin(connection, 'all merchants', filter, page),
-    ).catch(refuseBadCursor);
-    context.print({ data: data.map(({ number: _, ...row }) => row), next }, () =>
-      data.length === 0
-        ? 'There are none.'
-        : `${byDay(
-            context.terminal,
-            data.map((row) => ({
-              at: row.at,
-              cells: [row.subject_id ?? '', `${row.action} by ${whoDid(row)}`],
-            })),
-          )}${nextPage(context, 'audit list', next)}`,
-    );
-  },
+The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR stated.`,
+  example: 'tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11',
+  json: ({ number: _, name: __, ...row }) => row,
+  show: (terminal, rows) =>
+    byDay(
+      terminal,
+      rows.map((row) => ({
+        at: row.at,
+        cells: [row.subject_id ?? '', `${row.action} by ${actorOf(row)}`],
+      })),
+    ),
 });
 
 const verify = command({
@@ -83,8 +62,8 @@ function readAnchor(text: string): Anchor {
   return { number: Number(number), hash };
 }
 
-/** `root@host`, or `nomsa [root@host]` if TRANCHE_OPERATOR claims another name. */
-export function whoDid(
+/** `root@host`, or `nomsa [root@host]` if TRANCHE_OPERATOR states another name. */
+export function actorOf(
   action: Pick<OperatorAction, 'operator' | 'os_user' | 'host' | 'roles' | 'address'>,
 ): string {
   const { operator, os_user, host, roles, address } = action;

@@ -1,76 +1,60 @@
-import { type ListedCallback, listCallbacks } from '#operating/operations/lists.ts';
-import type { Scope } from '#operating/search/scope.sql.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import {
-  findCallback,
-  findCallbackMerchant,
-  listCallbackAttempts,
-} from '#purchases/callbacks/callback.sql.ts';
-import {
-  type Callback,
-  type CallbackAttempt,
-  callbackStatuses,
-} from '#purchases/callbacks/callback.ts';
+import { callbackList, readCallback } from '#operating/operations/callbacks.ts';
+import type { List } from '#operating/operations/list.ts';
+import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import { OperatorError } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
-import { withMigrated } from './connect.ts';
-import {
-  nextPage,
-  pagingHelp,
-  pagingOptions,
-  pagingUsage,
-  readPage,
-  readScope,
-  refuseBadCursor,
-  whoseOf,
-} from './paging.ts';
+import { viewerOf, withMigrated } from './connect.ts';
+import { listCommand, ownerFacts } from './list-command.ts';
 import { withDelivery } from './sandbox-gateway.ts';
+import { pick } from './schema-options.ts';
 import { fields, showShortTime, showTime, type Terminal, table } from './terminal.ts';
+
+/** The members of a callback in --json. */
+const members = [
+  'id',
+  'merchant_id',
+  'checkout_id',
+  'status',
+  'notify_url',
+  'attempts',
+  'created_at',
+  'due_at',
+  'delivered_at',
+  'redirect_url',
+] as const satisfies (keyof Callback)[];
 
 /** How many callbacks one statement reads. */
 const pageSize = 1_000;
 
-const list = command({
+const list = listCommand(callbackList, {
   name: 'callbacks list',
   summary: 'callbacks, the newest first',
-  usage: [`[--status exhausted|pending|delivered] ${pagingUsage}`],
   help: `Lists callbacks with the merchant, the order, the shopper and why the last attempt failed: pending
 ones by their next attempt, all others the newest first. Exhausted callbacks were given up after 19
-attempts; only an operator can retry them. Times are in UTC, on the merchant's clock.
-
-${pagingHelp}
-
-  tranche callbacks list --status exhausted`,
-  options: { status: { type: 'string' }, ...pagingOptions },
-  async run(context) {
-    const { status } = context.values;
-    const wanted = status === undefined ? null : oneOf(status, callbackStatuses, 'status');
-    const scope = readScope(context.values);
-    const page = readPage(context.values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listCallbacks(connection, scope, wanted, page),
-    ).catch(refuseBadCursor);
-    const present = (row: ListedCallback) => {
-      const { merchant_name, client_reference_id, email, name } = row;
-      const { reason, response_status } = row;
-      const whose = { merchant_name, client_reference_id, email, name };
-      return { ...presentCallback(row), ...whose, reason, response_status };
-    };
-    context.print({ data: data.map(present), next }, () =>
-      data.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Created', 'Status', '#'],
-            data.map((row) => ({
-              cells: [row.id, showShortTime(row.created_at), row.status, String(row.attempts)],
-              below: [...whoseOf(row), row.notify_url, whyFailed(row)],
-            })),
-          )}${nextPage(context, 'callbacks list', next)}`,
-    );
-  },
+attempts; only an operator can retry them. --host selects one receiver, of exhausted callbacks or
+of a merchant's pending ones. Times are in UTC, on the merchant's clock.`,
+  example: 'tranche callbacks list --status exhausted',
+  json: [
+    ...members,
+    'merchant_name',
+    'client_reference_id',
+    'email',
+    'name',
+    'reason',
+    'response_status',
+  ],
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Created', 'Status', '#'],
+      rows.map((row) => ({
+        cells: [row.id, showShortTime(row.created_at), row.status, String(row.attempts)],
+        below: [...ownerFacts(row), row.notify_url, whyFailed(row)],
+      })),
+    ),
 });
 
 /** Why an attempt failed: the status of the response, or what happened instead of one. */
@@ -93,12 +77,9 @@ const show = command({
   options: {},
   async run(context) {
     const [id = ''] = context.positionals;
-    const { callback, attempts } = await withMigrated(context, async ({ database: { db } }) => {
-      const merchant_id = isUuid(id) ? await findCallbackMerchant(db, id) : null;
-      const callback = merchant_id && (await findCallback(db, { merchant_id, id }));
-      if (!callback) throw new OperatorError(`There is no callback ${id}.`);
-      return { callback, attempts: await listCallbackAttempts(db, callback) };
-    });
+    const { callback, attempts } = await withMigrated(context, (connection) =>
+      readCallback(viewerOf(connection), id),
+    );
     const payload = callback.payload.toString('utf8');
     context.print(
       { ...presentCallback(callback), payload, history: attempts.map(presentAttempt) },
@@ -146,9 +127,8 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
     }
     oneOf(status ?? '', ['exhausted'] as const, 'status');
     const merchant_id = mustBeId(required(merchant, 'merchant'), 'merchant');
-    const scope = { merchant_ids: [merchant_id] };
     const done = await withDelivery(context, async (deps) => {
-      const exhausted = await listExhausted(deps, scope);
+      const exhausted = await listExhausted(deps, merchant_id);
       if (dryRun) return exhausted;
       const results: Retried[] = [];
       for (const [index, { id }] of exhausted.entries()) {
@@ -174,22 +154,21 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
 type Retried = { id: string; status: string; reason: string | null };
 
 /** All of them, page by page, before the first is sent: one that fails again becomes pending. */
-async function listExhausted(deps: DeliveryDeps, scope: Scope): Promise<Retried[]> {
+async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
   const found: Retried[] = [];
+  const query = { merchant, status: 'exhausted' } as const;
   for (let after: string | null = null; ; ) {
-    const page: Awaited<ReturnType<typeof listCallbacks>> = await listCallbacks(
-      deps,
-      scope,
-      'exhausted',
-      { after, limit: pageSize },
-    );
+    const page: List<Retried> = await callbackList.read(viewerOf(deps), query, {
+      after,
+      limit: pageSize,
+    });
     found.push(...page.data.map(({ id, status, reason }) => ({ id, status, reason })));
     if (page.next === null) return found;
     after = page.next;
   }
 }
 
-type Retrigger = DeliveryDeps & { operator: string };
+type Retrigger = DeliveryDeps & OperatorDeps & { operator: string };
 
 /** Delivers a callback now. `reason` says why that failed, and is null if it did not. */
 async function retrigger(
@@ -213,22 +192,7 @@ async function retriggerOneOfMany(deps: Retrigger, id: string): Promise<Retried>
   }
 }
 
-export function presentCallback(callback: Omit<Callback, 'payload' | 'sealed_verify'>) {
-  const { id, merchant_id, checkout_id, status, notify_url, attempts } = callback;
-  const { created_at, due_at, delivered_at, redirect_url } = callback;
-  return {
-    id,
-    merchant_id,
-    checkout_id,
-    status,
-    notify_url,
-    attempts,
-    created_at,
-    due_at,
-    delivered_at,
-    redirect_url,
-  };
-}
+export const presentCallback = (callback: Callback) => pick(callback, members);
 
 export function presentAttempt(attempt: CallbackAttempt) {
   const { merchant_id, callback_id, response_body, ...rest } = attempt;

@@ -3,26 +3,18 @@ import {
   readCheckoutHistory,
   timelineOf,
 } from '#operating/operations/checkout-history.ts';
-import { listCheckouts } from '#operating/operations/lists.ts';
+import { checkoutList } from '#operating/operations/checkouts.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { balancesOf } from '#record/ledger/posting.ts';
-import { whoDid } from './audit.ts';
+import { actorOf } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';
-import {
-  nextPage,
-  pagingHelp,
-  pagingOptions,
-  pagingUsage,
-  readPage,
-  readScope,
-  refuseBadCursor,
-  whoseOf,
-} from './paging.ts';
-import { presentPart, presentRefund } from './refund-details.ts';
+import { listCommand, ownerFacts } from './list-command.ts';
+import { presentPart, refundMembers } from './refund-details.ts';
+import { pick } from './schema-options.ts';
 import {
   byDay,
   fields,
@@ -33,44 +25,46 @@ import {
   table,
 } from './terminal.ts';
 
-const list = command({
+const list = listCommand(checkoutList, {
   name: 'checkouts list',
   summary: 'checkouts, the newest first',
-  usage: [pagingUsage],
   help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and what
-was collected and is outstanding. Times are in UTC, on the merchant's clock.
-
-${pagingHelp}
-
-  tranche checkouts list --limit 20`,
-  options: pagingOptions,
-  async run(context) {
-    const scope = readScope(context.values);
-    const page = readPage(context.values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listCheckouts(connection, scope, page),
-    ).catch(refuseBadCursor);
-    context.print({ data: data.map(({ locale, ...row }) => row), next }, () =>
-      data.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Created', 'Status', 'Amount'],
-            data.map((row) => {
-              const money = (cents: number) => showMoney(cents, row);
-              return {
-                cells: [row.id, showShortTime(row.created_at), row.status, money(row.amount)],
-                below: [
-                  ...whoseOf(row),
-                  row.number_of_payments === null ? null : `term ${row.number_of_payments}`,
-                  row.status === 'successful' ? `collected ${money(row.collected)}` : null,
-                  row.outstanding > 0 ? `outstanding ${money(row.outstanding)}` : null,
-                ],
-              };
-            }),
-          )}${nextPage(context, 'checkouts list', next)}`,
-    );
-  },
+was collected and is outstanding. --from and --to are days of the merchant, both included. Times
+are in UTC, on the merchant's clock.`,
+  example: 'tranche checkouts list --limit 20',
+  json: [
+    'merchant_id',
+    'id',
+    'status',
+    'amount',
+    'currency',
+    'number_of_payments',
+    'created_at',
+    'merchant_name',
+    'time_zone',
+    'client_reference_id',
+    'email',
+    'name',
+    'collected',
+    'outstanding',
+  ],
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Created', 'Status', 'Amount'],
+      rows.map((row) => {
+        const money = (cents: number) => showMoney(cents, row);
+        return {
+          cells: [row.id, showShortTime(row.created_at), row.status, money(row.amount)],
+          below: [
+            ...ownerFacts(row),
+            row.number_of_payments === null ? null : `term ${row.number_of_payments}`,
+            row.status === 'successful' ? `collected ${money(row.collected)}` : null,
+            row.outstanding > 0 ? `outstanding ${money(row.outstanding)}` : null,
+          ],
+        };
+      }),
+    ),
 });
 
 const show = command({
@@ -143,7 +137,7 @@ function present(history: CheckoutHistory) {
       settled_at: act.settled_at,
     })),
     refunds: history.refunds.map((refund) => ({
-      ...presentRefund(refund),
+      ...pick(refund, refundMembers),
       parts: history.parts.filter(({ refund_id }) => refund_id === refund.id).map(presentPart),
     })),
     postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
@@ -228,7 +222,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
   if (actions.length > 0) {
     const rows = actions.map((one) => ({
       at: one.at,
-      cells: [`${one.action} by ${whoDid(one)}`],
+      cells: [`${one.action} by ${actorOf(one)}`],
     }));
     section('Operators', byDay(terminal, rows));
   }

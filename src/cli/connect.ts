@@ -6,6 +6,7 @@ import { type Config, readConfig } from '#config.ts';
 import { findEmbeddedAddress } from '#hosting/embedded-postgres/server.ts';
 import { checkMasterKeys, findMasterKeys } from '#hosting/running/master-key.ts';
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import type { Viewer } from '#operating/operations/viewer.ts';
 import { type Database, openDatabase, verifyConnection } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
@@ -21,6 +22,14 @@ import type { Context } from './command.ts';
 
 export type Connection = OperatorDeps &
   QueueDeps & { config: Config; operator: string; log: Logger };
+
+/** The operator of the command line sees all merchants and may do all. */
+export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<Deps> => ({
+  deps,
+  operator: deps.operator,
+  scope: 'all merchants',
+  may: () => true,
+});
 
 /** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
 export async function withDatabase<T>(

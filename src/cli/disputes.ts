@@ -1,6 +1,6 @@
+import { disputeList } from '#operating/operations/disputes.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import {
   acceptDispute,
   mustFindDispute,
@@ -9,86 +9,63 @@ import {
   stageEvidence,
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
-import { findDisputeOfAny, pageDisputes } from '#purchases/disputes/dispute.sql.ts';
-import { type Dispute, disputeStatuses } from '#purchases/disputes/dispute.ts';
+import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
 import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
-import {
-  type CommandGroup,
-  type Context,
-  command,
-  mustBeId,
-  oneOf,
-  UsageError,
-} from './command.ts';
+import { type CommandGroup, type Context, command, oneOf, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
+import { listCommand } from './list-command.ts';
 import { moneyOf } from './money.ts';
-import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
 import { withGateway } from './sandbox-gateway.ts';
+import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
-function present(dispute: Dispute) {
-  const {
-    due_at: _,
-    tries: __,
-    lease: ___,
-    leased_until: ____,
-    // `disputes evidence` shows it.
-    staged_evidence: _____,
-    submitting_until: ______,
-    ...shown
-  } = dispute;
-  return shown;
-}
+/** The members of a dispute in --json. `disputes evidence` has what was staged. */
+const members = [
+  'merchant_id',
+  'id',
+  'dispute_ref',
+  'checkout_id',
+  'instalment',
+  'payment_ref',
+  'amount',
+  'currency',
+  'reason',
+  'network_reason_code',
+  'status',
+  'created_at',
+  'due_by',
+  'withdrawn',
+  'fee',
+  'is_pausing',
+  'warned_at',
+  'staged_at',
+  'staged_hash',
+  'submitting_at',
+  'submitted_at',
+  'closed_at',
+] as const satisfies (keyof Dispute)[];
 
-const list = command({
+const list = listCommand(disputeList, {
   name: 'disputes list',
   summary: 'payments that cardholders dispute',
-  usage: [`[--status ${disputeStatuses.slice(0, 3).join('|')}|…] ${pagingUsage}`],
-  help: `Lists disputes, the newest first, with the time until which evidence can be submitted.
-
-${pagingHelp}
-
-  tranche disputes list --status needs_response`,
-  options: { status: { type: 'string' }, ...pagingOptions },
-  async run(context) {
-    const { status, merchant, after } = context.values;
-    const { limit } = readPage(context.values);
-    const wanted = {
-      merchant_id: merchant === undefined ? null : mustBeId(merchant, 'merchant'),
-      status: status === undefined ? null : oneOf(status, disputeStatuses, 'status'),
-    };
-    const { rows, money } = await withMigrated(context, (connection) =>
-      reading(connection, async (db) => {
-        const last = after && isUuid(after) ? await findDisputeOfAny(db, { id: after }) : null;
-        if (after !== undefined && last === null) {
-          throw new UsageError(
-            '--after is not a cursor of this list. Copy it from the page before.',
-          );
-        }
-        const rows = await pageDisputes(db, wanted, { after: last, limit });
-        return { rows, money: await moneyOf(db, rows) };
-      }),
-    );
-    const next = rows.length === limit ? (rows.at(-1)?.id ?? null) : null;
-    context.print({ data: rows.map(present), next }, () =>
-      rows.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Status', 'Amount', 'Reason'],
-            rows.map((row) => ({
-              cells: [row.id, row.status, money(row, row.amount), row.reason],
-              below: [
-                `${row.checkout_id}:${row.instalment}`,
-                row.due_by && row.submitted_at === null ? `due by ${showTime(row.due_by)}` : null,
-              ],
-            })),
-          )}${nextPage(context, 'disputes list', next)}`,
-    );
-  },
+  help: 'Lists disputes, the newest first, with the time until which evidence can be submitted.',
+  example: 'tranche disputes list --status needs_response',
+  json: members,
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Status', 'Amount', 'Reason'],
+      rows.map((row) => ({
+        cells: [row.id, row.status, showMoney(row.amount, row), row.reason],
+        below: [
+          `${row.checkout_id}:${row.instalment}`,
+          row.due_by && row.submitted_at === null ? `due by ${showTime(row.due_by)}` : null,
+        ],
+      })),
+    ),
 });
 
 const show = command({
@@ -216,7 +193,7 @@ async function print(
   dispute: Dispute,
 ): Promise<void> {
   const money = await moneyOf(db, [dispute]);
-  context.print(present(dispute), () =>
+  context.print(pick(dispute, members), () =>
     describe(context.terminal, dispute, (cents) => money(dispute, cents)),
   );
 }

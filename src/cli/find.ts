@@ -1,13 +1,11 @@
-import { listMerchantNames } from '#operating/operations/lists.sql.ts';
+import { listMerchantNames } from '#operating/operations/owner.sql.ts';
 import { type Hit, search } from '#operating/search/search.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import { command } from './command.ts';
+import { command, mustBeId } from './command.ts';
 import { withMigrated } from './connect.ts';
-import { pagingOptions, readPage, readScope } from './paging.ts';
+import { readLimit } from './list-command.ts';
 import { showShortTime, table } from './terminal.ts';
-
-const { merchant, limit } = pagingOptions;
 
 export const find = command({
   name: 'find',
@@ -24,13 +22,15 @@ precise text narrows the search.
 
   tranche find thandi@example.com`,
   positionals: ['TEXT'],
-  options: { merchant, limit },
+  options: { merchant: { type: 'string' }, limit: { type: 'string' } },
   async run(context) {
     const [text = ''] = context.positionals;
-    const scope = readScope(context.values);
-    const page = readPage(context.values);
+    const { merchant, limit } = context.values;
+    const scope =
+      merchant === undefined ? 'all merchants' : { merchant_ids: [mustBeId(merchant, 'merchant')] };
+    const rowsMax = readLimit(limit);
     const { hits, merchants } = await withMigrated(context, async (connection) => {
-      const hits = await search(connection, scope, text, page.limit);
+      const hits = await search(connection, scope, text, rowsMax);
       const ids = hits.flatMap(({ merchant_id }) => merchant_id ?? []);
       const merchants = await reading(connection, (db) => listMerchantNames(db, scope, ids));
       return { hits, merchants };

@@ -1,4 +1,4 @@
-import { type ListedInstalment, listInstalments } from '#operating/operations/lists.ts';
+import { instalmentList } from '#operating/operations/instalments.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import {
   type Instalment,
@@ -6,68 +6,50 @@ import {
   instalmentStatuses,
 } from '#purchases/instalments/instalment.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
-import { type CommandGroup, command, oneOf } from './command.ts';
-import { withMigrated } from './connect.ts';
+import { type CommandGroup, command } from './command.ts';
+import { listCommand, ownerFacts } from './list-command.ts';
 import { moneyOf } from './money.ts';
-import {
-  nextPage,
-  pagingHelp,
-  pagingOptions,
-  pagingUsage,
-  readPage,
-  readScope,
-  refuseBadCursor,
-  whoseOf,
-} from './paging.ts';
 import { withGateway } from './sandbox-gateway.ts';
+import { pick } from './schema-options.ts';
 import { fields, fill, showDate, showTime, table } from './terminal.ts';
 
-const list = command({
+/** The members of a payment in --json. */
+const members = [
+  'merchant_id',
+  'checkout_id',
+  'number',
+  'status',
+  'amount',
+  'reduced',
+  'currency',
+  'due_on',
+  'due_at',
+  'payment_ref',
+  'collected_at',
+  'declines',
+  'paused',
+] as const satisfies (keyof Instalment)[];
+
+const list = listCommand(instalmentList, {
   name: 'instalments list',
   summary: 'payments that could not be collected',
-  usage: [`[--status STATUS] ${pagingUsage}`],
   help: `Lists payments with one status, with the merchant, the order, the shopper and why the card was
 declined last. Overdue payments come the longest due first. --status may also be
 ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}; those come by their checkout, the newest first.
 
 The service does not retry an overdue payment: its last retry was declined, or the card may not be
-charged again. An ID is the checkout's ID and the payment's number.
-
-${pagingHelp}
-
-  tranche instalments list --status overdue`,
-  options: { status: { type: 'string' }, ...pagingOptions },
-  async run(context) {
-    const status = oneOf(context.values.status ?? 'overdue', instalmentStatuses, 'status');
-    const scope = readScope(context.values);
-    const page = readPage(context.values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listInstalments(connection, scope, status, page),
-    ).catch(refuseBadCursor);
-    const present = (row: ListedInstalment) => {
-      const { merchant_name, client_reference_id, email, name, reason } = row;
-      return {
-        ...presentInstalment(row),
-        ...{ merchant_name, client_reference_id, email, name, reason },
-      };
-    };
-    context.print({ data: data.map(present), next }, () =>
-      data.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Due', 'Amount'],
-            data.map((row) => ({
-              cells: [
-                instalmentId(row),
-                showDate(row.due_on),
-                showMoney(row.amount - row.reduced, row),
-              ],
-              below: [...whoseOf(row), row.reason],
-            })),
-          )}${nextPage(context, 'instalments list', next)}`,
-    );
-  },
+charged again. An ID is the checkout's ID and the payment's number.`,
+  example: 'tranche instalments list --status overdue',
+  json: ['id', ...members, 'merchant_name', 'client_reference_id', 'email', 'name', 'reason'],
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Due', 'Amount'],
+      rows.map((row) => ({
+        cells: [row.id, showDate(row.due_on), showMoney(row.amount - row.reduced, row)],
+        below: [...ownerFacts(row), row.reason],
+      })),
+    ),
 });
 
 const retry = command({
@@ -109,26 +91,10 @@ function explain({ status }: Instalment): string {
   return 'The outcome is not known yet. The service will ask the gateway again.';
 }
 
-export function presentInstalment(payment: Instalment) {
-  const { merchant_id, checkout_id, number, status, amount, reduced, currency } = payment;
-  const { due_on, due_at, payment_ref, collected_at, declines, paused } = payment;
-  return {
-    id: instalmentId(payment),
-    merchant_id,
-    checkout_id,
-    number,
-    status,
-    amount,
-    reduced,
-    currency,
-    due_on,
-    due_at,
-    payment_ref,
-    collected_at,
-    declines,
-    paused,
-  };
-}
+export const presentInstalment = (payment: Instalment) => ({
+  id: instalmentId(payment),
+  ...pick(payment, members),
+});
 
 export const instalments: CommandGroup = {
   name: 'instalments',

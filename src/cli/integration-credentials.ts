@@ -1,7 +1,8 @@
-import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
 import { credentials, rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { integrationActions } from '#operating/operations/integrations.ts';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
+import { actionCommand } from './action-command.ts';
 import { command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
@@ -53,24 +54,17 @@ The new one is shown only once. Hand it over safely.`,
   },
 });
 
-export const revoke = command({
+export const revoke = actionCommand(integrationActions.revoke, {
   name: 'integrations revoke',
   summary: 'end an integration permanently',
-  usage: ['ID'],
   help: `Ends an integration permanently: within a second its client secrets stop working. Payments and
 refunds that have begun finish, and their callbacks are still signed with its key. If the signing
 key leaked, also rotate it with --overlap 0.
 
   tranche integrations revoke ${exampleId}`,
-  positionals: ['ID'],
-  options: {},
-  async run({ positionals: [id = ''], print, ...context }) {
-    const revoked = await withMigrated(context, (connection) =>
-      revokeIntegration(connection, connection.operator, id),
-    );
-    print(revoked, () => `Revoked since ${showTime(revoked.revoked_at)}.`);
-    return 0;
-  },
+  open: withMigrated,
+  json: (revoked) => revoked,
+  show: (_, revoked) => `Revoked since ${showTime(revoked.revoked_at)}.`,
 });
 
 export const v1 = command({

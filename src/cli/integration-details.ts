@@ -1,66 +1,38 @@
-import { listInForce } from '#merchants/integrations/credential.sql.ts';
-import {
-  findIntegration,
-  listLimits,
-  listManagedMerchantIds,
-} from '#merchants/integrations/integration.sql.ts';
 import type { Integration } from '#merchants/integrations/integration.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { timestamp } from '#platform/shared/clock.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import { findLegacyCredential } from '#purchases/legacy/legacy-credential.sql.ts';
-import { OperatorError } from '#record/actions/operate.ts';
-import type { Connection } from './connect.ts';
+import type { ListedIntegration } from '#operating/operations/integrations.ts';
+import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 
 /** For the examples in the help. */
 export const exampleId = '019a8f40-1c2d-7e63-8a4b-9c0d1e2f3a4b';
 
-type Details = Integration & {
-  managed_merchant_ids: string[];
-  limits: { endpoint: string; max_requests: number; window_seconds: number }[];
-  client_secrets: { created_at: string; expires_at: string | null }[];
-  signing_keys: {
-    id: string;
-    created_at: string;
-    expires_at: string | null;
-    first_used_at: string | null;
-  }[];
-  /** Null if it was never enabled. */
-  v1: { client_id: string; created_at: string; disabled_at: string | null } | null;
-};
+/** The members of an integration in --json. `integrations show` has more. */
+export const integrationMembers = [
+  'id',
+  'merchant_id',
+  'intermediary',
+  'refund_mode',
+  'signing_required_at',
+  'revoked_at',
+  'created_at',
+] as const satisfies (keyof Integration)[];
 
-/** Everything about an integration except its secrets and their hashes. */
-export async function readDetails(connection: Connection, id: string): Promise<Details> {
-  const now = timestamp(connection.clock.now());
-  return await reading(connection, async (db) => {
-    const integration = isUuid(id) ? await findIntegration(db, id) : null;
-    if (!integration) {
-      throw new OperatorError(
-        `There is no integration ${id}. \`tranche integrations list\` lists them.`,
-      );
-    }
-    const secrets = await listInForce(db, 'client_secrets', id, now);
-    const keys = await listInForce(db, 'signing_keys', id, now);
-    const legacy = await findLegacyCredential(db, id);
-    return {
-      ...integration,
-      managed_merchant_ids: await listManagedMerchantIds(db, id),
-      limits: await listLimits(db, id),
-      client_secrets: secrets.map(({ created_at, expires_at }) => ({ created_at, expires_at })),
-      signing_keys: keys.map(({ id, created_at, expires_at, first_used_at }) => ({
-        id,
-        created_at,
-        expires_at,
-        first_used_at,
-      })),
-      v1: legacy && {
-        client_id: legacy.client_id,
-        created_at: legacy.created_at,
-        disabled_at: legacy.disabled_at,
-      },
-    };
-  });
+type Details = ReturnType<typeof presentDetails>;
+
+export function presentDetails(one: ListedIntegration) {
+  return {
+    ...(pick(one, integrationMembers) as Integration),
+    managed_merchant_ids: one.managed_merchants.map(({ id }) => id),
+    limits: one.own_limits,
+    client_secrets: one.client_secrets,
+    signing_keys: one.signing_keys,
+    /** Null if it was never enabled. */
+    v1: one.v1 && {
+      client_id: one.v1.client_id,
+      created_at: one.v1.created_at,
+      disabled_at: one.v1.disabled_at,
+    },
+  };
 }
 
 const linesOr = (lines: string[], none: string) => (lines.length > 0 ? lines : none);
@@ -95,7 +67,7 @@ export function describeDetails(terminal: Terminal, one: Details): string {
         one.signing_keys.flatMap((key) => [
           key.id,
           ...life(key),
-          key.first_used_at === null ? 'not used yet' : 'in use',
+          'first_used_at' in key && key.first_used_at !== null ? 'in use' : 'not used yet',
         ]),
         'none in force',
       ),

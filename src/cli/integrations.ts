@@ -1,28 +1,24 @@
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { refundModes } from '#merchants/integrations/integration.ts';
 import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
-import { requireSigning } from '#merchants/integrations/require-signing.ts';
-import { setLimit } from '#merchants/integrations/set-limit.ts';
-import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import { type ListedIntegration, listIntegrationsWithin } from '#operating/operations/registers.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
-import { withMigrated, withSealing } from './connect.ts';
-import { readInteger } from './duration.ts';
-import { revoke, rotate, v1 } from './integration-credentials.ts';
-import { describeDetails, describeLimit, exampleId, readDetails } from './integration-details.ts';
-import { noMerchant } from './merchants.ts';
 import {
-  nextPage,
-  pagingHelp,
-  pagingOptions,
-  pagingUsage,
-  readPage,
-  readScope,
-  refuseBadCursor,
-} from './paging.ts';
+  integrationActions,
+  integrationList,
+  mustSeeIntegration,
+} from '#operating/operations/integrations.ts';
+import { mustSeeMerchant } from '#operating/operations/merchants.ts';
+import { actionCommand } from './action-command.ts';
+import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
+import { viewerOf, withMigrated, withSealing } from './connect.ts';
+import { revoke, rotate, v1 } from './integration-credentials.ts';
+import {
+  describeDetails,
+  describeLimit,
+  exampleId,
+  integrationMembers,
+  presentDetails,
+} from './integration-details.ts';
+import { listCommand } from './list-command.ts';
 import { fields, showTime, table } from './terminal.ts';
 
 const create = command({
@@ -82,53 +78,31 @@ Both are shown only once. Hand them over safely. To replace a lost one, use
   },
 });
 
-const list = command({
+const list = listCommand(integrationList, {
   name: 'integrations list',
   summary: 'all integrations, or those that act for one shop',
-  usage: [pagingUsage],
   help: `Lists integrations, the oldest first. --merchant selects the merchant's own integrations and
-the intermediaries that manage it.
-
-${pagingHelp}
-
-  tranche integrations list --merchant 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
-  options: pagingOptions,
-  async run(context) {
-    const { terminal, print, values } = context;
-    const { merchant } = values;
-    const page = readPage(values);
-    const { data, next } = await withMigrated(context, async (connection) => {
-      const isKnown = (id: string) =>
-        isUuid(id) && reading(connection, (db) => findMerchantRow(db, id));
-      if (merchant !== undefined && !(await isKnown(merchant))) throw noMerchant(merchant);
-      return await listIntegrationsWithin(connection, readScope(values), page, 'oldest first');
-    }).catch(refuseBadCursor);
-    print({ data: data.map(presentIntegration), next }, () =>
-      data.length === 0
-        ? 'There are no integrations yet. Add one with `tranche integrations create`.'
-        : `${table(
-            terminal,
-            ['ID', 'Of', 'Refunds', 'Signing', 'State'],
-            data.map((one) => [
-              one.id,
-              one.merchant_name ?? 'intermediary',
-              one.refund_mode,
-              one.signing_required_at === null ? 'optional' : 'required',
-              one.revoked_at === null ? 'active' : 'revoked',
-            ]),
-            'Of',
-          )}${nextPage(context, 'integrations list', next)}`,
-    );
-    return 0;
-  },
+the intermediaries that manage it.`,
+  example: 'tranche integrations list --merchant 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c',
+  fixed: { order: 'oldest first' },
+  check: async (viewer, { merchant }) =>
+    merchant === undefined ? null : await mustSeeMerchant(viewer, merchant),
+  json: integrationMembers,
+  empty: 'There are no integrations yet. Add one with `tranche integrations create`.',
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Of', 'Refunds', 'Signing', 'State'],
+      rows.map((one) => [
+        one.id,
+        one.merchant_name ?? 'intermediary',
+        one.refund_mode,
+        one.signing_required_at === null ? 'optional' : 'required',
+        one.revoked_at === null ? 'active' : 'revoked',
+      ]),
+      'Of',
+    ),
 });
-
-/** The row of the integration, without what `integrations show` adds. */
-function presentIntegration(listed: ListedIntegration) {
-  const { merchant_name, managed_merchants, limits, client_secrets, signing_keys, v1, ...row } =
-    listed;
-  return row;
-}
 
 const show = command({
   name: 'integrations show',
@@ -141,7 +115,9 @@ which credentials are in force. It never shows the credentials themselves.
   positionals: ['ID'],
   options: {},
   async run({ positionals: [id = ''], terminal, print, ...context }) {
-    const details = await withMigrated(context, (connection) => readDetails(connection, id));
+    const details = presentDetails(
+      await withMigrated(context, (connection) => mustSeeIntegration(viewerOf(connection), id)),
+    );
     print(details, () => describeDetails(terminal, details));
     return 0;
   },
@@ -179,96 +155,51 @@ list and may be repeated.
   },
 });
 
-const requireSigningCommand = command({
+const requireSigning = actionCommand(integrationActions.requireSigning, {
   name: 'integrations require-signing',
   summary: 'from now on accept only signed POSTs',
-  usage: ['ID'],
   help: `Makes signatures mandatory for an integration. In production they are mandatory from the
 start, and in a sandbox from the first signed POST. This cannot be undone.
 
   tranche integrations require-signing ${exampleId}`,
-  positionals: ['ID'],
-  options: {},
-  async run({ positionals: [id = ''], print, ...context }) {
-    const required = await withMigrated(context, (connection) =>
-      requireSigning(connection, connection.operator, id),
-    );
-    print(
-      required,
-      () => `Signatures are mandatory since ${showTime(required.signing_required_at)}.`,
-    );
-    return 0;
-  },
+  open: withMigrated,
+  json: (set) => set,
+  show: (_, set) => `Signatures are mandatory since ${showTime(set.signing_required_at)}.`,
 });
 
-const refundsCommand = command({
+const refunds = actionCommand(integrationActions.setRefundMode, {
   name: 'integrations refunds',
   summary: 'whether an operator reviews each refund',
-  usage: ['ID --mode manual|auto'],
   help: `Sets whether an operator reviews each refund that an integration asks for (manual), or it is
 approved at once (auto). Refunds that were asked for before keep what they have.
 
   tranche integrations refunds ${exampleId} --mode auto`,
-  positionals: ['ID'],
-  options: { mode: { type: 'string' } },
-  async run({ positionals: [id = ''], values, print, ...context }) {
-    const refund_mode = oneOf(required(values.mode, 'mode'), refundModes, 'mode');
-    const set = await withMigrated(context, (connection) =>
-      setRefundMode(connection, connection.operator, { id, refund_mode }),
-    );
-    print(set, () =>
-      refund_mode === 'auto'
-        ? 'New refunds are approved at once.'
-        : 'An operator reviews each new refund.',
-    );
-    return 0;
-  },
+  rename: { refund_mode: 'mode' },
+  open: withMigrated,
+  json: (set) => set,
+  show: (_, { refund_mode }) =>
+    refund_mode === 'auto'
+      ? 'New refunds are approved at once.'
+      : 'An operator reviews each new refund.',
 });
 
-const limit = command({
+const limit = actionCommand(integrationActions.setLimit, {
   name: 'integrations limit',
   summary: 'set a rate limit for one endpoint',
-  usage: ["ID --endpoint 'METHOD /path' --limit N --window SECONDS"],
-  help: `Sets how many requests an integration may make to an endpoint within a window, instead of
-the API's own limit. For an intermediary the limit counts per merchant. It takes effect within a
+  help: `Sets how many requests an integration may make to an endpoint within a window of seconds, instead
+of the API's own limit. For an intermediary the limit counts per merchant. It takes effect within a
 second; a window that has begun keeps its end.
 
   tranche integrations limit ${exampleId} \\
     --endpoint 'POST /api/checkouts' --limit 20 --window 1`,
-  positionals: ['ID'],
-  options: {
-    endpoint: { type: 'string' },
-    limit: { type: 'string' },
-    window: { type: 'string' },
-  },
-  async run({ positionals: [id = ''], values, print, ...context }) {
-    const wanted = {
-      id,
-      endpoint: required(values.endpoint, 'endpoint'),
-      max_requests: readInteger(required(values.limit, 'limit'), 'limit'),
-      window_seconds: readInteger(required(values.window, 'window'), 'window'),
-    };
-    const set = await withMigrated(context, (connection) =>
-      setLimit(connection, connection.operator, wanted),
-    );
-    print(set, () => `${set.endpoint}: ${describeLimit(set)}.`);
-    return 0;
-  },
+  rename: { max_requests: 'limit', window_seconds: 'window' },
+  open: withMigrated,
+  json: (set) => set,
+  show: (_, set) => `${set.endpoint}: ${describeLimit(set)}.`,
 });
 
 export const integrations: CommandGroup = {
   name: 'integrations',
   summary: 'credentials and their limits',
-  commands: [
-    create,
-    list,
-    show,
-    manage,
-    refundsCommand,
-    requireSigningCommand,
-    limit,
-    rotate,
-    v1,
-    revoke,
-  ],
+  commands: [create, list, show, manage, refunds, requireSigning, limit, rotate, v1, revoke],
 };

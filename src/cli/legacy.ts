@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { findMerchantRow, listMerchantRows } from '#merchants/merchant.sql.ts';
-import { BadCursor, readCursor, writeCursor } from '#operating/operations/lists.ts';
+import { readList } from '#operating/operations/list.ts';
+import { noMerchant } from '#operating/operations/merchants.ts';
+import { BadKey, type Key } from '#operating/operations/range.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { ApiError } from '#platform/http/errors.ts';
-import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type LegacyTraffic, listTraffic } from '#purchases/legacy/legacy-usage.sql.ts';
 import { dayOf } from '#purchases/legacy/log-in.ts';
@@ -16,8 +17,7 @@ import { OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, type Context, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
-import { noMerchant } from './merchants.ts';
-import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
+import { nextPage, pagingHelp, readLimit, refusePage } from './list-command.ts';
 import { fields, type Terminal, table } from './terminal.ts';
 
 const preview = command({
@@ -100,7 +100,9 @@ ${pagingHelp}
 
   tranche legacy usage --days 90`,
   options: {
-    ...pagingOptions,
+    merchant: { type: 'string' },
+    limit: { type: 'string' },
+    after: { type: 'string' },
     integration: { type: 'string' },
     days: { type: 'string', default: '30' },
   },
@@ -110,31 +112,37 @@ ${pagingHelp}
     if (days < 1 || days > 3660) throw new UsageError('--days must be from 1 to 3660.');
     const today = Temporal.PlainDate.from(dayOf(context.clock.now()));
     const since = today.subtract({ days: days - 1 }).toString();
-    const page = readPage(context.values);
-    const after = readAfter(page.after);
-    const { data, names } = await withMigrated(context, (connection) =>
-      reading(connection, async (db) => {
-        if (
-          merchant !== undefined &&
-          !(isUuid(merchant) && (await findMerchantRow(db, merchant)))
-        ) {
-          throw noMerchant(merchant);
-        }
-        if (integration !== undefined && !isUuid(integration)) {
-          throw new OperatorError(`There is no integration ${integration}.`);
-        }
-        const filter = {
-          ...(merchant !== undefined && { merchant_id: merchant }),
-          ...(integration !== undefined && { integration_id: integration }),
-        };
-        const data = await listTraffic(db, since, filter, { after, limit: page.limit });
-        const ids = data.flatMap(({ merchant_id }) => merchant_id ?? []);
-        const merchants = await listMerchantRows(db, [...new Set(ids)]);
-        return { data, names: new Map(merchants.map(({ id, name }) => [id, name])) };
-      }),
-    );
-    const last = data.length < page.limit ? undefined : data.at(-1);
-    const next = last ? writeCursor([last.created_at, last.integration_id]) : null;
+    const page = { after: context.values.after ?? null, limit: readLimit(context.values.limit) };
+    const { data, next } = await withMigrated(context, (connection) =>
+      readList(
+        connection,
+        page,
+        async (db, { after, limit }) => {
+          if (
+            merchant !== undefined &&
+            !(isUuid(merchant) && (await findMerchantRow(db, merchant)))
+          ) {
+            throw noMerchant(merchant);
+          }
+          if (integration !== undefined && !isUuid(integration)) {
+            throw new OperatorError(`There is no integration ${integration}.`);
+          }
+          const filter = {
+            ...(merchant !== undefined && { merchant_id: merchant }),
+            ...(integration !== undefined && { integration_id: integration }),
+          };
+          const rows = await listTraffic(db, since, filter, { after: readKey(after), limit });
+          const last = rows.length < limit ? undefined : rows.at(-1);
+          return { rows, last: last ? [last.created_at, last.integration_id] : null };
+        },
+        async (db, rows) => {
+          const ids = rows.flatMap(({ merchant_id }) => merchant_id ?? []);
+          const merchants = await listMerchantRows(db, [...new Set(ids)]);
+          const names = new Map(merchants.map(({ id, name }) => [id, name]));
+          return rows.map((row) => ({ ...row, name: names.get(row.merchant_id ?? '') }));
+        },
+      ),
+    ).catch(refusePage);
     context.print({ since, data: data.map(present), next }, () =>
       data.length === 0
         ? 'No integration has or had v1 credentials.'
@@ -143,7 +151,7 @@ ${pagingHelp}
             ['ID', 'Of', 'v1', 'Logins', 'Checkouts', 'Last'],
             data.map((one) => [
               one.integration_id,
-              one.merchant_id === null ? 'intermediary' : (names.get(one.merchant_id) ?? ''),
+              one.merchant_id === null ? 'intermediary' : (one.name ?? ''),
               one.enabled_at === null ? 'off' : 'on',
               String(one.logins),
               String(one.checkouts),
@@ -157,18 +165,18 @@ Logins and checkouts since ${since}.${nextPage(context, 'legacy usage', next)}`,
   },
 });
 
-const present = ({ created_at: _, ...traffic }: LegacyTraffic) => traffic;
+const present = ({
+  created_at: _,
+  name: __,
+  ...traffic
+}: LegacyTraffic & { name: string | undefined }) => traffic;
 
 /** The integration after which a page begins: when it was created, and its id. */
-function readAfter(cursor: string | null): { created_at: string; id: string } | null {
-  if (cursor === null) return null;
-  try {
-    const [created_at = '', id = '', ...rest] = readCursor(cursor);
-    if (rest.length > 0 || !isUuid(id)) throw new BadCursor();
-    return { created_at: timestamp(Temporal.Instant.from(created_at)), id };
-  } catch (error) {
-    return refuseBadCursor(error instanceof RangeError ? new BadCursor() : error);
-  }
+function readKey(key: Key | null): { created_at: string; id: string } | null {
+  if (key === null) return null;
+  const [created_at = '', id = '', ...rest] = key;
+  if (rest.length > 0 || !isUuid(id)) throw new BadKey();
+  return { created_at, id };
 }
 
 export const legacy: CommandGroup = {

@@ -1,10 +1,10 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
+import { noMerchant } from '#operating/operations/merchants.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import { listTerms } from '#record/ledger/settlement.sql.ts';
 import { fundings, refundFees, type Terms } from '#record/ledger/settlement.ts';
 import { command, oneOf, required, UsageError } from './command.ts';
@@ -50,11 +50,7 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
       const { merchant, terms } = await withMigrated(context, (connection) =>
         reading(connection, async (db) => {
           const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
-          if (!merchant) {
-            throw new OperatorError(
-              `There is no merchant ${id}. \`tranche merchants list\` lists them.`,
-            );
-          }
+          if (!merchant) throw noMerchant(id);
           return { merchant, terms: await listTerms(db, merchant.id) };
         }),
       );

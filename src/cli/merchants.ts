@@ -4,17 +4,17 @@ import { createMerchant } from '#merchants/create-merchant.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow, Rule } from '#merchants/merchant.ts';
-import { listMerchantsWithin } from '#operating/operations/registers.ts';
+import { merchantList, noMerchant, withPlace } from '#operating/operations/merchants.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
+import { listCommand } from './list-command.ts';
 import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
-import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
+import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
@@ -24,6 +24,20 @@ does not offer it, the page selects the next shorter term. Without it, the short
 const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or
 approves first, and another one approves. Without it one person is enough.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
+
+/** The members of a merchant in --json. */
+const members = [
+  'id',
+  'name',
+  'short_name',
+  'territory',
+  'currency',
+  'rules',
+  'preselected_term',
+  'no_fees',
+  'four_eyes_above',
+  'created_at',
+] as const;
 
 const create = command({
   name: 'merchants create',
@@ -70,35 +84,22 @@ Next, its credentials:
   },
 });
 
-const list = command({
+const list = listCommand(merchantList, {
   name: 'merchants list',
   summary: 'all shops, the oldest first',
-  usage: ['[--limit N] [--after CURSOR]'],
   help: `Lists the merchants, the oldest first, with the range of amounts that they accept. To find one by
-the beginning of its name, use \`tranche find\`.
-
-${pagingHelp}
-
-  tranche merchants list --json`,
-  options: { limit: pagingOptions.limit, after: pagingOptions.after },
-  async run(context) {
-    const { terminal, print, values } = context;
-    const page = readPage(values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listMerchantsWithin(connection, 'all merchants', page, 'oldest first'),
-    ).catch(refuseBadCursor);
-    print({ data: data.map(present), next }, () =>
-      data.length === 0
-        ? 'There are no merchants yet. Add one with `tranche merchants create`.'
-        : `${table(
-            terminal,
-            ['ID', 'Name', 'Accepts'],
-            data.map((merchant) => [merchant.id, merchant.name, amountsOf(merchant)]),
-            'Name',
-          )}${nextPage(context, 'merchants list', next)}`,
-    );
-    return 0;
-  },
+the beginning of its name, use \`tranche find\`.`,
+  example: 'tranche merchants list --json',
+  fixed: { order: 'oldest first' },
+  json: members,
+  empty: 'There are no merchants yet. Add one with `tranche merchants create`.',
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Name', 'Accepts'],
+      rows.map((row) => [row.id, row.name, amountsOf(row.rules, row)]),
+      'Name',
+    ),
 });
 
 const show = command({
@@ -208,9 +209,6 @@ export const merchants: CommandGroup = {
   commands: [create, list, show, rules, page, fee, bank],
 };
 
-export const noMerchant = (id: string) =>
-  new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);
-
 function readRules(text: string | undefined): unknown {
   try {
     return JSON.parse(required(text, 'rules'));
@@ -237,22 +235,7 @@ function readThreshold(text: string | undefined): number | null | undefined {
   return text === 'none' ? null : readInteger(text, 'four-eyes-above');
 }
 
-function present(merchant: MerchantRow) {
-  const { id, name, territory, rules, created_at, preselected_term, four_eyes_above } = merchant;
-  return {
-    id,
-    name,
-    short_name: merchant.short_name,
-    territory: territory.code,
-    currency: territory.currency,
-    // The database does not keep the order of members.
-    rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
-    preselected_term,
-    no_fees: merchant.no_fees,
-    four_eyes_above,
-    created_at,
-  };
-}
+const present = (merchant: MerchantRow) => pick(withPlace(merchant), members);
 
 function describe(terminal: Terminal, merchant: MerchantRow): string {
   const { territory } = merchant;
@@ -297,7 +280,7 @@ function describeTerms({ terms }: Rule): string {
   return `${terms.map((term) => (term === 1 ? 'once-off' : term)).join(', ')}${longest > 1 ? ' months' : ''}`;
 }
 
-function amountsOf({ rules, territory }: MerchantRow): string {
+function amountsOf(rules: Rule[], territory: Parameters<typeof showMoney>[1]): string {
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return '';
   return `${showMoney(first.from_amount, territory)} to ${showMoney(last.to_amount, territory)}`;

@@ -1,16 +1,14 @@
+import { peopleList } from '#operating/operations/people.ts';
 import { invitePerson, revokePerson } from '#operating/people/manage-people.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
-import { listPeople, type Person } from '#operating/people/person.sql.ts';
+import type { Person } from '#operating/people/person.sql.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
-import { reading } from '#platform/database/transaction.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 import { type CommandGroup, command, idsOf, mustBeId, UsageError } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
-import { nextPage, pagingHelp, pagingOptions, readPage } from './paging.ts';
+import { listCommand } from './list-command.ts';
 import { readSandboxFile } from './sandbox-gateway.ts';
 import { fields, showTime, table } from './terminal.ts';
-
-const { limit, after } = pagingOptions;
 
 const invite = command({
   name: 'operators invite',
@@ -61,37 +59,22 @@ address to a colleague. To change only roles, open the person in the console.
   },
 });
 
-const list = command({
+const list = listCommand(peopleList, {
   name: 'operators list',
   summary: 'the people who may use the console',
-  usage: ['[--limit N] [--after CURSOR]'],
   help: `Lists people with their roles and merchants, by address. Revoked people stay in the list, because
-the audit names them.
-
-${pagingHelp}
-
-  tranche operators list`,
-  options: { limit, after },
-  async run(context) {
-    const page = readPage(context.values);
-    const rows = await withMigrated(context, (connection) =>
-      reading(connection, (db) => listPeople(db, page.after, page.limit)),
-    );
-    const next = rows.length < page.limit ? null : (rows.at(-1)?.email ?? null);
-    const data = rows.map(({ oidc_subject: _, ...person }) => person);
-    context.print({ data, next }, () =>
-      rows.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['Address', 'Name', 'Roles'],
-            rows.map((row) => ({
-              cells: [row.email, row.name, row.roles.join(', ')],
-              below: [row.revoked_at === null ? merchantsOf(row) : `revoked ${row.revoked_at}`],
-            })),
-          )}${nextPage(context, 'operators list', next)}`,
-    );
-  },
+the audit names them.`,
+  example: 'tranche operators list',
+  json: ({ is_registered: _, ...person }) => person,
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['Address', 'Name', 'Roles'],
+      rows.map((row) => ({
+        cells: [row.email, row.name, row.roles.join(', ')],
+        below: [row.revoked_at === null ? merchantsOf(row) : `revoked ${row.revoked_at}`],
+      })),
+    ),
 });
 
 const revoke = command({
@@ -145,7 +128,8 @@ async function findConsole({
   return { url, allowsSignInLinks: isSandbox && isLoopback(new URL(url).hostname) };
 }
 
-const merchantsOf = ({ merchant_ids }: Person) => merchant_ids?.join(', ') ?? 'all merchants';
+const merchantsOf = ({ merchant_ids }: Pick<Person, 'merchant_ids'>) =>
+  merchant_ids?.join(', ') ?? 'all merchants';
 
 export const operators: CommandGroup = {
   name: 'operators',

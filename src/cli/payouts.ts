@@ -1,23 +1,18 @@
-import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
+import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
+import type { Viewer } from '#operating/operations/viewer.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
 import { writeBankFile } from '#purchases/payouts/bank-file.ts';
-import { findPayoutOfAny, listLines, pagePayouts } from '#purchases/payouts/payout.sql.ts';
-import { type Payout, type PayoutLine, payoutStatuses } from '#purchases/payouts/payout.ts';
+import { listLines } from '#purchases/payouts/payout.sql.ts';
+import type { Payout, PayoutLine } from '#purchases/payouts/payout.ts';
 import {
-  approvePayout,
-  confirmPayout,
   type Export,
   exportPayouts,
   mustFindPayout,
-  payPayout,
   readExport,
-  returnPayout,
 } from '#purchases/payouts/review-payout.ts';
 import {
   lineNames,
@@ -25,18 +20,12 @@ import {
   writeStatementCsv,
   writeStatementHtml,
 } from '#purchases/payouts/statement.ts';
-import {
-  type CommandGroup,
-  type Context,
-  command,
-  mustBeId,
-  oneOf,
-  required,
-  UsageError,
-} from './command.ts';
+import { actionCommand } from './action-command.ts';
+import { type CommandGroup, command, oneOf } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
-import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
+import { listCommand } from './list-command.ts';
 import { withBankRun, withGateway } from './sandbox-gateway.ts';
+import { pick } from './schema-options.ts';
 import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -48,73 +37,70 @@ async function read(db: Handle, payout: Payout): Promise<Shown> {
   return { payout, lines: await listLines(db, payout), merchant };
 }
 
-function present({ payout, lines }: Shown) {
-  const { number: _, lines: __, ...rest } = payout;
-  return {
-    ...rest,
-    lines: lines.map(({ kind, checkout_id, client_reference_id, gross, fee, vat, net, at }) => ({
-      kind,
-      checkout_id,
-      client_reference_id,
-      gross,
-      fee,
-      vat,
-      net,
-      at,
-    })),
-  };
+async function readAll({ database: { db } }: Connection, payouts: Payout[]): Promise<Shown[]> {
+  const shown: Shown[] = [];
+  for (const payout of payouts) shown.push(await read(db, payout));
+  return shown;
 }
 
-const list = command({
+/** The members of a payout in --json, beside its lines. */
+const members = [
+  'merchant_id',
+  'id',
+  'reference',
+  'business_on',
+  'amount',
+  'currency',
+  'status',
+  'created_at',
+  'first_approver',
+  'approver',
+  'approved_at',
+  'compare_since',
+  'export_id',
+  'exported_at',
+  'bank_account',
+  'paid_at',
+  'bank_reference',
+  'returned_at',
+  'return_reason',
+] as const satisfies (keyof Payout)[];
+const lineMembers = [
+  'kind',
+  'checkout_id',
+  'client_reference_id',
+  'gross',
+  'fee',
+  'vat',
+  'net',
+  'at',
+] as const satisfies (keyof PayoutLine)[];
+
+function present({ payout, lines }: Shown) {
+  return { ...pick(payout, members), lines: lines.map((line) => pick(line, lineMembers)) };
+}
+
+const list = listCommand(payoutList, {
   name: 'payouts list',
   summary: 'payouts to merchants',
-  usage: [`[--status ${payoutStatuses.join('|')}] ${pagingUsage}`],
-  help: `Lists payouts, the newest first. --json has their lines too.
-
-${pagingHelp}
-
-  tranche payouts list --status draft`,
-  options: { status: { type: 'string' }, ...pagingOptions },
-  async run(context) {
-    const { status, merchant, after } = context.values;
-    const { limit } = readPage(context.values);
-    const wanted = {
-      merchant_id: merchant === undefined ? null : mustBeId(merchant, 'merchant'),
-      status: status === undefined ? null : oneOf(status, payoutStatuses, 'status'),
-    };
-    const rows = await withMigrated(context, (connection) =>
-      reading(connection, async (db) => {
-        const last = after !== undefined && isUuid(after) ? await findPayoutOfAny(db, after) : null;
-        if (after !== undefined && last === null) {
-          throw new UsageError(
-            '--after is not a cursor of this list. Copy it from the page before.',
-          );
-        }
-        const payouts = await pagePayouts(db, wanted, { after: last, limit });
-        const shown: Shown[] = [];
-        for (const payout of payouts) shown.push(await read(db, payout));
-        return shown;
-      }),
-    );
-    const next = rows.length === limit ? (rows.at(-1)?.payout.id ?? null) : null;
-    context.print({ data: rows.map(present), next }, () =>
-      rows.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Reference', 'Status', 'Amount'],
-            rows.map(({ payout, merchant }) => ({
-              cells: [
-                payout.id,
-                payout.reference,
-                payout.status,
-                showMoney(payout.amount, merchant.territory),
-              ],
-              below: [merchant.name, `${payout.lines} lines`],
-            })),
-          )}${nextPage(context, 'payouts list', next)}`,
-    );
-  },
+  help: 'Lists payouts, the newest first. --json has their lines too.',
+  example: 'tranche payouts list --status draft',
+  complete: readAll,
+  json: present,
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Reference', 'Status', 'Amount'],
+      rows.map(({ payout, merchant }) => ({
+        cells: [
+          payout.id,
+          payout.reference,
+          payout.status,
+          showMoney(payout.amount, merchant.territory),
+        ],
+        below: [merchant.name, `${payout.lines} lines`],
+      })),
+    ),
 });
 
 const linesShownMax = 50;
@@ -194,41 +180,45 @@ const show = command({
   },
 });
 
-const approve = command({
+/** The use case says why money is stopped. */
+const whileStopped: typeof withGateway = (context, work) =>
+  withGateway(context, work, { whileStopped: true });
+
+const changed = {
+  open: whileStopped,
+  complete: async (
+    { deps: { database } }: Viewer<Connection>,
+    { id }: { id: string },
+  ): Promise<Shown> => read(database.db, await mustFindPayout(database.db, id)),
+  json: present,
+  show: describe,
+};
+
+const approve = actionCommand(payoutActions.approve, {
   name: 'payouts approve',
   summary: 'approve a payout; two operators must',
-  usage: ['ID'],
   help: `Approves a draft. The first approval is noted. The second one, by another operator, makes
 the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user.
 
   TRANCHE_OPERATOR=sipho \\
     tranche payouts approve ${example}`,
-  positionals: ['ID'],
-  options: {},
-  run: (context) => act(context, (deps, id) => approvePayout(deps, deps.operator, id)),
+  ...changed,
 });
 
-const paid = command({
+const paid = actionCommand(payoutActions.paid, {
   name: 'payouts paid',
   summary: 'note that the bank has paid a payout',
-  usage: ['ID --bank-reference TEXT'],
   help: `Notes that the bank has paid an exported payout, with the bank's reference. After a restore it
 also takes an approved payout that must be compared: the lost database had exported it.
 
   tranche payouts paid ${example} \\
     --bank-reference FT26320X1`,
-  positionals: ['ID'],
-  options: { 'bank-reference': { type: 'string' } },
-  run: (context) => {
-    const reference = required(context.values['bank-reference'], 'bank-reference');
-    return act(context, (deps, id) => payPayout(deps, deps.operator, id, reference));
-  },
+  ...changed,
 });
 
-const confirm = command({
+const confirm = actionCommand(payoutActions.confirm, {
   name: 'payouts confirm',
   summary: 'note that the bank has not paid a payout',
-  usage: ['ID --reason TEXT'],
   help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
 lost database exported it. None is exported until it is compared with the bank's statement. If the
 bank has not paid it, confirm it, and the next export has it. If the bank has, two operators
@@ -236,30 +226,19 @@ approve it and \`payouts paid\` notes the bank's reference.
 
   tranche payouts confirm ${example} \\
     --reason 'not on the statement of 16 November'`,
-  positionals: ['ID'],
-  options: { reason: { type: 'string' } },
-  run: (context) => {
-    const reason = required(context.values.reason, 'reason');
-    return act(context, (deps, id) => confirmPayout(deps, deps.operator, id, reason));
-  },
+  ...changed,
 });
 
-const returned = command({
+const returned = actionCommand(payoutActions.returned, {
   name: 'payouts returned',
   summary: 'note that the bank returned a payout',
-  usage: ['ID --reason TEXT'],
   help: `Notes that the bank returned a payout, before or after it had paid it. Once another operator
 has confirmed it with the same command, the amount is owed to the merchant again and is a line of
 its next payout.
 
   tranche payouts returned ${example} \\
     --reason 'account closed'`,
-  positionals: ['ID'],
-  options: { reason: { type: 'string' } },
-  run: (context) => {
-    const reason = required(context.values.reason, 'reason');
-    return act(context, (deps, id) => returnPayout(deps, deps.operator, id, reason));
-  },
+  ...changed,
 });
 
 const exportCommand = command({
@@ -278,11 +257,10 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
   options: { export: { type: 'string' } },
   async run(context) {
     const earlier = context.values.export;
-    const readRows = async ({ database: { db } }: Connection, { payouts, ...made }: Export) => {
-      const rows: Shown[] = [];
-      for (const payout of payouts) rows.push(await read(db, payout));
-      return { ...made, rows };
-    };
+    const readRows = async (connection: Connection, { payouts, ...made }: Export) => ({
+      ...made,
+      rows: await readAll(connection, payouts),
+    });
     const { export_id, rows, refused, toApprove, toCompare, file } =
       earlier === undefined
         ? await withBankRun(context, async (connection) =>
@@ -365,20 +343,6 @@ cents. Column names do not change. html is a page to print, with the tax invoice
     );
   },
 });
-
-async function act(
-  context: Pick<Context, 'positionals' | 'env' | 'clock' | 'random' | 'terminal' | 'print'>,
-  work: (connection: Connection & { money: MoneyGuard }, id: string) => Promise<Payout>,
-): Promise<undefined> {
-  const [id = ''] = context.positionals;
-  // The use case says why money is stopped.
-  const found = await withGateway(
-    context,
-    async (connection) => read(connection.database.db, await work(connection, id)),
-    { whileStopped: true },
-  );
-  context.print(present(found), () => describe(context.terminal, found));
-}
 
 export const payouts: CommandGroup = {
   name: 'payouts',

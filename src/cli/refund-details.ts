@@ -1,130 +1,58 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { MerchantRow } from '#merchants/merchant.ts';
-import type { Handle } from '#platform/database/database.ts';
-import { snapshot } from '#platform/database/transaction.ts';
+import { RefundPart as PartSchema } from '#operating/operations/refund.schema.ts';
+import type { ListedRefund } from '#operating/operations/refunds.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import { listLastCollections } from '#purchases/instalments/instalment.sql.ts';
-import { findRefund, findRefundMerchant, listParts } from '#purchases/refunds/refund.sql.ts';
-import {
-  NothingLeft,
-  type PlannedPart,
-  type RefundPart,
-  type RefundRequest,
-} from '#purchases/refunds/refund.ts';
-import { planRefund } from '#purchases/refunds/start-refund.ts';
-import { OperatorError } from '#record/actions/operate.ts';
-import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
-import type { Connection } from './connect.ts';
+import type { PlannedPart, RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
+import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { pick } from './schema-options.ts';
 import { fields, fill, showTime, type Terminal, table } from './terminal.ts';
 
-const actionsMax = 100;
-
-export type FoundRefund = {
-  refund: RefundRequest;
-  merchant: MerchantRow;
-  parts: RefundPart[];
-  /**
-   * The payments that it would be taken from if it began now. Null if it has begun or cannot begin.
-   */
-  planned: PlannedPart[] | null;
-  /** The payment that is being collected. Until its outcome is known there is no split. */
-  waits_for: number | null;
-  actions: OperatorAction[];
-};
-
-export async function readRefund(connection: Connection, id: string): Promise<FoundRefund> {
-  return await snapshot(connection, async (db) => {
-    const merchant_id = isUuid(id) ? await findRefundMerchant(db, id) : null;
-    const merchant = merchant_id && (await findMerchantRow(db, merchant_id));
-    const refund = merchant && (await findRefund(db, merchant.id, id));
-    if (!refund) throw new OperatorError(`There is no refund ${id}.`);
-    const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
-    const collections = await listLastCollections(db, refund.merchant_id, [refund.checkout_id]);
-    const open = collections.find(({ status }) => status === 'open');
-    const isWaiting = refund.status === 'requested' && open !== undefined;
-    const isPlanned = refund.status === 'requested' && open === undefined;
-    return {
-      refund,
-      merchant,
-      parts: parts.filter((part) => part.refund_id === refund.id),
-      planned: isPlanned ? await planOf(db, refund) : null,
-      waits_for: isWaiting ? open.instalment : null,
-      actions: (await listOperatorActions(db, { subject_ids: [refund.id] }, actionsMax)).reverse(),
-    };
-  });
-}
-
-/** It is null if a dispute took what the refund would have been taken from. */
-async function planOf(db: Handle, refund: RefundRequest): Promise<PlannedPart[] | null> {
-  try {
-    return (await planRefund(db, refund, refund.amount)).parts;
-  } catch (error) {
-    if (error instanceof NothingLeft) return null;
-    throw error;
-  }
-}
+export type FoundRefund = { refund: ListedRefund; actions: OperatorAction[] };
 
 /** The status; `approved` for a request that is past its review and has not begun. */
-export function statusOf({ status, approved_at }: RefundRequest): string {
+export function statusOf({ status, approved_at }: Pick<RefundRequest, 'status' | 'approved_at'>) {
   return status === 'requested' && approved_at !== null ? 'approved' : status;
 }
 
-export function presentRefund(refund: RefundRequest) {
-  const { id, merchant_id, checkout_id, integration_id, status, amount, currency } = refund;
-  const { created_at, approved_at, completed_at, reason, kept, due_at } = refund;
-  return {
-    id,
-    merchant_id,
-    checkout_id,
-    integration_id,
-    status,
-    amount,
-    currency,
-    created_at,
-    approved_at,
-    completed_at,
-    reason,
-    kept,
-    due_at,
-  };
-}
+/** The members of a refund in --json. */
+export const refundMembers = [
+  'id',
+  'merchant_id',
+  'checkout_id',
+  'integration_id',
+  'status',
+  'amount',
+  'currency',
+  'created_at',
+  'approved_at',
+  'completed_at',
+  'reason',
+  'kept',
+  'due_at',
+] as const satisfies (keyof RefundRequest)[];
 
-export function presentPart(part: RefundPart) {
-  const { round, number, instalment, kind, status, amount } = part;
-  const { payment_ref, refund_ref, settled_at } = part;
-  return {
-    round,
-    number,
-    instalment,
-    kind,
-    status,
-    amount,
-    payment_ref,
-    refund_ref,
-    settled_at,
-  };
-}
+const partMembers = Object.keys(PartSchema.properties) as (keyof RefundPart)[];
+export const presentPart = (part: RefundPart) => pick(part, partMembers);
 
-export function presentFound({ refund, parts, planned, waits_for, actions }: FoundRefund) {
+export function presentFound({ refund, actions }: FoundRefund) {
   return {
-    ...presentRefund(refund),
-    waits_for,
-    parts: parts.map(presentPart),
-    planned,
+    ...pick(refund, refundMembers),
+    waits_for: refund.waits_for,
+    parts: refund.parts.map(presentPart),
+    planned: refund.planned,
     actions: actions.map(({ at, operator, action }) => ({ at, operator, action })),
   };
 }
 
 export function describeRefund(terminal: Terminal, found: FoundRefund): string {
-  const { refund, merchant, parts, planned, waits_for, actions } = found;
-  const show = (cents: number) => showMoney(cents, { ...merchant.territory, ...refund });
+  const { refund, actions } = found;
+  const { parts, planned, waits_for } = refund;
+  const show = (cents: number) => showMoney(cents, refund);
   const by = (action: string) => actions.find((one) => one.action === action)?.operator;
   const { approved_at, completed_at, due_at } = refund;
   const pairs: [string, string | string[]][] = [
     ['ID', refund.id],
     ['Checkout', refund.checkout_id],
-    ['Merchant', merchant.name],
+    ['Merchant', refund.merchant_name],
     ['Status', statusOf(refund)],
     ['Amount', show(refund.amount)],
     ['Requested', showTime(refund.created_at)],

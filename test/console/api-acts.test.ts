@@ -1339,7 +1339,7 @@ describe('every act', () => {
       }),
       'DELETE /api/session': () => ({ url: '/api/session' }),
     };
-    const named = consoleRoutes.filter(({ isAct }) => isAct);
+    const named = consoleRoutes.filter(({ isAction }) => isAction);
     assert.deepEqual(
       named.map(({ method, url }) => `${method} ${url}`).sort(),
       [...Object.keys(acts), ...ceremonies].sort(),

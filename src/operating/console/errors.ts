@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { MoneyStopped } from '#gateway/guard-gateway.ts';
+import { NotFound } from '#operating/operations/viewer.ts';
 import { LinkEnded } from '#operating/people/sign-in.ts';
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
@@ -37,11 +38,11 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
   return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
 };
 
-/** An action was done, and the answer to it could not be made. */
+/** An action was done, and its answer could not be made. */
 class DoneWithoutAnswer extends Error {}
 
 /** Makes the answer to an action that is done. An error from now on does not deny the action. */
-export async function afterAct<T>(answer: () => Promise<T> | T): Promise<T> {
+export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
   try {
     return await answer();
   } catch (cause) {
@@ -63,6 +64,7 @@ export function answerConsoleError(
 
 function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (error instanceof ConsoleError) return error;
+  if (error instanceof NotFound) return notFound(error.shown);
   if (error instanceof NotPermitted) return forbidden(error.message);
   // The same use case refuses at the command line, with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
@@ -101,7 +103,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(503, 'outcome_unknown', text);
   }
   if (error instanceof DoneWithoutAnswer) {
-    request.log.error({ err: error.cause }, 'an act was done, and its result could not be read');
+    request.log.error({ err: error.cause }, 'an action was done, and its result could not be read');
     const text = 'This was done, but its result could not be read. Load the page again.';
     return new ConsoleError(503, 'outcome_unknown', text);
   }

@@ -1,4 +1,4 @@
-import { listMerchantNames } from '#operating/operations/lists.sql.ts';
+import { listMerchantNames } from '#operating/operations/owner.sql.ts';
 import { findMerchantsByName } from '#operating/search/search.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -14,10 +14,10 @@ export const merchantNameRoutes: ConsoleRoute[] = [
     url: '/api/merchant-names',
     permission: 'merchants.read',
     schema: { query: MerchantNamesQuery, response: MerchantNames },
-    async handle({ deps, person: { scope } }, { query: { q = '', ids } }) {
+    async handle({ deps, scope }, { query: { q = '', ids } }) {
       if (ids === undefined) {
         const found = await reading(deps, (db) => findMerchantsByName(db, scope, q, foundMax));
-        return { data: found.map(({ id, name, time_zone }) => ({ id, name, time_zone })) };
+        return { data: found };
       }
       const wanted = ids.toLowerCase().split(',').filter(isUuid).slice(0, namedMax);
       const names = await reading(deps, (db) => listMerchantNames(db, scope, wanted));

@@ -1,4 +1,5 @@
-import { listMerchantNames } from '#operating/operations/lists.sql.ts';
+import { listMerchantNames } from '#operating/operations/owner.sql.ts';
+import { scopeOf } from '#operating/operations/viewer.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { countWaiting, readOverview } from '#operating/search/overview.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
@@ -6,7 +7,6 @@ import { search } from '#operating/search/search.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
 import { Counts, Overview, OverviewQuery, SearchAnswer, SearchQuery } from './overview.schema.ts';
-import { scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const hitsMax = 50;
@@ -28,9 +28,9 @@ const needed: Record<string, Permission> = {
   act: 'audit.read',
 };
 
-function maySee({ person }: Context, what: string): boolean {
+function maySee({ may }: Context, what: string): boolean {
   const permission = needed[what];
-  return permission === undefined || person.permissions.includes(permission);
+  return permission === undefined || may(permission);
 }
 
 /** A count that the person may not read is null, because a zero would say that nothing waits. */
@@ -48,8 +48,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     url: '/api/counts',
     permission: 'overview.read',
     schema: { response: Counts },
-    handle: async (context) =>
-      readable(context, await countWaiting(context.deps, context.person.scope)),
+    handle: async (context) => readable(context, await countWaiting(context.deps, context.scope)),
   }),
   consoleRoute({
     method: 'GET',
@@ -57,8 +56,8 @@ export const overviewRoutes: ConsoleRoute[] = [
     permission: 'overview.read',
     schema: { query: OverviewQuery, response: Overview },
     async handle(context, { query }) {
-      const { deps, person } = context;
-      if (query.merchant && !isWithin(person.scope, query.merchant)) throw notFound();
+      const { deps, scope } = context;
+      if (query.merchant && !isWithin(scope, query.merchant)) throw notFound();
       const overview = await readOverview(deps, scopeOf(context, query));
       return {
         ...overview,
@@ -74,8 +73,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     permission: 'checkouts.read',
     schema: { query: SearchQuery, response: SearchAnswer },
     async handle(context, { query }) {
-      const { deps, person } = context;
-      const { scope } = person;
+      const { deps, scope } = context;
       const hits = await search(deps, scope, query.q, hitsMax);
       const ids = hits.flatMap(({ merchant_id }) => (merchant_id === null ? [] : [merchant_id]));
       const names = await reading(deps, (db) => listMerchantNames(db, scope, ids));

@@ -1,6 +1,6 @@
 import { IdParams } from '#operating/operations/list.schema.ts';
+import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import {
-  type Account,
   AccountParams,
   Payee,
   ProposeAccount,
@@ -15,38 +15,37 @@ import {
   setStatementAddress,
 } from '#purchases/payouts/set-bank-account.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
-import { mustSeeMerchant } from './pages.ts';
-import { actRoute, type ConsoleRoute, type Context } from './route.ts';
+import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */
 export const payeeRoutes: ConsoleRoute[] = [
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/merchants/:id/bank-accounts',
     permission: 'bank.propose',
     fresh: true,
     schema: { params: IdParams, body: ProposeAccount, response: Payee },
-    act: (context, { params, body }) =>
+    run: (context, { params, body }) =>
       change(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/merchants/:id/bank-accounts/:number/confirm',
     permission: 'bank.confirm',
     fresh: true,
     schema: { params: AccountParams, response: Payee },
-    act: (context, { params }) =>
+    run: (context, { params }) =>
       change(context, params.id, (id) =>
         confirmAccount(context.deps, context.operator, id, params.number),
       ),
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/merchants/:id/statements-to',
     permission: 'merchants.change',
     fresh: true,
     schema: { params: IdParams, body: StatementsTo, response: Payee },
-    act: (context, { params, body }) =>
+    run: (context, { params, body }) =>
       change(context, params.id, (id) =>
         setStatementAddress(context.deps, context.operator, id, body.email),
       ),
@@ -70,17 +69,11 @@ export async function presentPayee({ deps, operator }: Context, id: string): Pro
     one ? [one.proposed_person_id, one.confirmed_person_id] : [],
   );
   const names = await reading(deps, (db) => listPersonNames(db, ids));
-  const present = (one: ShownAccount): Account => ({
-    number: one.number,
-    holder: one.holder,
-    bank: one.bank,
-    branch_code: one.branch_code,
-    last4: one.last4,
-    created_at: one.created_at,
+  const present = (one: ShownAccount) => ({
+    ...one,
     // A name that was given at the command line stays as it was given (decision 0072).
     proposed_by: names.get(one.proposed_person_id ?? '') ?? one.proposed_by,
     confirmed_by: names.get(one.confirmed_person_id ?? '') ?? one.confirmed_by,
-    confirmed_at: one.confirmed_at,
   });
   return {
     account: account && present(account),

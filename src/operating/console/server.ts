@@ -107,8 +107,7 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
       if (route.method !== 'GET') refuseForeignOrigin(deps, request);
       if (route.isSignIn) await deps.rateLimits.consoleSignIn(networkOf(request));
       if (context === null || permission === 'public') return;
-      const { permissions } = context.person;
-      if (permission !== 'signed-in' && !permissions.includes(permission)) throw forbidden();
+      if (permission !== 'signed-in' && !context.may(permission)) throw forbidden();
       if (route.fresh) requireProof(context);
     },
     async handler(request) {
@@ -131,20 +130,16 @@ async function recognise(open: PublicContext): Promise<Context> {
   if (!found) throw notSignedIn();
   const { session, person } = found;
   const { id, name, email, roles, merchant_ids } = person;
+  const permissions = permissionsOf(roles, merchant_ids === null);
   const origin = { person_id: id, roles, address, session_id: session.id };
   return {
     ...open,
     deps: { ...deps, origin },
     operator: email,
     session,
-    person: {
-      id,
-      name,
-      email,
-      roles,
-      permissions: permissionsOf(roles, merchant_ids === null),
-      scope: merchant_ids === null ? 'all merchants' : { merchant_ids },
-    },
+    scope: merchant_ids === null ? 'all merchants' : { merchant_ids },
+    may: (permission) => permissions.includes(permission),
+    person: { id, name, email, roles, permissions },
   };
 }
 

@@ -19,7 +19,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { clearSessionCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import { requireProof } from './proof.ts';
-import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {
   AddPasskeyBody,
   AuthenticationBody,
@@ -40,12 +40,12 @@ export const sessionRoutes: ConsoleRoute[] = [
     schema: { response: Session },
     handle: async (context) => presentSession(context),
   }),
-  actRoute({
+  actionRoute({
     method: 'DELETE',
     url: '/api/session',
     permission: 'signed-in',
     schema: { response: Done },
-    async act({ deps, session, reply }) {
+    async run({ deps, session, reply }) {
       await closeConsoleSession(deps, session.id);
       clearSessionCookie(reply, deps.console.url);
       return () => ({ done: true });
@@ -60,45 +60,45 @@ export const sessionRoutes: ConsoleRoute[] = [
       return presentSessions(context, await listSessions(context.deps, context.person.id));
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'DELETE',
     url: '/api/sessions/:id',
     permission: 'signed-in',
     schema: { params: IdParams, response: Done },
-    async act({ deps, operator, person }, { params }) {
+    async run({ deps, operator, person }, { params }) {
       const live = await listSessions(deps, person.id);
       if (!live.some(({ id }) => id === params.id)) throw notFound();
       await revokeSession(deps, operator, { person_id: person.id, session_id: params.id });
       return () => ({ done: true });
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/proof/options',
     permission: 'signed-in',
     schema: { response: AuthenticationOptions },
-    async act({ deps, session }) {
+    async run({ deps, session }) {
       const options = await offerProof(deps, session);
       return () => ({ options });
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/proof',
     permission: 'signed-in',
     schema: { body: AuthenticationBody, response: Proof },
-    async act(context, { body }) {
+    async run(context, { body }) {
       await proveByPasskey(context.deps, context.session, body.response);
       return () => presentProof(context);
     },
   }),
   // The demo administrator of a sandbox has no passkey. A click stands for one.
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/proof/sandbox',
     permission: 'signed-in',
     schema: { response: Proof },
-    async act(context) {
+    async run(context) {
       const { deps, session } = context;
       const isAllowed = deps.console.allowsSignInLinks && session.method === 'sandbox_link';
       if (!isAllowed) throw notFound();
@@ -113,46 +113,39 @@ export const sessionRoutes: ConsoleRoute[] = [
     schema: { response: Passkeys },
     async handle({ deps, person }) {
       const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
-      return {
-        data: passkeys.map(({ id, name, created_at, used_at }) => ({
-          id,
-          name,
-          created_at,
-          used_at,
-        })),
-      };
+      return { data: passkeys };
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/passkeys/options',
     permission: 'signed-in',
     schema: { response: RegistrationOptions },
-    async act(context) {
+    async run(context) {
       await requireAdding(context);
       const options = await offerPasskey(context.deps, context.person.id);
       return () => ({ options });
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'POST',
     url: '/api/passkeys',
     permission: 'signed-in',
     schema: { body: AddPasskeyBody, response: Done },
-    async act(context, { body }) {
+    async run(context, { body }) {
       await requireAdding(context);
       const { deps, operator, session } = context;
       await addPasskey(deps, operator, session, body);
       return () => ({ done: true });
     },
   }),
-  actRoute({
+  actionRoute({
     method: 'DELETE',
     url: '/api/passkeys/:id',
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    async act({ deps, operator, person }, { params }) {
+    async run({ deps, operator, person }, { params }) {
       const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
       if (!passkeys.some(({ id }) => id === params.id)) throw notFound();
       await removePasskey(deps, operator, { person_id: person.id, id: params.id });
@@ -180,18 +173,12 @@ async function requireAdding(context: Context): Promise<void> {
   );
 }
 
-function presentSession({ deps, person, session }: Context): Session {
-  const { id, name, email, roles, permissions, scope } = person;
+function presentSession({ deps, person, scope, session }: Context): Session {
   return {
-    person: { id, name, email, roles },
-    permissions,
+    person,
+    permissions: person.permissions,
     scope: scope === 'all merchants' ? 'all' : scope.merchant_ids,
-    session: {
-      id: session.id,
-      method: session.method,
-      created_at: session.created_at,
-      expires_at: session.expires_at,
-    },
+    session,
     proof_until: proofUntil(session, deps.clock.now()),
     sandbox: deps.environment === 'sandbox',
   };
@@ -206,13 +193,7 @@ function presentProof({ deps, session }: Context): { proof_until: string } {
 export function presentSessions({ session }: Context, sessions: ConsoleSession[]): Sessions {
   return {
     data: sessions.map((one) => ({
-      id: one.id,
-      method: one.method,
-      address: one.address,
-      user_agent: one.user_agent,
-      created_at: one.created_at,
-      seen_at: one.seen_at,
-      expires_at: one.expires_at,
+      ...one,
       current: one.id === session.id,
     })),
   };

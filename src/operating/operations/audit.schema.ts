@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { alertStates } from '#record/alerts/alert.sql.ts';
-import { Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
 /** Who acted. `person_id` is null for the command line and for rows from before the console. */
 export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
@@ -33,9 +33,9 @@ export const AuditQuery = Type.Object({
   limit: paging.limit,
   subject: Type.Optional(Id),
   person: Type.Optional(Id),
+  /** The name that an action was recorded under. */
+  operator: Type.Optional(Type.String({ maxLength: 254 })),
 });
-export const AuditPage = pageOf(Action);
-export type AuditPage = Type.Static<typeof AuditPage>;
 
 /** GET /api/alerts. The newest first. Without `state`: open and taken. */
 export const AlertsQuery = Type.Object({ ...paging, state: Type.Optional(oneOf(alertStates)) });
@@ -59,8 +59,6 @@ export const AlertRow = Type.Object({
   close_reason: nullable(Type.String()),
 });
 export type AlertRow = Type.Static<typeof AlertRow>;
-export const AlertsPage = pageOf(AlertRow);
-export type AlertsPage = Type.Static<typeof AlertsPage>;
 
 /** POST /api/alerts/:id/close */
 export const CloseAlert = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { callbackStatuses } from '#purchases/callbacks/callback.ts';
 import { instalmentStatuses } from '#purchases/instalments/instalment.ts';
-import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+import { Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
 /** GET /api/callbacks. Pending ones by their next attempt, all others the newest first. */
 export const CallbacksQuery = Type.Object({
@@ -14,7 +14,7 @@ export const CallbacksQuery = Type.Object({
 export const CallbackRow = Type.Object({
   id: Id,
   checkout_id: Id,
-  ...whose,
+  ...owner,
   status: oneOf(callbackStatuses),
   notify_url: Type.String(),
   host: Type.String(),
@@ -27,8 +27,6 @@ export const CallbackRow = Type.Object({
   response_status: nullable(Type.Integer()),
 });
 export type CallbackRow = Type.Static<typeof CallbackRow>;
-export const CallbacksPage = pageOf(CallbackRow);
-export type CallbacksPage = Type.Static<typeof CallbacksPage>;
 
 /** GET /api/destinations: each merchant's receivers by host, over the last 7 days. */
 export const DestinationsQuery = Type.Object(paging);
@@ -48,8 +46,6 @@ export const DestinationRow = Type.Object({
   failures_in_a_row: Type.Integer(),
 });
 export type DestinationRow = Type.Static<typeof DestinationRow>;
-export const DestinationsPage = pageOf(DestinationRow);
-export type DestinationsPage = Type.Static<typeof DestinationsPage>;
 
 /**
  * POST /api/callbacks/retry-all: resends what matches, as a bulk action. Only exhausted callbacks.
@@ -74,7 +70,7 @@ export const OverdueQuery = Type.Object(paging);
 export const OverdueRow = Type.Object({
   checkout_id: Id,
   number: Type.Integer(),
-  ...whose,
+  ...owner,
   number_of_payments: Type.Integer(),
   /** The amount to be collected: the payment less the part that refunds took. */
   amount: Cents,
@@ -93,8 +89,6 @@ export const OverdueRow = Type.Object({
   advice: Type.String(),
 });
 export type OverdueRow = Type.Static<typeof OverdueRow>;
-export const OverduePage = pageOf(OverdueRow);
-export type OverduePage = Type.Static<typeof OverduePage>;
 
 /** POST /api/instalments/:checkout/:number/retry */
 export const InstalmentParams = Type.Object({

@@ -28,7 +28,7 @@ import { listPostings } from '#record/ledger/posting.sql.ts';
 import { movementKinds, type Posting } from '#record/ledger/posting.ts';
 import { listNotes, type Note } from '#record/notes/note.sql.ts';
 import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
-import { peopleOf, withNames } from './lists.ts';
+import { peopleOf, withNames } from './refunds.ts';
 
 /** All rows that belong to one checkout. */
 export type CheckoutHistory = {

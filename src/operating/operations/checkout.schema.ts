@@ -12,21 +12,10 @@ import {
   instalmentStatuses,
 } from '#purchases/instalments/instalment.ts';
 import { Action, ActorSummary } from './audit.schema.ts';
-import {
-  Cents,
-  Day,
-  FilterDay,
-  Id,
-  nullable,
-  oneOf,
-  pageOf,
-  paging,
-  Time,
-  whose,
-} from './list.schema.ts';
+import { Cents, Day, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
 
-/** GET /api/checkouts. The newest first. `from` and `to` are days in UTC, both included. */
+/** GET /api/checkouts. The newest first. `from` and `to` are days, both included. */
 export const CheckoutsQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(checkoutStatuses)),
@@ -35,9 +24,11 @@ export const CheckoutsQuery = Type.Object({
   to: Type.Optional(FilterDay),
 });
 
+export type CheckoutsQuery = Type.Static<typeof CheckoutsQuery>;
+
 export const CheckoutRow = Type.Object({
   id: Id,
-  ...whose,
+  ...owner,
   status: oneOf(checkoutStatuses),
   amount: Cents,
   currency: Type.String(),
@@ -47,8 +38,6 @@ export const CheckoutRow = Type.Object({
   outstanding: Cents,
 });
 export type CheckoutRow = Type.Static<typeof CheckoutRow>;
-export const CheckoutsPage = pageOf(CheckoutRow);
-export type CheckoutsPage = Type.Static<typeof CheckoutsPage>;
 
 /** One payment of the plan. `state` is what its dot shows. */
 export const PlanPayment = Type.Object({

@@ -1,4 +1,4 @@
-import type { List, PageRequest } from './lists.ts';
+import type { List, PageRequest } from './list.ts';
 
 /** A download reads its rows in pages of this size, up to so many rows. */
 const limits = { pageSize: 500, rowsMax: 50_000 };
@@ -50,8 +50,8 @@ export async function openCsv<Row>(
 const line = (values: (string | number | boolean | null)[]) =>
   `${values.map(csvCell).join(',')}\r\n`;
 
-/** The columns that say whose a row is. */
-export const whoseColumns: Column<{
+/** The columns of a row's owner. */
+export const ownerColumns: Column<{
   merchant_name: string;
   client_reference_id: string;
   email: string;
@@ -64,4 +64,4 @@ export const whoseColumns: Column<{
 ];
 
 /** Cents as a decimal number, which spreadsheets can add up. */
-export const decimal = (cents: number) => (cents / 100).toFixed(2);
+export const decimal = (cents: number) => Number((cents / 100).toFixed(2));

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { disputeStatuses } from '#purchases/disputes/dispute.ts';
 import { Action } from './audit.schema.ts';
-import { Cents, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
 /** GET /api/disputes. The newest first. */
 export const DisputesQuery = Type.Object({
@@ -12,7 +12,7 @@ export const DisputesQuery = Type.Object({
 export const DisputeRow = Type.Object({
   id: Id,
   checkout_id: Id,
-  ...whose,
+  ...owner,
   /** The gateway's own ID. */
   dispute_ref: Type.String(),
   /** The first payment of the plan that the disputed payment brought, and how many there are. */
@@ -40,8 +40,6 @@ export const DisputeRow = Type.Object({
   closed_at: nullable(Time),
 });
 export type DisputeRow = Type.Static<typeof DisputeRow>;
-export const DisputesPage = pageOf(DisputeRow);
-export type DisputesPage = Type.Static<typeof DisputesPage>;
 
 /** GET /api/disputes/:id, and the answer of every action on a dispute. */
 export const DisputeDetails = Type.Object({

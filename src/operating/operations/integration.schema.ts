@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { refundModes } from '#merchants/integrations/integration.ts';
-import { Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
+import { orders } from './range.sql.ts';
 
 const Life = { created_at: Time, expires_at: nullable(Time) };
 
@@ -46,9 +47,7 @@ export const IntegrationRow = Type.Object({
 });
 export type IntegrationRow = Type.Static<typeof IntegrationRow>;
 /** GET /api/integrations. The newest first. With `merchant` also the intermediaries that manage it. */
-export const IntegrationsQuery = Type.Object(paging);
-export const IntegrationsPage = pageOf(IntegrationRow);
-export type IntegrationsPage = Type.Static<typeof IntegrationsPage>;
+export const IntegrationsQuery = Type.Object({ ...paging, order: Type.Optional(oneOf(orders)) });
 
 /** POST /api/integrations: of one merchant, or of an intermediary that manages several. */
 export const CreateIntegration = Type.Object({

@@ -29,8 +29,8 @@ export const paging = {
 
 export const IdParams = Type.Object({ id: Id });
 
-/** Whose a row is: the merchant with its zone and locale, the order, the shopper. */
-export const whose = {
+/** The owner of a row: the merchant with its zone and locale, the order, the shopper. */
+export const owner = {
   merchant_id: Id,
   merchant_name: Type.String(),
   time_zone: Type.String(),

@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import { IntegrationRow } from './integration.schema.ts';
-import { Cents, Id, nullable, pageOf, paging, Time } from './list.schema.ts';
+import { Cents, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 import { Payee } from './payee.schema.ts';
+import { orders } from './range.sql.ts';
 
 export const Band = Type.Object({
   from_amount: Type.Integer({ minimum: 1 }),
@@ -11,8 +12,12 @@ export const Band = Type.Object({
 export type Band = Type.Static<typeof Band>;
 const Bands = Type.Array(Band, { minItems: 1, maxItems: 100 });
 
-/** GET /api/merchants. The newest first. */
-export const MerchantsQuery = Type.Object({ after: paging.after, limit: paging.limit });
+/** GET /api/merchants. The newest first, unless the order is given. */
+export const MerchantsQuery = Type.Object({
+  after: paging.after,
+  limit: paging.limit,
+  order: Type.Optional(oneOf(orders)),
+});
 export const MerchantRow = Type.Object({
   id: Id,
   name: Type.String(),
@@ -42,8 +47,6 @@ export const MerchantRow = Type.Object({
   refund_rate: nullable(Type.Number()),
 });
 export type MerchantRow = Type.Static<typeof MerchantRow>;
-export const MerchantsPage = pageOf(MerchantRow);
-export type MerchantsPage = Type.Static<typeof MerchantsPage>;
 
 /** GET /api/merchants/:id */
 export const MerchantDetails = Type.Object({

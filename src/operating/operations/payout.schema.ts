@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { payoutStatuses } from '#purchases/payouts/payout.ts';
 import { Action } from './audit.schema.ts';
-import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+import { Cents, Day, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
 /** GET /api/payouts. The newest first. */
 export const PayoutsQuery = Type.Object({
@@ -38,8 +38,6 @@ export const PayoutRow = Type.Object({
   return_reason: nullable(Type.String()),
 });
 export type PayoutRow = Type.Static<typeof PayoutRow>;
-export const PayoutsPage = pageOf(PayoutRow);
-export type PayoutsPage = Type.Static<typeof PayoutsPage>;
 
 const amounts = { gross: Cents, fee: Cents, vat: Cents, net: Cents };
 

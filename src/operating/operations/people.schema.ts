@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { nullable, pageOf, paging } from './list.schema.ts';
+import { nullable, paging } from './list.schema.ts';
 
 export const Person = Type.Object({
   id: Type.String(),
@@ -14,9 +14,6 @@ export const Person = Type.Object({
   is_registered: Type.Boolean(),
 });
 export type Person = Type.Static<typeof Person>;
-
-export const PeoplePage = pageOf(Person);
-export type PeoplePage = Type.Static<typeof PeoplePage>;
 
 /** GET /api/roles: the roles that there are, each with its permissions. */
 export const Roles = Type.Object({

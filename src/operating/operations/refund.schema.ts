@@ -1,13 +1,17 @@
 import Type from 'typebox';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/refunds/refund.ts';
 import { ActorSummary } from './audit.schema.ts';
-import { Cents, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
 /** `review`: requested and not approved yet. `approved`: past its review and not begun. */
 export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
 
-/** GET /api/refunds. `review` and `approved` have the oldest first, all others the newest. */
-export const RefundsQuery = Type.Object({ ...paging, view: Type.Optional(oneOf(refundViews)) });
+/** GET /api/refunds. Those that have not begun come the oldest first, all others the newest. */
+export const RefundsQuery = Type.Object({
+  ...paging,
+  /** `requested` is `review` and `approved` together. */
+  view: Type.Optional(oneOf(['requested', ...refundViews])),
+});
 
 export const PlannedPart = Type.Object({
   instalment: Type.Integer(),
@@ -31,7 +35,7 @@ export const RefundPart = Type.Object({
 export const RefundRow = Type.Object({
   id: Id,
   checkout_id: Id,
-  ...whose,
+  ...owner,
   status: oneOf(refundStatuses),
   view: oneOf(refundViews),
   amount: Cents,
@@ -64,8 +68,6 @@ export const RefundRow = Type.Object({
   may_approve: Type.Boolean(),
 });
 export type RefundRow = Type.Static<typeof RefundRow>;
-export const RefundsPage = pageOf(RefundRow);
-export type RefundsPage = Type.Static<typeof RefundsPage>;
 
 /** GET /api/refunds/:id, and the answer of every action on a refund. */
 export const RefundDetails = Type.Object({

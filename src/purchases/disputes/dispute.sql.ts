@@ -3,7 +3,7 @@ import type { Evidence } from '#gateway/gateway.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Dispute, DisputeStatus } from './dispute.ts';
+import type { Dispute } from './dispute.ts';
 
 export const dueDisputes: DueWork<'disputes'> = { table: 'disputes', due: 'due_at' };
 
@@ -207,24 +207,4 @@ export async function sumDisputed(
     from disputes
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   return rows[0]?.sum ?? 0;
-}
-
-/** Disputes for an operator, the newest first. */
-export async function pageDisputes(
-  db: Handle,
-  wanted: { merchant_id: string | null; status: DisputeStatus | null },
-  page: { after: Dispute | null; limit: number },
-): Promise<Dispute[]> {
-  let query = db.selectFrom('disputes').selectAll();
-  if (wanted.merchant_id !== null) query = query.where('merchant_id', '=', wanted.merchant_id);
-  if (wanted.status !== null) query = query.where('status', '=', wanted.status);
-  if (page.after !== null) {
-    const { created_at, id } = page.after;
-    query = query.where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::uuid)`);
-  }
-  return await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .execute();
 }

@@ -219,23 +219,3 @@ export async function listExport(
       : query.where('export_id', '=', wanted.export_id);
   return await found.orderBy('created_at').orderBy('id').execute();
 }
-
-/** Payouts for an operator, the newest first. `after` is the last id of the page before. */
-export async function pagePayouts(
-  db: Handle,
-  wanted: { merchant_id: string | null; status: PayoutStatus | null },
-  page: { after: Payout | null; limit: number },
-): Promise<Payout[]> {
-  let query = db.selectFrom('payouts').selectAll();
-  if (wanted.merchant_id !== null) query = query.where('merchant_id', '=', wanted.merchant_id);
-  if (wanted.status !== null) query = query.where('status', '=', wanted.status);
-  if (page.after !== null) {
-    const { created_at, id } = page.after;
-    query = query.where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::uuid)`);
-  }
-  return await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .execute();
-}

@@ -100,21 +100,6 @@ export async function advanceLateAlerts(db: Handle, now: Timestamp): Promise<num
   return Number(numUpdatedRows);
 }
 
-/** The newest alerts first: those that are not closed, or those in one state. */
-export async function listAlerts(
-  db: Handle,
-  state: AlertState | null,
-  after: { at: Timestamp; id: string } | null,
-  limit: number,
-): Promise<(Alert & AlertHandling)[]> {
-  let query = db.selectFrom('alerts').selectAll();
-  query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
-  if (state === 'open') query = query.where('taken_at', 'is', null);
-  if (state === 'taken') query = query.where('taken_at', 'is not', null);
-  if (after) query = query.where(sql<boolean>`(at, id) < (${after.at}, ${after.id})`);
-  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
-}
-
 /** Two operators who handle one alert wait for each other. */
 export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertHandling) | null> {
   const row = await db

@@ -1,0 +1,53 @@
+import type { Static, TObject } from 'typebox';
+import type { Action, Schemas } from '#operating/operations/action.ts';
+import type { Viewer } from '#operating/operations/viewer.ts';
+import { type Command, type Context, command } from './command.ts';
+import { type Connection, viewerOf } from './connect.ts';
+import { optionsOf, readOptions, usageOf } from './schema-options.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Opens what an action needs: `withMigrated`, `withGateway` and their like. */
+type Open<Deps> = <T>(context: Context, work: (deps: Deps) => Promise<T>) => Promise<T>;
+
+type Shown<S extends Schemas, Deps, Answer> = {
+  name: string;
+  summary: string;
+  help: string;
+  open: Open<Connection & Deps>;
+  /** Members of the body that have another name here. */
+  rename?: Record<string, string>;
+  /** Reads more than the action answers with. */
+  complete?(viewer: Viewer<Connection & Deps>, answer: Static<S['response']>): Promise<Answer>;
+  json(answer: Answer): object;
+  show(terminal: Terminal, answer: Answer): string;
+};
+
+/** Makes the command of an action on one row: `ID`, and an option for each member of the body. */
+export function actionCommand<S extends Schemas, Deps, Answer = Static<S['response']>>(
+  action: Action<S, Deps>,
+  shown: Shown<S, Deps, Answer>,
+): Command {
+  const { rename = {}, complete } = shown;
+  const { properties = {} } = (action.schema.body ?? {}) as Partial<TObject>;
+  return command({
+    name: shown.name,
+    summary: shown.summary,
+    usage: [`ID ${usageOf(properties, rename)}`.trimEnd()],
+    help: shown.help,
+    positionals: ['ID'],
+    options: optionsOf(properties, rename),
+    async run(context) {
+      const [id = ''] = context.positionals;
+      const values = context.values as Record<string, string | string[] | undefined>;
+      const body = readOptions(properties, values, rename);
+      const answer = await shown.open(context, async (deps) => {
+        const viewer = viewerOf(deps);
+        const input = { params: { id }, query: undefined, body };
+        const read = await action.run(viewer, input as Parameters<typeof action.run>[1]);
+        const answer = await read();
+        return complete ? await complete(viewer, answer) : (answer as Answer);
+      });
+      context.print(shown.json(answer), () => shown.show(context.terminal, answer));
+    },
+  });
+}

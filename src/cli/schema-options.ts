@@ -1,0 +1,73 @@
+import type { TSchema } from 'typebox';
+import { mustBeId, oneOf, required } from './command.ts';
+import { readInteger } from './duration.ts';
+
+// Options of a command that are made from the schema of what it takes.
+
+type Properties = Record<string, TSchema>;
+type Rename = Record<string, string | undefined>;
+type Property = { type?: string; format?: string; enum?: string[]; items?: Property };
+
+export const optionName = (member: string, rename: Rename): string =>
+  rename[member] ?? member.replaceAll('_', '-');
+
+export function optionsOf(properties: Properties, rename: Rename) {
+  return Object.fromEntries(
+    Object.entries(properties).map(([member, schema]) => [
+      optionName(member, rename),
+      { type: 'string' as const, multiple: (schema as Property).type === 'array' },
+    ]),
+  );
+}
+
+const choicesMax = 5;
+
+/** `[--status a|b|c] [--merchant ID]` */
+export function usageOf(properties: Properties, rename: Rename): string {
+  return Object.entries(properties)
+    .map(([member, schema]) => {
+      const option = `--${optionName(member, rename)} ${placeholderOf(schema as Property)}`;
+      return isOptional(schema) ? `[${option}]` : option;
+    })
+    .join(' ');
+}
+
+function placeholderOf({ type, format, enum: choices, items }: Property): string {
+  if (choices) {
+    if (choices.length <= choicesMax) return choices.join('|');
+    return `${choices.slice(0, 3).join('|')}|…`;
+  }
+  if (type === 'array') return `${items?.format === 'uuid' ? 'ID,ID' : 'TEXT,TEXT'}`;
+  if (format === 'uuid') return 'ID';
+  return type === 'integer' ? 'N' : 'TEXT';
+}
+
+const isOptional = (schema: TSchema) => '~optional' in schema;
+
+/** The members that options give. One that is required and absent is a mistake in the arguments. */
+export function readOptions(
+  properties: Properties,
+  values: Record<string, string | string[] | undefined>,
+  rename: Rename,
+): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const [member, schema] of Object.entries(properties)) {
+    const option = optionName(member, rename);
+    const given = values[option];
+    if (given === undefined && isOptional(schema)) continue;
+    const text = required(given as string | undefined, option);
+    members[member] = readValue(schema as Property, text, option);
+  }
+  return members;
+}
+
+function readValue({ type, format, enum: choices }: Property, text: string, option: string) {
+  if (choices) return oneOf(text, choices, option);
+  if (format === 'uuid') return mustBeId(text, option);
+  return type === 'integer' ? readInteger(text, option) : text;
+}
+
+/** Some members of an object, in this order. */
+export function pick<T>(from: T, members: readonly (keyof T & string)[]): object {
+  return Object.fromEntries(members.map((member) => [member, from[member]]));
+}

@@ -1,0 +1,30 @@
+import { type Scope, scoped } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
+import { type Page, type PageOf, readRange } from './range.sql.ts';
+
+/** The newest alerts first: those that are not closed, or those in one state. */
+export async function pageAlerts(
+  db: Handle,
+  scope: Scope,
+  state: AlertState | null,
+  page: PageOf,
+  kinds: string[] | null = null,
+): Promise<Page<Alert & AlertHandling>> {
+  let query = scoped(db.selectFrom('alerts').selectAll(), scope);
+  if (kinds !== null) query = query.where('kind', 'in', kinds);
+  query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
+  if (state === 'open') query = query.where('taken_at', 'is', null);
+  if (state === 'taken') query = query.where('taken_at', 'is not', null);
+  return await readRange(query, page, ['at', 'id'], 'desc');
+}
+
+/** One alert of the scope. */
+export async function findAlertWithin(
+  db: Handle,
+  scope: Scope,
+  id: string,
+): Promise<(Alert & AlertHandling) | null> {
+  const query = scoped(db.selectFrom('alerts').selectAll(), scope).where('id', '=', id);
+  return (await query.executeTakeFirst()) ?? null;
+}

@@ -1,0 +1,42 @@
+import type { Scope } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { type Page, type PageOf, readRange } from './range.sql.ts';
+
+export type ActionFilter = {
+  id?: string | undefined;
+  subject_id?: string | undefined;
+  person_id?: string | undefined;
+  operator?: string | undefined;
+};
+
+/** The newest actions first. They belong to no merchant: only a scope of all merchants has them. */
+export async function pageActions(
+  db: Handle,
+  scope: Scope,
+  filter: ActionFilter,
+  page: PageOf,
+): Promise<Page<OperatorAction & { number: number | null }>> {
+  if (scope !== 'all merchants') return { rows: [], last: null };
+  let query = db
+    .selectFrom('operator_actions')
+    .select([
+      'id',
+      'number',
+      'at',
+      'operator',
+      'action',
+      'subject_id',
+      'details',
+      'os_user',
+      'host',
+      'person_id',
+      'roles',
+      'address',
+      'session_id',
+    ]);
+  for (const [column, value] of Object.entries(filter)) {
+    if (value !== undefined) query = query.where(column as keyof ActionFilter, '=', value);
+  }
+  return await readRange(query, page, ['at', 'id'], 'desc');
+}

@@ -1,0 +1,69 @@
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { Action, AuditQuery } from './audit.schema.ts';
+import { type ActionFilter, pageActions } from './audit.sql.ts';
+import { defineList, type List, type PageRequest, readList } from './list.ts';
+import type { Viewer } from './viewer.ts';
+
+/** Who changed what, the newest first. */
+export const auditList = defineList({
+  name: 'audit',
+  permission: 'audit.read',
+  query: AuditQuery,
+  row: Action,
+  read: (viewer, { subject, person, operator }, page) =>
+    readActions(viewer, { subject_id: subject, person_id: person, operator }, page),
+  columns: [
+    ['Number', (row) => row.number],
+    ['At', (row) => row.at],
+    ['Operator', (row) => row.operator],
+    ['Person', (row) => row.person_id],
+    ['Name', (row) => (row.person_id === null ? null : row.name)],
+    ['Roles', (row) => row.roles?.join(' ') ?? null],
+    ['Address', (row) => row.address],
+    ['Session', (row) => row.session_id],
+    ['System user', (row) => row.os_user],
+    ['Host', (row) => row.host],
+    ['Action', (row) => row.action],
+    ['Subject', (row) => row.subject_id],
+    ['Details', (row) => JSON.stringify(row.details)],
+  ],
+});
+
+export async function readActions(
+  viewer: Viewer,
+  filter: ActionFilter,
+  page: PageRequest,
+): Promise<List<Action>> {
+  return await readList(
+    viewer.deps,
+    page,
+    (db, range) => pageActions(db, viewer.scope, filter, range),
+    (_, rows) => presentActions(viewer, rows),
+  );
+}
+
+const actionsMax = 100;
+
+/** Operators' actions on one thing, the oldest first. */
+export async function listActionsOn(db: Handle, id: string): Promise<OperatorAction[]> {
+  return (await listOperatorActions(db, { subject_ids: [id] }, actionsMax)).reverse();
+}
+
+/** Actions with the names of their people. Their origin is for viewers who may read the audit. */
+export async function presentActions(
+  { deps, may }: Viewer,
+  actions: (OperatorAction & { number?: number | null })[],
+): Promise<Action[]> {
+  const ids = actions.map(({ person_id }) => person_id);
+  const names = await reading(deps, (db) => listPersonNames(db, ids));
+  const untraced = { address: null, session_id: null, os_user: null, host: null };
+  return actions.map((action) => ({
+    ...action,
+    number: action.number ?? null,
+    name: names.get(action.person_id ?? '') ?? action.operator,
+    ...(may('audit.read') ? {} : untraced),
+  }));
+}

@@ -1,0 +1,77 @@
+import { isOne } from '#operating/search/scope.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import { CallbackRow, CallbacksQuery } from './callback.schema.ts';
+import { pageCallbacks } from './callbacks.sql.ts';
+import { ownerColumns } from './csv.ts';
+import { BadFilter, defineList, readList } from './list.ts';
+import { findOwners } from './owner.sql.ts';
+import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
+
+/** Pending callbacks by their next attempt. All others the newest first. */
+export const callbackList = defineList({
+  name: 'callbacks',
+  permission: 'callbacks.read',
+  query: CallbacksQuery,
+  row: CallbackRow,
+  async read(viewer, query, page) {
+    const scope = scopeOf(viewer, query);
+    const { status = null, host = null } = query;
+    // The index of pending callbacks by host begins with the merchant. No other one has the host.
+    const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
+    if (host !== null && !hasIndex) {
+      throw new BadFilter(
+        'host',
+        'goes with status=exhausted, or with status=pending and one merchant',
+      );
+    }
+    return await readList(
+      viewer.deps,
+      page,
+      (db, range) => pageCallbacks(db, scope, status, host, range),
+      async (db, rows) => {
+        const describe = await findOwners(db, scope, rows);
+        return rows.map((row) => ({ ...row, ...describe(row).owner }));
+      },
+    );
+  },
+  columns: [
+    ['Created', (row) => row.created_at],
+    ...ownerColumns,
+    ['Status', (row) => row.status],
+    ['To', (row) => row.notify_url],
+    ['Attempts', (row) => row.attempts],
+    ['Next attempt', (row) => row.due_at],
+    ['Delivered', (row) => row.delivered_at],
+    ['Reason', (row) => row.reason],
+    ['Response', (row) => row.response_status],
+    ['Checkout', (row) => row.checkout_id],
+    ['ID', (row) => row.id],
+  ],
+});
+
+export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
+
+/** A callback with all its attempts. */
+export async function readCallback(viewer: Viewer, id: string): Promise<ReadCallback> {
+  const key = await mustSee(viewer, 'callbacks', id);
+  return await reading(viewer.deps, async (db) => {
+    const callback = await findCallback(db, key);
+    if (!callback) throw new NotFound(`There is no callback ${id}.`);
+    return { callback, attempts: await listCallbackAttempts(db, callback) };
+  });
+}
+
+/** A callback with what was sent and answered. */
+export function presentCallback({ callback, attempts }: ReadCallback) {
+  return {
+    ...callback,
+    payload: callback.payload.toString('utf8'),
+    history: attempts.map((attempt) => ({
+      ...attempt,
+      response_body: attempt.response_body?.toString('utf8') ?? null,
+      milliseconds: attempt.timings?.total ?? null,
+    })),
+  };
+}

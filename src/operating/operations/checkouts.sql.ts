@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { firstIdAt } from '#platform/shared/uuid.ts';
+import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+import { type OfCheckout, unique } from './owner.sql.ts';
+import { type Page, type PageOf, readRange } from './range.sql.ts';
+
+export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
+
+/** `from` and `until` are instants; the second is not included. */
+export type CheckoutFilter = {
+  status?: CheckoutStatus | undefined;
+  from?: Timestamp | undefined;
+  until?: Timestamp | undefined;
+};
+
+/**
+ * The newest checkouts first. Of one merchant the times are those on its clock. Of several they are
+ * the real times, which the ids begin with.
+ */
+export async function pageCheckouts(
+  db: Handle,
+  scope: Scope,
+  filter: CheckoutFilter,
+  page: PageOf,
+): Promise<Page<CheckoutRow>> {
+  const columns = isOne(scope) ? ['number'] : ['id', 'merchant_id'];
+  const { status, from, until } = filter;
+  let query = db
+    .selectFrom('checkouts')
+    .select(['merchant_id', 'id', 'id as checkout_id', 'number']);
+  if (status !== undefined) query = query.where('status', '=', status);
+  // The predicate of the index by status.
+  if (status !== undefined && status !== 'received')
+    query = query.where('status', '<>', 'received');
+  if (isOne(scope)) {
+    const [merchant_id = ''] = (scope as { merchant_ids: string[] }).merchant_ids;
+    const at = (time: Timestamp) => findNumberAt(db, merchant_id, time);
+    if (from !== undefined) query = query.where('number', '>=', await at(from));
+    if (until !== undefined) query = query.where('number', '<', await at(until));
+  } else {
+    if (from !== undefined)
+      query = query.where('id', '>=', firstIdAt(Temporal.Instant.from(from).epochMilliseconds));
+    if (until !== undefined)
+      query = query.where('id', '<', firstIdAt(Temporal.Instant.from(until).epochMilliseconds));
+  }
+  return await readRange(scoped(query, scope), page, columns, 'desc');
+}
+
+/**
+ * The number of a merchant's first checkout from a time on. Times ascend with the numbers, which
+ * have no gaps, so this halves the range some twenty times instead of needing an index.
+ */
+async function findNumberAt(db: Handle, merchant_id: string, time: Timestamp): Promise<number> {
+  const { rows } = await sql<{ number: number }>`
+    with recursive range (low, high) as (
+      select 1::bigint, total + 1 from list_totals
+      where merchant_id = ${merchant_id} and list = 'checkouts'
+      union all
+      select case when c.created_at < ${time}::timestamptz then c.number + 1 else r.low end,
+        case when c.created_at < ${time}::timestamptz then r.high else c.number end
+      from range r
+      join checkouts c on c.merchant_id = ${merchant_id} and c.number = (r.low + r.high) / 2
+      where r.low < r.high
+    )
+    select low as number from range where low >= high`.execute(db);
+  return rows[0]?.number ?? 1;
+}
+
+export type Collected = { collected: number; outstanding: number };
+
+/** The amounts of checkouts that were collected and that are still to be, by their ids. */
+export async function listCollected(
+  db: Handle,
+  scope: Scope,
+  rows: OfCheckout[],
+): Promise<Map<string, Collected>> {
+  if (rows.length === 0) return new Map();
+  const sums = await scoped(
+    db
+      .selectFrom('instalments')
+      .select((select) => [
+        'checkout_id',
+        select.fn
+          .sum<number>(sql`case when status = 'collected' then amount - reduced else 0 end`)
+          .as('collected'),
+        select.fn
+          .sum<number>(
+            sql`case when status in ('authorised', 'scheduled', 'overdue') then amount - reduced else 0 end`,
+          )
+          .as('outstanding'),
+      ]),
+    scope,
+  )
+    .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
+    .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
+    .groupBy('checkout_id')
+    .execute();
+  return new Map(
+    sums.map(({ checkout_id, collected, outstanding }) => [
+      checkout_id,
+      { collected: Number(collected), outstanding: Number(outstanding) },
+    ]),
+  );
+}

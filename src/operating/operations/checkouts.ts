@@ -1,0 +1,76 @@
+import { isOne, type Scope } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { CheckoutRow, CheckoutsQuery } from './checkout.schema.ts';
+import { type CheckoutFilter, listCollected, pageCheckouts } from './checkouts.sql.ts';
+import { decimal, ownerColumns } from './csv.ts';
+import { defineList, readList } from './list.ts';
+import { findOwners, listMerchantNames } from './owner.sql.ts';
+import { NotFound, scopeOf } from './viewer.ts';
+
+/** The newest checkouts first. */
+export const checkoutList = defineList({
+  name: 'checkouts',
+  permission: 'checkouts.read',
+  query: CheckoutsQuery,
+  row: CheckoutRow,
+  read(viewer, query, page) {
+    const scope = scopeOf(viewer, query);
+    return readList(
+      viewer.deps,
+      page,
+      async (db, range) => pageCheckouts(db, scope, await filterOf(db, scope, query), range),
+      async (db, rows) => {
+        const describe = await findOwners(db, scope, rows);
+        const collected = await listCollected(db, scope, rows);
+        return rows.map((row) => {
+          const { checkout, owner } = describe(row);
+          const sums = collected.get(row.id) ?? { collected: 0, outstanding: 0 };
+          return { ...checkout, ...owner, ...sums };
+        });
+      },
+    );
+  },
+  columns: [
+    ['Created', (row) => row.created_at],
+    ...ownerColumns,
+    ['Status', (row) => row.status],
+    ['Payments', (row) => row.number_of_payments],
+    ['Amount', (row) => decimal(row.amount)],
+    ['Collected', (row) => decimal(row.collected)],
+    ['Outstanding', (row) => decimal(row.outstanding)],
+    ['Currency', (row) => row.currency],
+    ['ID', (row) => row.id],
+  ],
+});
+
+/** The zone of the days of a list of several merchants. The console shows it beside the fields. */
+const homeZone = 'Africa/Johannesburg';
+
+/** Days as instants, in the zone that the times of the list are shown in. */
+async function filterOf(
+  db: Handle,
+  scope: Scope,
+  { status, from, to }: Pick<CheckoutsQuery, 'status' | 'from' | 'to'>,
+): Promise<CheckoutFilter> {
+  if (from === undefined && to === undefined) return { status };
+  const ids = isOne(scope) ? scope.merchant_ids : [];
+  const [merchant] = (await listMerchantNames(db, scope, ids)).values();
+  const zone = merchant?.time_zone ?? homeZone;
+  const startOf = (day: string, days: number) =>
+    timestamp(plainDay(day).add({ days }).toZonedDateTime(zone).toInstant());
+  return {
+    status,
+    from: from === undefined ? undefined : startOf(from, 0),
+    until: to === undefined ? undefined : startOf(to, 1),
+  };
+}
+
+/** A day such as 2026-02-30 has the right form and does not exist. */
+function plainDay(text: string): Temporal.PlainDate {
+  try {
+    return Temporal.PlainDate.from(text);
+  } catch {
+    throw new NotFound('There is no such day.', 'There is no such day.');
+  }
+}

@@ -1,0 +1,93 @@
+import type { Evidence } from '#gateway/gateway.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { readEvidence } from '#purchases/disputes/answer-dispute.ts';
+import { type Dispute, isAnswerable } from '#purchases/disputes/dispute.ts';
+import { evidenceNames } from '#purchases/disputes/evidence.ts';
+import { listActionsOn, presentActions } from './audit.ts';
+import { decimal, ownerColumns } from './csv.ts';
+import { type DisputeDetails, DisputeRow, DisputesQuery } from './dispute.schema.ts';
+import { listDisputesById, pageDisputes } from './disputes.sql.ts';
+import { defineList, readList } from './list.ts';
+import { findOwners } from './owner.sql.ts';
+import { NotFound, scopeOf, type Viewer } from './viewer.ts';
+
+/** The newest disputes first. */
+export const disputeList = defineList({
+  name: 'disputes',
+  permission: 'disputes.read',
+  query: DisputesQuery,
+  row: DisputeRow,
+  read(viewer, query, page) {
+    const scope = scopeOf(viewer, query);
+    return readList(
+      viewer.deps,
+      page,
+      (db, range) => pageDisputes(db, scope, query.status ?? null, range),
+      (db, rows) => presentDisputes(db, scope, rows),
+    );
+  },
+  columns: [
+    ['Opened', (row) => row.created_at],
+    ...ownerColumns,
+    ['Payment', (row) => row.instalment],
+    ['Of', (row) => row.number_of_payments],
+    ['Amount', (row) => decimal(row.amount)],
+    ['Withdrawn', (row) => decimal(row.withdrawn)],
+    ['Fee', (row) => decimal(row.fee)],
+    ['Currency', (row) => row.currency],
+    ['Reason', (row) => row.reason],
+    ['Network code', (row) => row.network_reason_code],
+    ['Status', (row) => row.status],
+    ['Evidence until', (row) => row.due_by],
+    ['Submitted', (row) => row.submitted_at],
+    ['Ended', (row) => row.closed_at],
+    ['Checkout', (row) => row.checkout_id],
+    ['Gateway', (row) => row.dispute_ref],
+    ['ID', (row) => row.id],
+  ],
+});
+
+async function presentDisputes(db: Handle, scope: Scope, rows: Dispute[]) {
+  const describe = await findOwners(db, scope, rows);
+  return rows.map((row) => {
+    const { checkout, owner } = describe(row);
+    const { number_of_payments } = checkout;
+    return {
+      ...row,
+      ...owner,
+      number_of_payments: number_of_payments ?? 1,
+      is_answerable: isAnswerable(row),
+    };
+  });
+}
+
+/** A dispute of the viewer's scope. */
+export async function mustSeeDispute({ deps, scope }: Viewer, id: string) {
+  const [dispute] = await reading(deps, async (db) =>
+    presentDisputes(db, scope, await listDisputesById(db, scope, [id])),
+  );
+  if (!dispute) throw new NotFound(`There is no dispute ${id}.`);
+  return dispute;
+}
+
+/** A dispute with its evidence and what people did to it. */
+export async function readDispute(viewer: Viewer, id: string): Promise<DisputeDetails> {
+  const dispute = await mustSeeDispute(viewer, id);
+  const { pack, actions } = await reading(viewer.deps, async (db) => ({
+    pack: (await readEvidence(db, dispute.id)).pack,
+    actions: await listActionsOn(db, dispute.id),
+  }));
+  return {
+    ...dispute,
+    evidence_hash: pack.hash,
+    is_staged: pack.is_staged,
+    is_outdated: pack.is_outdated,
+    evidence: Object.entries(pack.evidence).map(([name, text]) => ({
+      name: evidenceNames[name as keyof Evidence],
+      text: text ?? '',
+    })),
+    audit: await presentActions(viewer, actions),
+  };
+}

@@ -1,0 +1,47 @@
+import { sql } from 'kysely';
+
+// Pages of rows for operators. Each page is a range of an index, whatever the list's length: a key
+// says where the page before it ended, and there is neither an offset nor a count. Ids ascend with
+// time, so the order of ids is the order of creation.
+
+/** Where a page ended: the values of the order's columns in its last row. */
+export type Key = string[];
+
+export type Page<Row> = { rows: Row[]; last: Key | null };
+
+export type PageOf = { after: Key | null; limit: number };
+
+/** The key is not one of this list. */
+export class BadKey extends Error {}
+
+/** The console lists the newest merchants first, the command line the oldest. */
+export const orders = ['newest first', 'oldest first'] as const;
+export type Order = (typeof orders)[number];
+export const directionOf = (order: Order) => (order === 'newest first' ? 'desc' : 'asc');
+
+/** The rows after a key, in the order of the columns. `names` are those of the columns in a row. */
+export async function readRange<Row extends object>(
+  // biome-ignore lint/suspicious/noExplicitAny: it pages queries of any shape.
+  query: any,
+  page: PageOf,
+  columns: string[],
+  direction: 'asc' | 'desc',
+  names = columns.map((column) => column.split('.').at(-1) as string),
+): Promise<Page<Row>> {
+  let ordered = query.limit(page.limit);
+  for (const column of columns) ordered = ordered.orderBy(sql.ref(column), direction);
+  if (page.after !== null) {
+    if (page.after.length !== columns.length) throw new BadKey();
+    const refs = sql.join(columns.map((column) => sql.ref(column)));
+    const values = sql.join(page.after.map((value) => sql`${value}`));
+    ordered = ordered.where(
+      direction === 'asc'
+        ? sql<boolean>`(${refs}) > (${values})`
+        : sql<boolean>`(${refs}) < (${values})`,
+    );
+  }
+  const rows: Row[] = await ordered.execute();
+  const last = rows.at(-1) as Record<string, unknown> | undefined;
+  if (!last || rows.length < page.limit) return { rows, last: null };
+  return { rows, last: names.map((name) => String(last[name])) };
+}

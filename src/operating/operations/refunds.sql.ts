@@ -1,0 +1,100 @@
+import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
+import { listRecentSums, type OfCheckout, unique } from './owner.sql.ts';
+import { type Page, type PageOf, readRange } from './range.sql.ts';
+
+/** A status; or `review`: requested and not approved; or `approved`: past its review, not begun. */
+export type RefundView = RefundStatus | 'review' | 'approved';
+
+/** Refunds that wait for review or have not begun, the oldest first. All others the newest first. */
+export async function pageRefunds(
+  db: Handle,
+  scope: Scope,
+  view: RefundView | null,
+  page: PageOf,
+): Promise<Page<RefundRequest>> {
+  const isRequested = view === 'requested' || view === 'review' || view === 'approved';
+  const status = isRequested ? 'requested' : view;
+  let query = db.selectFrom('refund_requests').selectAll();
+  if (status !== null) query = query.where('status', '=', status);
+  if (view === 'review') query = query.where('approved_at', 'is', null);
+  if (view === 'approved') query = query.where('approved_at', 'is not', null);
+  const columns = isOne(scope) && status === null ? ['number'] : ['created_at', 'id'];
+  return await readRange(scoped(query, scope), page, columns, isRequested ? 'asc' : 'desc');
+}
+
+/** Refunds by their ids, of those that the scope contains. */
+export async function listRefundsById(
+  db: Handle,
+  scope: Scope,
+  ids: string[],
+): Promise<RefundRequest[]> {
+  if (ids.length === 0) return [];
+  return await scoped(db.selectFrom('refund_requests').selectAll(), scope)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** Refunded of sold in the last days that a merchant has sums of. Absent if nothing was sold. */
+export async function listRefundRates(
+  db: Handle,
+  scope: Scope,
+  rows: { merchant_id: string }[],
+): Promise<Map<string, number>> {
+  const sums = await listRecentSums(
+    db,
+    scope,
+    rows.map(({ merchant_id }) => merchant_id),
+  );
+  return new Map(
+    [...sums].flatMap(([id, { sold, refunded }]) => (sold > 0 ? [[id, refunded / sold]] : [])),
+  );
+}
+
+export type RefundSources = {
+  instalments: Instalment[];
+  parts: RefundPart[];
+  /** The payment that is being collected. */
+  open: number | null;
+};
+
+/** The payments that refunds of these checkouts are taken from, by checkout. */
+export async function listRefundSources(
+  db: Handle,
+  scope: Scope,
+  rows: OfCheckout[],
+): Promise<Map<string, RefundSources>> {
+  const sources = new Map<string, RefundSources>();
+  if (rows.length === 0) return sources;
+  const checkout_ids = unique(rows.map(({ checkout_id }) => checkout_id));
+  const merchant_ids = unique(rows.map(({ merchant_id }) => merchant_id));
+  for (const id of checkout_ids) sources.set(id, { instalments: [], parts: [], open: null });
+  const instalments = await scoped(db.selectFrom('instalments').selectAll(), scope)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .orderBy('number')
+    .execute();
+  for (const one of instalments) sources.get(one.checkout_id)?.instalments.push(one);
+  const parts = await scoped(db.selectFrom('refund_parts').selectAll(), scope)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .orderBy('round')
+    .orderBy('number')
+    .execute();
+  for (const one of parts) sources.get(one.checkout_id)?.parts.push(one);
+  const open = await scoped(
+    db.selectFrom('collections').select(['checkout_id', 'instalment']),
+    scope,
+  )
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .where('status', '=', 'open')
+    .execute();
+  for (const { checkout_id, instalment } of open) {
+    const source = sources.get(checkout_id);
+    if (source) source.open = instalment;
+  }
+  return sources;
+}

@@ -1,0 +1,228 @@
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import type { RefundProcessDeps } from '#purchases/refunds/process-refunds.ts';
+import {
+  explainBadReviewer,
+  firstApproverOf,
+  givenBackOf,
+  isFirstOfTwo,
+  neededSecondPerson,
+  type PlannedPart,
+  type RefundRequest,
+  requesterOf,
+  splitRefund,
+} from '#purchases/refunds/refund.ts';
+import {
+  approveRefund,
+  declineRefund,
+  retryRefund,
+  reviewerOf,
+} from '#purchases/refunds/review-refund.ts';
+import type { OperatorDeps } from '#record/actions/operate.ts';
+import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
+import { defineAction } from './action.ts';
+import { decimal, ownerColumns } from './csv.ts';
+import { IdParams } from './list.schema.ts';
+import { defineList, readList } from './list.ts';
+import { findOwners } from './owner.sql.ts';
+import { DeclineRefund, RefundDetails, RefundRow, RefundsQuery } from './refund.schema.ts';
+import {
+  listRefundRates,
+  listRefundSources,
+  listRefundsById,
+  pageRefunds,
+  type RefundSources,
+} from './refunds.sql.ts';
+import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
+
+/** Refunds with what a reviewer needs to decide. */
+export const refundList = defineList({
+  name: 'refunds',
+  permission: 'refunds.read',
+  query: RefundsQuery,
+  row: RefundRow,
+  read(viewer, query, page) {
+    const seen = { ...viewer, scope: scopeOf(viewer, query) };
+    return readList(
+      viewer.deps,
+      page,
+      (db, range) => pageRefunds(db, seen.scope, query.view ?? null, range),
+      (db, rows) => presentRefunds(seen, db, rows),
+    );
+  },
+  columns: [
+    ['Requested', (row) => row.created_at],
+    ...ownerColumns,
+    ['View', (row) => row.view],
+    ['Amount', (row) => decimal(row.amount)],
+    ['Of', (row) => decimal(row.checkout_amount)],
+    ['Currency', (row) => row.currency],
+    ['Days since purchase', (row) => row.days_since_purchase],
+    ['Approved', (row) => row.approved_at],
+    ['Completed', (row) => row.completed_at],
+    ['Reason', (row) => row.reason],
+    ['Checkout', (row) => row.checkout_id],
+    ['ID', (row) => row.id],
+  ],
+});
+
+/** Refunds by their ids, of those that the viewer may see, in no order. */
+export async function findRefunds(viewer: Viewer, ids: string[]): Promise<ListedRefund[]> {
+  return await reading(viewer.deps, async (db) =>
+    presentRefunds(viewer, db, await listRefundsById(db, viewer.scope, ids)),
+  );
+}
+
+/** One refund as it is now. */
+export async function readRefund(
+  viewer: Viewer,
+  { merchant_id, id }: { merchant_id: string; id: string },
+): Promise<ListedRefund> {
+  const scope = scopeOf(viewer, { merchant: merchant_id });
+  const [refund] = await findRefunds({ ...viewer, scope }, [id]);
+  if (!refund) throw new NotFound(`There is no refund ${id}.`);
+  return refund;
+}
+
+export const refundActions = {
+  approve: defineAction({
+    method: 'POST',
+    url: '/api/refunds/:id/approve',
+    permission: 'refunds.review',
+    fresh: true,
+    schema: { params: IdParams, response: RefundDetails },
+    run: (viewer: Viewer<RefundProcessDeps & OperatorDeps>, { params }) =>
+      change(viewer, params.id, (row) => approveRefund(viewer.deps, viewer.operator, row)),
+  }),
+  retry: defineAction({
+    method: 'POST',
+    url: '/api/refunds/:id/retry',
+    permission: 'refunds.retry',
+    fresh: true,
+    schema: { params: IdParams, response: RefundDetails },
+    run: (viewer: Viewer<RefundProcessDeps & OperatorDeps>, { params }) =>
+      change(viewer, params.id, (row) => retryRefund(viewer.deps, viewer.operator, row)),
+  }),
+  decline: defineAction({
+    method: 'POST',
+    url: '/api/refunds/:id/decline',
+    permission: 'refunds.review',
+    fresh: true,
+    schema: { params: IdParams, body: DeclineRefund, response: RefundDetails },
+    run: (viewer: Viewer, { params, body }) =>
+      change(viewer, params.id, (row) =>
+        declineRefund(viewer.deps, viewer.operator, row, body.reason),
+      ),
+  }),
+};
+
+/** Changes one refund. The answer is the refund afterwards. */
+async function change(
+  viewer: Viewer,
+  id: string,
+  write: (row: { merchant_id: string; id: string }) => Promise<unknown>,
+): Promise<() => Promise<ListedRefund>> {
+  const row = await mustSee(viewer, 'refund_requests', id);
+  await write(row);
+  return () => readRefund(viewer, row);
+}
+
+/**
+ * A refund with the names of the people who asked for it and approved it first. Actions are recorded
+ * under people's addresses. A name without a person, from the command line, stays as it was given.
+ */
+export function withNames<Refund extends RefundRequest>(
+  refund: Refund,
+  names: ReadonlyMap<string, string>,
+): Refund {
+  const { requested_by, first_approved_by } = refund;
+  return {
+    ...refund,
+    requested_by_name: names.get(requested_by ?? '') ?? refund.requested_by_name,
+    first_approved_by_name: names.get(first_approved_by ?? '') ?? refund.first_approved_by_name,
+  };
+}
+
+export const peopleOf = (refunds: RefundRequest[]) =>
+  refunds.flatMap(({ requested_by, first_approved_by }) => [requested_by, first_approved_by]);
+
+export type ListedRefund = Awaited<ReturnType<typeof presentRefunds>>[number];
+
+async function presentRefunds(
+  { deps, operator, scope }: Viewer,
+  db: Handle,
+  rows: RefundRequest[],
+) {
+  const describe = await findOwners(db, scope, rows);
+  const names = await listPersonNames(db, peopleOf(rows));
+  const sources = await listRefundSources(db, scope, rows);
+  // The split is shown of requests that wait, so only their disputes matter.
+  const waiting = rows.filter(({ status }) => status === 'requested');
+  const disputed = Map.groupBy(
+    await listDisputedAmounts(db, waiting),
+    ({ checkout_id }) => checkout_id,
+  );
+  const rates = await listRefundRates(db, scope, rows);
+  return rows.map((row) => {
+    const { checkout, merchant, owner } = describe(row);
+    const { instalments, parts, open } = sources.get(row.checkout_id) as RefundSources;
+    const given = givenBackOf(parts, disputed.get(row.checkout_id) ?? []);
+    const { completed_at: purchased_at } = checkout;
+    const refund = withNames(row, names);
+    const isRequested = row.status === 'requested';
+    const isToReview = isRequested && row.approved_at === null;
+    return {
+      ...refund,
+      ...owner,
+      view: viewOf(row),
+      checkout_amount: checkout.amount,
+      purchased_at,
+      days_since_purchase:
+        purchased_at === null
+          ? null
+          : daysBetween(purchased_at, row.created_at, merchant.time_zone),
+      /** Null if it has begun or must wait. */
+      planned:
+        isRequested && open === null ? planOf(row, instalments, given, merchant.payment_min) : null,
+      /** The payments that it was taken from, in all rounds. */
+      parts: parts.filter((part) => part.refund_id === row.id),
+      /** The payment that is being collected. */
+      waits_for: isRequested ? open : null,
+      refund_rate: rates.get(row.merchant_id) ?? null,
+      requested_by: requesterOf(refund),
+      first_approved_by: firstApproverOf(refund),
+      needs_second_person: neededSecondPerson(row, merchant),
+      /** The next approval is only the first of two: it does not start the refund. */
+      is_first_of_two: isToReview && isFirstOfTwo(row, merchant),
+      may_approve: isToReview && explainBadReviewer(row, reviewerOf(deps, operator)) === null,
+    };
+  });
+}
+
+function viewOf({ status, approved_at }: RefundRequest): RefundRow['view'] {
+  if (status !== 'requested') return status;
+  return approved_at === null ? 'review' : 'approved';
+}
+
+/** The split of a refund; null if no split is possible. One row must not fail the whole page. */
+function planOf(
+  { amount }: RefundRequest,
+  instalments: Instalment[],
+  returned: ReadonlyMap<number, number>,
+  payment_min: number,
+): PlannedPart[] | null {
+  try {
+    return splitRefund(instalments, returned, amount, payment_min);
+  } catch {
+    return null;
+  }
+}
+
+function daysBetween(from: Timestamp, to: Timestamp, timeZone: string): number {
+  const date = (at: Timestamp) =>
+    Temporal.Instant.from(at).toZonedDateTimeISO(timeZone).toPlainDate();
+  return date(from).until(date(to)).days;
+}

@@ -1,0 +1,44 @@
+import type { Permission } from '#operating/people/permission.ts';
+import { narrowed, type Scope } from '#operating/search/scope.sql.ts';
+import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
+
+/** Who reads or acts: a person at the console, or an operator at the command line. */
+export type Viewer<Deps = OperatorDeps> = {
+  deps: Deps;
+  /** The name that use cases record. */
+  operator: string;
+  /** Every read passes it to `scoped`. The command line sees all merchants. */
+  scope: Scope;
+  may(permission: Permission): boolean;
+};
+
+/** There is no such row, or the viewer may not see it. The console says the same of both. */
+export class NotFound extends OperatorError {
+  /** The text that the console shows. */
+  readonly shown: string;
+
+  constructor(message: string, shown = 'There is nothing here.') {
+    super(message);
+    this.shown = shown;
+  }
+}
+
+/** The scope of a list: the viewer's, or one merchant of it. */
+export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: string }): Scope =>
+  narrowed(scope, query.merchant);
+
+const nouns = { checkouts: 'checkout', refund_requests: 'refund', callbacks: 'callback' } as const;
+
+/** A row of the viewer's scope. Any other is not found, whether it exists or not. */
+export async function mustSee(
+  { deps, scope }: Viewer<Pick<OperatorDeps, 'database' | 'clock'>>,
+  table: keyof typeof nouns,
+  id: string,
+): Promise<FoundRow> {
+  const row = isUuid(id) && (await reading(deps, (db) => findRowById(db, scope, table, id)));
+  if (!row) throw new NotFound(`There is no ${nouns[table]} ${id}.`);
+  return row;
+}
