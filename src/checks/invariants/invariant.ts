@@ -28,4 +28,4 @@ export type RowInvariant = {
 };
 
 /** The condition that the id in a column is in the range. */
-type Within = (column: string) => string;
+export type Within = (column: string) => string;

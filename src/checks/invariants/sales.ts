@@ -1,9 +1,74 @@
 import { finishMinutes } from '#purchases/payments/payment-attempt.ts';
 import type { Account } from '#record/ledger/posting.ts';
-import type { RowInvariants } from './invariant.ts';
+import type { RowInvariants, Within } from './invariant.ts';
 
 const balance = (account: Account) =>
   `coalesce(sum(case '${account}' when debit then amount when credit then -amount end), 0)`;
+
+/** The instalments of each checkout. */
+const plans = (within: Within) => `
+    select merchant_id, checkout_id, count(*) as instalments, min(number) as lowest,
+      max(number) as highest, sum(amount) as sum,
+      max(amount) filter (where number = 1) as first,
+      max(amount) filter (where number > 1) as most_later,
+      min(amount) filter (where number > 1) as least_later,
+      sum(case when status in ('authorised', 'scheduled', 'overdue') then amount - reduced
+        else 0 end) as outstanding,
+      sum(case status when 'collected' then amount - reduced else 0 end) as collected,
+      sum(reduced) as cancelled,
+      sum(case status when 'authorised' then amount else 0 end) as held,
+      max(coalesce(payment_ref, '')) filter (where number = 1 and status = 'authorised') as held_ref
+    from instalments where ${within('checkout_id')}
+    group by merchant_id, checkout_id`;
+
+/** The balances of each checkout. */
+const books = (within: Within) => `
+    select merchant_id, checkout_id, -${balance('sale')} as sold,
+      ${balance('outstanding')} as outstanding, ${balance('collected')} as collected,
+      ${balance('refunded')} as refunded, ${balance('cancelled')} as cancelled,
+      ${balance('disputed')} as disputed, ${balance('held')} as held,
+      ${balance('reserved')} as reserved, ${balance('gateway_fees')} as gateway_fees
+    from postings where ${within('checkout_id')}
+    group by merchant_id, checkout_id`;
+
+/** The sums that were refunded to cards. */
+const givenBack = (within: Within) => `
+    select merchant_id, checkout_id, sum(amount) as amount
+    from refund_parts where kind = 'card' and status = 'done' and ${within('checkout_id')}
+    group by merchant_id, checkout_id`;
+
+/** The sums that disputes withdrew. */
+const disputed = (within: Within) => `
+    select merchant_id, checkout_id, sum(withdrawn) as amount
+    from disputes where ${within('checkout_id')}
+    group by merchant_id, checkout_id`;
+
+/** The sums that open refunds reserve. */
+const reserved = (within: Within) => `
+    select r.merchant_id, r.checkout_id, sum(case when r.status = 'requested' then r.amount
+      else (select sum(p.amount) from refund_parts p
+        where p.refund_id = r.id and p.merchant_id = r.merchant_id
+          and p.round = (select max(l.round) from refund_parts l
+            where l.refund_id = r.id and l.merchant_id = r.merchant_id)) end) as amount
+    from refund_requests r
+    where r.status in ('requested', 'pending') and ${within('r.checkout_id')}
+    group by r.merchant_id, r.checkout_id`;
+
+/** The sums that the merchant is owed. */
+const settled = (within: Within) => `
+    select merchant_id, checkout_id, sum(gross) filter (where instalment is null) as gross,
+      count(*) filter (where instalment is null and kind = 'sale') as sales,
+      count(instalment) as parts
+    from settlement_entries
+    where ${within('checkout_id')} and kind in
+      ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
+    group by merchant_id, checkout_id`;
+
+/** The fees of the gateway. */
+const fees = (within: Within) => `
+    select merchant_id, checkout_id, sum(fee) as fees
+    from gateway_fees where ${within('checkout_id')}
+    group by merchant_id, checkout_id`;
 
 /** Each checkout with sums of its instalments, postings and refunds, and with its payment. */
 export const saleRows: RowInvariants = {
@@ -22,65 +87,21 @@ export const saleRows: RowInvariants = {
       s.gross, s.sales, s.parts, coalesce(b.gateway_fees, 0) as posted_fees,
       coalesce(f.fees, 0) as gateway_fees
     from checkouts c
-    left join (
-      select merchant_id, checkout_id, count(*) as instalments, min(number) as lowest,
-        max(number) as highest, sum(amount) as sum,
-        max(amount) filter (where number = 1) as first,
-        max(amount) filter (where number > 1) as most_later,
-        min(amount) filter (where number > 1) as least_later,
-        sum(case when status in ('authorised', 'scheduled', 'overdue') then amount - reduced
-          else 0 end) as outstanding,
-        sum(case status when 'collected' then amount - reduced else 0 end) as collected,
-        sum(reduced) as cancelled,
-        sum(case status when 'authorised' then amount else 0 end) as held,
-        max(coalesce(payment_ref, '')) filter (where number = 1 and status = 'authorised') as held_ref
-      from instalments where ${within('checkout_id')}
-      group by merchant_id, checkout_id
+    left join (${plans(within)}
     ) p on p.checkout_id = c.id and p.merchant_id = c.merchant_id
     left join payment_attempts a on a.checkout_id = c.id and a.merchant_id = c.merchant_id
       and a.status = 'authorised' and ${within('a.checkout_id')}
-    left join (
-      select merchant_id, checkout_id, -${balance('sale')} as sold,
-        ${balance('outstanding')} as outstanding, ${balance('collected')} as collected,
-        ${balance('refunded')} as refunded, ${balance('cancelled')} as cancelled,
-        ${balance('disputed')} as disputed, ${balance('held')} as held,
-        ${balance('reserved')} as reserved, ${balance('gateway_fees')} as gateway_fees
-      from postings where ${within('checkout_id')}
-      group by merchant_id, checkout_id
+    left join (${books(within)}
     ) b on b.checkout_id = c.id and b.merchant_id = c.merchant_id
-    left join (
-      select merchant_id, checkout_id, sum(amount) as amount
-      from refund_parts where kind = 'card' and status = 'done' and ${within('checkout_id')}
-      group by merchant_id, checkout_id
+    left join (${givenBack(within)}
     ) g on g.checkout_id = c.id and g.merchant_id = c.merchant_id
-    left join (
-      select merchant_id, checkout_id, sum(withdrawn) as amount
-      from disputes where ${within('checkout_id')}
-      group by merchant_id, checkout_id
+    left join (${disputed(within)}
     ) d on d.checkout_id = c.id and d.merchant_id = c.merchant_id
-    left join (
-      select r.merchant_id, r.checkout_id, sum(case when r.status = 'requested' then r.amount
-        else (select sum(p.amount) from refund_parts p
-          where p.refund_id = r.id and p.merchant_id = r.merchant_id
-            and p.round = (select max(l.round) from refund_parts l
-              where l.refund_id = r.id and l.merchant_id = r.merchant_id)) end) as amount
-      from refund_requests r
-      where r.status in ('requested', 'pending') and ${within('r.checkout_id')}
-      group by r.merchant_id, r.checkout_id
+    left join (${reserved(within)}
     ) k on k.checkout_id = c.id and k.merchant_id = c.merchant_id
-    left join (
-      select merchant_id, checkout_id, sum(gross) filter (where instalment is null) as gross,
-        count(*) filter (where instalment is null and kind = 'sale') as sales,
-        count(instalment) as parts
-      from settlement_entries
-      where ${within('checkout_id')} and kind in
-        ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
-      group by merchant_id, checkout_id
+    left join (${settled(within)}
     ) s on s.checkout_id = c.id and s.merchant_id = c.merchant_id
-    left join (
-      select merchant_id, checkout_id, sum(fee) as fees
-      from gateway_fees where ${within('checkout_id')}
-      group by merchant_id, checkout_id
+    left join (${fees(within)}
     ) f on f.checkout_id = c.id and f.merchant_id = c.merchant_id
     where ${within('c.id')}`,
   each: [

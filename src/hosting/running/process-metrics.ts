@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { AggregatorRegistry, type Registry } from 'prom-client';
+import { sharing } from '#platform/shared/cache.ts';
 import { type Clock, within } from '#platform/shared/clock.ts';
 
 // The metrics of several processes in one answer. The library's own way fails as a whole if one
@@ -42,7 +43,6 @@ export function gatherMetrics(clock: Clock): {
   const live = new Set<Process>();
   /** The counters of processes that ended. A scrape makes one sum of them. */
   const ended: Readings[] = [];
-  let reading: Promise<string> | null = null;
 
   /** Asks a process and waits for its answer or its end. */
   async function ask(one: Process): Promise<void> {
@@ -85,12 +85,7 @@ export function gatherMetrics(clock: Clock): {
         one.settle();
       });
     },
-    read() {
-      // Scrapes that come together share one reading.
-      reading ??= read().finally(() => {
-        reading = null;
-      });
-      return reading;
-    },
+    // Scrapes that come together share one reading.
+    read: sharing(read),
   };
 }

@@ -31,3 +31,14 @@ export function cached<T>(
     return value;
   };
 }
+
+/** Callers that come while a call is in flight share its answer. */
+export function sharing<T>(call: () => Promise<T>): () => Promise<T> {
+  let inFlight: Promise<T> | null = null;
+  return () => {
+    inFlight ??= call().finally(() => {
+      inFlight = null;
+    });
+    return inFlight;
+  };
+}

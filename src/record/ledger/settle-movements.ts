@@ -29,6 +29,17 @@ const effects: Partial<Record<MovementKind, Effect>> = {
   reinstated: 'dispute_reversed',
 };
 
+/** A merchant's books while movements change them. */
+type Books = {
+  terms: Terms;
+  /** The sales of the checkouts, those that are written now included. */
+  sales: SaleState[];
+  /** By checkout, what is owed for a whole order whose first payment is collected now. */
+  wholes: Map<string, number>;
+  /** What is to be written. */
+  entries: NewEntry[];
+};
+
 /**
  * Writes what movements change in a merchant's books, in their transaction and after they were
  * posted. All movements are of one merchant. A merchant without terms has no such books.
@@ -40,69 +51,83 @@ export async function settleMovements(
   list: Movement[],
 ): Promise<void> {
   const movements = list.filter(({ kind }) => effects[kind] !== undefined);
-  const merchant_id = movements[0]?.merchant_id;
-  if (merchant_id === undefined) return;
+  const [first] = movements;
+  if (first === undefined) return;
+  const { merchant_id, currency } = first;
   const terms = await findTerms(db, merchant_id, at);
   if (terms === null) return;
   const checkout_ids = [...new Set(movements.map(({ checkout_id }) => checkout_id))];
   const sales = await listSales(db, merchant_id, checkout_ids);
-  const entries: NewEntry[] = [];
-  const write = (
-    { checkout_id, refund_id, dispute_id }: Movement,
-    kind: EntryKind,
-    instalment: number | null,
-    amounts: Amounts,
-  ) =>
-    entries.push({
-      ...amounts,
-      kind,
-      checkout_id,
-      instalment,
-      refund_id: refund_id ?? null,
-      dispute_id: dispute_id ?? null,
-    });
-
   const wholes = await listWholeSales(db, terms, movements, sales);
+  const books: Books = { terms, sales, wholes, entries: [] };
   for (const movement of movements) {
-    const { checkout_id, amount, instalment = null } = movement;
-    const kind = effects[movement.kind] as Effect;
-    const own = sales.filter((sale) => sale.checkout_id === checkout_id);
-    const sale = own.find((one) => one.instalment === null || one.instalment === instalment);
-    if (kind === 'sale') {
-      // The first payment that is collected decides how the checkout is funded.
-      const funding = own[0]
-        ? own[0].instalment === null
-          ? 'whole'
-          : 'as_collected'
-        : terms.funding;
-      if (funding === 'as_collected') {
-        const amounts = saleAmounts(terms, amount, instalment === 1);
-        write(movement, kind, instalment, amounts);
-        sales.push(newSale(checkout_id, instalment, amounts));
-        continue;
-      }
-      const gross = wholes.get(checkout_id);
-      if (own.length > 0 || gross === undefined) continue;
-      const amounts = saleAmounts(terms, gross, true);
-      write(movement, kind, null, amounts);
-      sales.push(newSale(checkout_id, null, amounts));
-      continue;
-    }
-    // Nothing was owed for it yet, so that there is nothing to take back.
-    if (!sale) continue;
-    if (kind === 'dispute' || kind === 'dispute_reversed') {
-      write(movement, kind, sale.instalment, withoutFee(kind === 'dispute' ? -amount : amount));
-      continue;
-    }
-    const change = kind === 'refund' ? refundAmounts : reversalAmounts;
-    const amounts = change(terms, sale, amount);
-    write(movement, kind, sale.instalment, amounts);
-    sale.refunded -= amounts.gross;
-    sale.fee_returned -= amounts.fee;
-    sale.vat_returned -= amounts.vat;
+    const effect = effects[movement.kind] as Effect;
+    if (effect === 'sale') enterSale(books, movement);
+    else enterChange(books, movement, effect);
   }
-  const { currency } = movements[0] as Movement;
-  await postEntries(deps, db, { merchant_id, currency, at }, entries);
+  await postEntries(deps, db, { merchant_id, currency, at }, books.entries);
+}
+
+function enterSale(books: Books, movement: Movement): void {
+  const { terms, sales, wholes } = books;
+  const { checkout_id, amount, instalment = null } = movement;
+  const earlier = sales.find((sale) => sale.checkout_id === checkout_id);
+  if (fundingOf(terms, earlier) === 'as_collected') {
+    const amounts = saleAmounts(terms, amount, instalment === 1);
+    enter(books, movement, 'sale', instalment, amounts);
+    sales.push(newSale(checkout_id, instalment, amounts));
+    return;
+  }
+  const gross = wholes.get(checkout_id);
+  if (earlier !== undefined || gross === undefined) return;
+  const amounts = saleAmounts(terms, gross, true);
+  enter(books, movement, 'sale', null, amounts);
+  sales.push(newSale(checkout_id, null, amounts));
+}
+
+/** The first payment that is collected decides how the checkout is funded. */
+function fundingOf(terms: Terms, earlier: SaleState | undefined): Terms['funding'] {
+  if (earlier === undefined) return terms.funding;
+  return earlier.instalment === null ? 'whole' : 'as_collected';
+}
+
+/** A refund or a dispute of what was sold, or its reversal. */
+function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, 'sale'>): void {
+  const { checkout_id, amount, instalment = null } = movement;
+  const sale = books.sales.find(
+    (one) =>
+      one.checkout_id === checkout_id && (one.instalment === null || one.instalment === instalment),
+  );
+  // Nothing was owed for it yet, so that there is nothing to take back.
+  if (!sale) return;
+  if (effect === 'dispute' || effect === 'dispute_reversed') {
+    const gross = effect === 'dispute' ? -amount : amount;
+    enter(books, movement, effect, sale.instalment, withoutFee(gross));
+    return;
+  }
+  const change = effect === 'refund' ? refundAmounts : reversalAmounts;
+  const amounts = change(books.terms, sale, amount);
+  enter(books, movement, effect, sale.instalment, amounts);
+  sale.refunded -= amounts.gross;
+  sale.fee_returned -= amounts.fee;
+  sale.vat_returned -= amounts.vat;
+}
+
+function enter(
+  { entries }: Books,
+  { checkout_id, refund_id, dispute_id }: Movement,
+  kind: EntryKind,
+  instalment: number | null,
+  amounts: Amounts,
+): void {
+  entries.push({
+    ...amounts,
+    kind,
+    checkout_id,
+    instalment,
+    refund_id: refund_id ?? null,
+    dispute_id: dispute_id ?? null,
+  });
 }
 
 function newSale(

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explainAhead, explainFall } from './money-stop.ts';
+
+const own = { id: 'ours', beat: 7 };
+const at = (database: string, count: number) => ({ database, count });
+
+test('money stops when the gateway knows a later heartbeat of this database, or in production another one alone', () => {
+  const cases = [
+    { heartbeats: [], sandbox: null, production: null },
+    { heartbeats: [at('ours', 7)], sandbox: null, production: null },
+    { heartbeats: [at('ours', 6)], sandbox: null, production: null },
+    { heartbeats: [at('theirs', 9), at('ours', 7)], sandbox: null, production: null },
+    { heartbeats: [at('ours', 8)], sandbox: /beat 8 there, 7 here/, production: /beat 8 there, 7 here/ },
+    { heartbeats: [at('theirs', 1)], sandbox: null, production: /^Another database/ },
+  ];
+  for (const { heartbeats, ...expected } of cases) {
+    for (const environment of ['sandbox', 'production'] as const) {
+      const reason = explainAhead(own, heartbeats, environment);
+      const pattern = expected[environment];
+      if (pattern === null) assert.equal(reason, null, JSON.stringify(heartbeats));
+      else assert.match(reason ?? '', pattern);
+    }
+  }
+});
+
+test('money stops when the heartbeat fell, unless it is stopped already', () => {
+  assert.equal(explainFall({ stopped_reason: null, beat: 7 }, 7), null);
+  assert.equal(explainFall({ stopped_reason: null, beat: 8 }, 7), null);
+  assert.match(explainFall({ stopped_reason: null, beat: 6 }, 7) ?? '', /fell from 7 to 6/);
+  assert.equal(explainFall({ stopped_reason: 'stopped', beat: 6 }, 7), null);
+});

@@ -1,0 +1,38 @@
+import type { Heartbeat } from '#gateway/gateway.ts';
+import type { Mark } from './gateway-mark.sql.ts';
+
+// When money must stop (decision 0097), decided from what the database and the gateway know. Each
+// function returns the reason, or null if money may move.
+
+/** Compares this database's heartbeat with those at the gateway. */
+export function explainAhead(
+  { id, beat }: Pick<Mark, 'id' | 'beat'>,
+  heartbeats: readonly Pick<Heartbeat, 'database' | 'count'>[],
+  environment: 'sandbox' | 'production',
+): string | null {
+  const own = heartbeats.find(({ database }) => database === id);
+  if (own !== undefined && own.count > beat) {
+    return `The gateway is ahead of this database (beat ${own.count} there, ${beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
+  }
+  // In a sandbox several databases may share an account of the gateway.
+  if (own === undefined && heartbeats.length > 0 && environment === 'production') {
+    return 'Another database has used this account of the gateway: this one is new, or was restored from a backup without a mark.';
+  }
+  return null;
+}
+
+/** Compares a row with the highest heartbeat that the process knew before it read the row. */
+export function explainFall(
+  { stopped_reason, beat }: Pick<Mark, 'stopped_reason' | 'beat'>,
+  highestBeat: number,
+): string | null {
+  if (stopped_reason !== null || beat >= highestBeat) return null;
+  return `The beat of the database fell from ${highestBeat} to ${beat}.`;
+}
+
+export const explainLost = (lost: string) =>
+  `The database runs on another server and does not know the gateway's ${lost}: that server lacked the last changes.`;
+
+/** The reason as operators read it, with what to do. */
+export const describeStop = (why: string) =>
+  `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
