@@ -9,6 +9,8 @@ type Values = {
   uuid: string;
   text: string;
   int: number;
+  /** Sent as text: PostgreSQL would unnest an array of arrays to its numbers. */
+  'int[]': number[];
   bigint: number;
   bool: boolean;
   timestamptz: Timestamp;
@@ -26,6 +28,8 @@ type Row<Columns extends Record<string, ColumnType>> = {
 export type RowGroup<Columns extends Record<string, ColumnType>> = {
   /** For the statement's FROM. It names the rows `i` and gives them the columns' names. */
   from: string;
+  /** For the statement's SELECT: some columns of `i`. */
+  select(names: (keyof Columns & string)[]): string;
   /**
    * The statement's first parameters. Throws at once for a value that its type cannot hold, so that
    * a COMMIT in the same pipeline is never sent.
@@ -37,9 +41,16 @@ export function rowGroup<const Columns extends Record<string, ColumnType>>(
   columns: Columns,
 ): RowGroup<Columns> {
   const names = Object.keys(columns);
-  const arrays = Object.values(columns).map((type, index) => `$${index + 1}::${type}[]`);
+  const arrays = Object.values(columns).map((type, index) => `$${index + 1}::${sentAs(type)}[]`);
   return {
     from: `unnest(${arrays.join(', ')}) as i (${names.join(', ')})`,
+    select: (wanted) =>
+      wanted
+        .map((name) => {
+          const type = columns[name] as ColumnType;
+          return sentAs(type) === type ? `i.${name}` : `i.${name}::${type}`;
+        })
+        .join(', '),
     values: (rows) =>
       names.map((name) => {
         const type = columns[name] as ColumnType;
@@ -50,6 +61,8 @@ export function rowGroup<const Columns extends Record<string, ColumnType>>(
       }),
   };
 }
+
+const sentAs = (type: ColumnType) => (type === 'int[]' ? 'text' : type);
 
 /** How the values of a type are encoded: in a fixed number of bytes, or as text or bytes. */
 type Wire =
@@ -62,6 +75,7 @@ const wires: Record<ColumnType, Wire> = {
   bigint: { oid: 20, bytes: 8, write: writeInt64 },
   int: { oid: 23, bytes: 4, write: writeInt32 },
   text: { oid: 25, content: (value: string) => value },
+  'int[]': { oid: 25, content: (value: number[]) => `{${value.join(',')}}` },
   json: { oid: 114, content: (value: unknown) => JSON.stringify(value) },
   timestamptz: { oid: 1184, bytes: 8, write: writeTimestamp },
   uuid: { oid: 2950, bytes: 16, write: writeUuid },

@@ -150,18 +150,9 @@ export const CheckoutResource = Type.Object(
   { title: 'Checkout', description: 'One order to be paid in instalments.' },
 );
 
-export function presentCheckout(checkout: Checkout): Type.Static<typeof CheckoutResource> {
-  return {
-    id: checkout.id,
-    type: 'checkouts',
-    attributes: {
-      amount: checkout.amount,
-      currency: checkout.currency,
-      status: checkout.status,
-      created_at: checkout.created_at,
-      client_reference_id: checkout.client_reference_id,
-      number_of_payments: checkout.number_of_payments,
-      expires_at: checkout.expires_at,
-    },
-  };
-}
+/** A row as the answer. The response schema of the route picks its attributes. */
+export const checkoutResource = (checkout: Checkout): Type.Static<typeof CheckoutResource> => ({
+  id: checkout.id,
+  type: 'checkouts',
+  attributes: checkout,
+});

@@ -5,23 +5,10 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
-/** A checkout without its number and times, which come with its place in the merchant's list. */
-export type NewCheckout = Omit<
-  Checkout,
-  | 'number'
-  | 'status'
-  | 'number_of_payments'
-  | 'created_at'
-  | 'expires_at'
-  | 'completed_at'
-  | 'language'
-  | 'erased_at'
->;
-
-const created = rowGroup({
+/** The columns that a new checkout brings with it. */
+const newColumns = {
   merchant_id: 'uuid',
   id: 'uuid',
-  behind: 'int',
   integration_id: 'uuid',
   amount: 'bigint',
   currency: 'text',
@@ -31,16 +18,30 @@ const created = rowGroup({
   cancel_url: 'text',
   customer: 'jsonb',
   line_items: 'jsonb',
-  terms: 'text',
+  terms: 'int[]',
   signed: 'bool',
   sealed_verify: 'bytea',
-});
+} as const;
+const newNames = Object.keys(newColumns) as (keyof typeof newColumns)[];
+
+/** A checkout without its number and times, which come with its place in the merchant's list. */
+export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
+
+const created = rowGroup({ ...newColumns, behind: 'int' });
+
+/** The condition on `$1` repeats the merchants so that Citus contacts only their nodes. */
+const insertCreated = `
+  insert into checkouts (${newNames.join(', ')}, number, status, created_at, expires_at)
+  select ${created.select(newNames)}, l.total - i.behind, 'received', l.last_created_at,
+    l.last_created_at + interval '${paymentUrlMinutes} minutes'
+  from ${created.from}
+  join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'
+    and l.merchant_id = any($1)`;
 
 /**
  * Inserts checkouts with the numbers that `advanceListTotals` reserved in the same transaction.
  * `behind` is how many checkouts of the same merchant follow in this batch; the last one's number
- * is the list's total. The condition on `$1` repeats the merchants so that Citus contacts only
- * their nodes.
+ * is the list's total.
  */
 export function insertCheckouts(
   client: pg.ClientBase,
@@ -48,20 +49,8 @@ export function insertCheckouts(
 ): Promise<unknown> {
   return client.query({
     name: 'checkouts-insert',
-    text: `
-      insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
-        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
-        signed, sealed_verify, created_at, expires_at)
-      select i.merchant_id, i.id, l.total - i.behind, i.integration_id, 'received', i.amount,
-        i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url, i.customer,
-        i.line_items, i.terms::int[], i.signed, i.sealed_verify, l.last_created_at,
-        l.last_created_at + interval '${paymentUrlMinutes} minutes'
-      from ${created.from}
-      join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'
-        and l.merchant_id = any($1)`,
-    values: created.values(
-      checkouts.map((checkout) => ({ ...checkout, terms: `{${checkout.terms.join(',')}}` })),
-    ),
+    text: insertCreated,
+    values: created.values(checkouts),
   });
 }
 

@@ -20,14 +20,25 @@ declare module '#platform/database/tables.ts' {
       cancel_url: Fixed<string>;
       customer: JSONColumnType<Customer, string, never>;
       line_items: JSONColumnType<LineItem[], string, never>;
+      /**
+       * The band's terms at creation.
+       * A later change of the rules does not affect them (decision 0011).
+       */
       terms: Fixed<number[]>;
       number_of_payments: number | null;
       signed: Fixed<boolean>;
       created_at: Fixed<Timestamp>;
       expires_at: Fixed<Timestamp>;
+      /** When it became `successful` or `cancelled`. */
       completed_at: Timestamp | null;
+      /**
+       * Authenticates its v1 callback;
+       * null for a checkout that was created by v2 (decision 0040).
+       */
       sealed_verify: Fixed<Buffer | null>;
+      /** The shopper's language; null until the shopper has chosen one or paid. */
       language: Language | null;
+      /** When the shopper's data was erased (decision 0070). */
       erased_at: Timestamp | null;
     };
     checkout_moves: {

@@ -1,5 +1,5 @@
-import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Language } from '#platform/shared/language.ts';
+import type { Selectable } from 'kysely';
+import type { Tables } from '#platform/database/tables.ts';
 
 /**
  * A checkout is `received` until it reaches its one outcome, which never changes again. Only the
@@ -18,35 +18,7 @@ export type Customer = {
 
 export type LineItem = { name: string; amount: number; quantity: number };
 
-export type Checkout = {
-  merchant_id: string;
-  id: string;
-  number: number;
-  integration_id: string;
-  status: CheckoutStatus;
-  amount: number;
-  currency: string;
-  client_reference_id: string;
-  notify_url: string;
-  success_url: string;
-  cancel_url: string;
-  customer: Customer;
-  line_items: LineItem[];
-  /** The band's terms at creation. A later change of the rules does not affect them (decision 0011). */
-  terms: number[];
-  number_of_payments: number | null;
-  signed: boolean;
-  created_at: Timestamp;
-  expires_at: Timestamp;
-  /** When it became `successful` or `cancelled`. */
-  completed_at: Timestamp | null;
-  /** Authenticates its v1 callback; null for a checkout that was created by v2 (decision 0040). */
-  sealed_verify: Buffer | null;
-  /** The shopper's language; null until the shopper has chosen one or paid. */
-  language: Language | null;
-  /** When the shopper's data was erased (decision 0070). */
-  erased_at: Timestamp | null;
-};
+export type Checkout = Selectable<Tables['checkouts']>;
 
 /** How long the hosted page can be opened (decision 0011). */
 export const paymentUrlMinutes = 30;

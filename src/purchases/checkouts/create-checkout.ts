@@ -42,15 +42,11 @@ export async function createCheckout(
     ...post,
     at: timestamp(merchant.now()),
     checkout: {
+      // The statement picks the columns by their names, so other members of the body are not stored.
+      ...checkout,
       merchant_id: merchant.id,
       id,
       integration_id: post.caller.id,
-      amount: checkout.amount,
-      currency: checkout.currency,
-      client_reference_id: checkout.client_reference_id,
-      notify_url: checkout.notify_url,
-      success_url: checkout.success_url,
-      cancel_url: checkout.cancel_url,
       customer: pickCustomer(checkout.customer),
       line_items: (checkout.line_items ?? []).map(({ name, amount, quantity }) => ({
         name,

@@ -1,15 +1,16 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import {
   listTarget,
   type MerchantApiDeps,
   readListRequest,
 } from '#merchants/integrations/merchant-api.ts';
-import { findManagedOwner, listPage } from '#platform/database/merchant-lists.sql.ts';
+import { findInPath, pathOwner } from '#merchants/integrations/merchant-reads.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { listPage } from '#platform/database/merchant-lists.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { badRequest, notFound } from '#platform/http/errors.ts';
-import { Links, PageQuery, presentLinks, readPage } from '#platform/http/pagination.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
+import { Links, type Page, PageQuery, presentLinks, readPage } from '#platform/http/pagination.ts';
 import { getPayoutOperation, listPayoutsOperation } from './payout.openapi.ts';
 import {
   PayoutParams,
@@ -19,6 +20,7 @@ import {
   presentPayoutWithLines,
 } from './payout.schema.ts';
 import { findPayout, listLines } from './payout.sql.ts';
+import type { Payout, PayoutLine } from './payout.ts';
 
 /** A payout may have a hundred thousand lines, and five requests a minute are allowed. */
 const linesMax = 1_000;
@@ -47,23 +49,15 @@ export async function payoutRoutes(
         querystring: Type.Object(LinesQuery),
         response: { 200: Type.Object({ data: PayoutWithLinesResource, links: Links }) },
       },
-      config: { endpoint: 'GET /api/payouts/{id}', target: payoutMerchantId },
+      config: { endpoint: 'GET /api/payouts/{id}', target: pathOwner(deps, 'payouts') },
     },
     async (request) => {
-      const { id } = request.params as { id: string };
       const limits = { itemsDefault: linesMax, itemsMax: linesMax };
       const page = readPage(request.query as Record<string, unknown>, limits);
-      const merchant_id = request.caller.merchant_id ?? (await payoutMerchantId(request));
-      const found =
-        merchant_id !== null && isUuid(id)
-          ? await reading(deps, async (db) => {
-              const payout = await findPayout(db, merchant_id, id);
-              const first = (page.number - 1) * page.items + 1;
-              const isThere = payout !== null && first <= payout.lines;
-              const range = { first, last: first + page.items - 1 };
-              return payout && { payout, lines: isThere ? await listLines(db, payout, range) : [] };
-            })
-          : null;
+      const found = await findInPath(deps, request, 'payouts', async (db, merchant_id, id) => {
+        const payout = await findPayout(db, merchant_id, id);
+        return payout && { payout, lines: await listPageOfLines(db, payout, page) };
+      });
       if (!found) throw notFound('There is no payout with that ID.');
       const { payout, lines } = found;
       const address = `${deps.baseUrl}/api/payouts/${payout.id}`;
@@ -103,11 +97,10 @@ export async function payoutRoutes(
       };
     },
   );
+}
 
-  /** For an intermediary: the merchant of the path's payout. */
-  async function payoutMerchantId(request: FastifyRequest): Promise<string | null> {
-    const { id } = request.params as { id: string };
-    if (!isUuid(id)) return null;
-    return await reading(deps, (db) => findManagedOwner(db, 'payouts', request.caller.id, id));
-  }
+async function listPageOfLines(db: Handle, payout: Payout, page: Page): Promise<PayoutLine[]> {
+  const first = (page.number - 1) * page.items + 1;
+  if (first > payout.lines) return [];
+  return await listLines(db, payout, { first, last: first + page.items - 1 });
 }

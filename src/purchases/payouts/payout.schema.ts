@@ -70,6 +70,7 @@ export const PayoutWithLinesResource = Type.Object(
   { title: 'PayoutWithLines', description: 'A payout with one page of its lines.' },
 );
 
+/** Its own names differ from the columns' names, so that a row alone is not the answer. */
 export function presentPayout(payout: Payout): Type.Static<typeof PayoutResource> {
   return {
     id: payout.id,
@@ -93,8 +94,5 @@ export function presentPayoutWithLines(
   lines: PayoutLine[],
 ): Type.Static<typeof PayoutWithLinesResource> {
   const { attributes, ...rest } = presentPayout(payout);
-  return {
-    ...rest,
-    attributes: { ...attributes, lines: lines.map(({ line: _, ...shown }) => shown) },
-  };
+  return { ...rest, attributes: { ...attributes, lines } };
 }

@@ -50,17 +50,13 @@ export const RefundResource = Type.Object(
   { title: 'RefundRequest', description: 'A request to refund all or part of a checkout.' },
 );
 
-export function presentRefund(refund: RefundRequest): Type.Static<typeof RefundResource> {
+/** A row as the answer. The response schema of the route picks its attributes. */
+export function refundResource(refund: RefundRequest): Type.Static<typeof RefundResource> {
+  const { reason, ...attributes } = refund;
+  const isShown = refund.status === 'failed' && reason !== null;
   return {
     id: refund.id,
     type: 'refund_requests',
-    attributes: {
-      amount: refund.amount,
-      currency: refund.currency,
-      status: refund.status,
-      created_at: refund.created_at,
-      checkout_id: refund.checkout_id,
-      ...(refund.status === 'failed' && refund.reason !== null && { reason: refund.reason }),
-    },
+    attributes: { ...attributes, ...(isShown && { reason }) },
   };
 }
