@@ -14,7 +14,7 @@ import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/s
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { findBlockAlert } from '#purchases/instalments/instalment.sql.ts';
+import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
 import { findAlertThatStarts, hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';

@@ -104,79 +104,98 @@ export function checkoutCommits(deps: {
   );
 }
 
+/** A batch in its transaction. Each step decides some checkouts; the last one creates the rest. */
+type Batch = {
+  tx: Transaction;
+  /** The real time. */
+  now: Timestamp;
+  /** Those without an outcome, in the order of their arrival. */
+  open: Waiting[];
+  outcomes: Map<Waiting, Outcome>;
+};
+
 async function commitCheckouts(
   deps: { database: Database; clock: Clock },
   group: Waiting[],
   lockMilliseconds?: number,
 ): Promise<Outcome[]> {
-  const write = async ({ db, client, commit }: Transaction, maybeCommitted: boolean) => {
-    const now = timestamp(deps.clock.now());
+  const write = async (tx: Transaction, maybeCommitted: boolean) => {
     const outcomes = new Map<Waiting, Outcome>();
-    let open = group;
-
-    if (maybeCommitted) {
-      // A commit in flight holds these locks. Once we have them, its fate is decided.
-      await advanceListTotals(client, 'checkouts', roomFor(open, 0));
-      const existing = await listExisting(
-        db,
-        open.map((one) => one.checkout),
-      );
-      for (const one of open) {
-        if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
-      }
-      open = open.filter((one) => !outcomes.has(one));
-    }
-
-    if (needsAcceptance(signable(open))) {
-      const refused = await refuseUnsigned(db, signable(open));
-      for (const one of signable(open)) {
-        if (one.key === null && refused.has(one.caller.id)) outcomes.set(one, 'must sign');
-      }
-      open = open.filter((one) => !outcomes.has(one));
-    }
-
-    const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
-    for (const one of open) {
-      if (!one.keyed) continue;
-      // If two requests in one batch share a key, the earlier one wins.
-      if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
-      else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
-    }
-    if (byKey.size > 0) {
-      const keyed = [...byKey.values()];
-      const answers = keyed.map((one) => ({
-        ...one.keyed,
-        status: 200 as const,
-        answer: created(one),
-      }));
-      const isFirst = await recordAnswers(db, answers, now);
-      keyed.forEach((one, index) => {
-        if (!isFirst[index]) outcomes.set(one, 'key taken');
-      });
-      open = open.filter((one) => !outcomes.has(one));
-    }
-
-    if (open.length > 0) {
-      if (needsAcceptance(signable(open))) await acceptSignatures(db, signable(open), now);
-      const room = roomFor(open, 1);
-      const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
-      const rows = open.map(({ checkout }) => {
-        const left = (behind.get(checkout.merchant_id) ?? 0) - 1;
-        behind.set(checkout.merchant_id, left);
-        return { ...checkout, behind: left };
-      });
-      // Sent without waiting for each other's answers, so that the locks on the lists are held only
-      // as long as the commit takes.
-      await Promise.all([
-        advanceListTotals(client, 'checkouts', room),
-        insertCheckouts(client, rows),
-        commit(),
-      ]);
-      for (const one of open) outcomes.set(one, created(one));
-    }
+    const batch: Batch = { tx, now: timestamp(deps.clock.now()), open: group, outcomes };
+    if (maybeCommitted) await findCommitted(batch);
+    if (needsAcceptance(signable(batch.open))) await refuseUnsignedPosts(batch);
+    await takeKeys(batch);
+    if (batch.open.length > 0) await createOpen(batch);
     return group.map((one) => outcomes.get(one) as Outcome);
   };
   return await transaction(deps, write, lockMilliseconds === undefined ? {} : { lockMilliseconds });
+}
+
+function leaveDecided(batch: Batch): void {
+  batch.open = batch.open.filter((one) => !batch.outcomes.has(one));
+}
+
+async function findCommitted(batch: Batch): Promise<void> {
+  const { tx, open, outcomes } = batch;
+  // A commit in flight holds these locks. Once we have them, its fate is decided.
+  await advanceListTotals(tx.client, 'checkouts', roomFor(open, 0));
+  const existing = await listExisting(
+    tx.db,
+    open.map((one) => one.checkout),
+  );
+  for (const one of open) {
+    if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
+  }
+  leaveDecided(batch);
+}
+
+async function refuseUnsignedPosts(batch: Batch): Promise<void> {
+  const posts = signable(batch.open);
+  const refused = await refuseUnsigned(batch.tx.db, posts);
+  for (const one of posts) {
+    if (one.key === null && refused.has(one.caller.id)) batch.outcomes.set(one, 'must sign');
+  }
+  leaveDecided(batch);
+}
+
+/** Records the answers of requests with an Idempotency-Key. A key that is taken has its answer. */
+async function takeKeys(batch: Batch): Promise<void> {
+  const { tx, now, open, outcomes } = batch;
+  const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
+  for (const one of open) {
+    if (!one.keyed) continue;
+    // If two requests in one batch share a key, the earlier one wins.
+    if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
+    else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
+  }
+  if (byKey.size === 0) return;
+  const keyed = [...byKey.values()];
+  const answers = keyed.map((one) => ({
+    ...one.keyed,
+    status: 200 as const,
+    answer: created(one),
+  }));
+  const isFirst = await recordAnswers(tx.db, answers, now);
+  keyed.forEach((one, index) => {
+    if (!isFirst[index]) outcomes.set(one, 'key taken');
+  });
+  leaveDecided(batch);
+}
+
+async function createOpen({ tx, now, open, outcomes }: Batch): Promise<void> {
+  const { db, client, commit } = tx;
+  if (needsAcceptance(signable(open))) await acceptSignatures(db, signable(open), now);
+  const room = roomFor(open, 1);
+  const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
+  const rows = open.map(({ checkout }) => {
+    const left = (behind.get(checkout.merchant_id) ?? 0) - 1;
+    behind.set(checkout.merchant_id, left);
+    return { ...checkout, behind: left };
+  });
+  // Sent without waiting for each other's answers, so that the locks on the lists are held only
+  // as long as the commit takes.
+  await Promise.all([advanceListTotals(client, 'checkouts', room), insertCheckouts(client, rows), commit()]);
+  for (const one of open) outcomes.set(one, created(one));
 }
 
 /** v1 requests carry no signatures, so mandatory signing does not apply to them (decision 0040). */

@@ -1,6 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { type CheckoutKey, insertBlock, movePaused, moveUnblocked } from './instalment.sql.ts';
+import { insertBlock, moveUnblocked } from './gateway-block.sql.ts';
+import { type CheckoutKey, movePaused } from './instalment.sql.ts';
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator

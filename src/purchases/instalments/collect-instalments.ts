@@ -8,7 +8,7 @@ import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import { groupCommit } from '#platform/database/group-commit.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { lockCheckouts } from '#purchases/checkouts/checkout.sql.ts';
@@ -138,30 +138,8 @@ async function openCollections(
         const pinned = pinnedCard(before) ?? card;
         return { instalment, collection: before, card: pinned, number_of_payments };
       }
-      const { checkout_id } = instalment;
       const number = (before?.number ?? 0) + 1;
-      const isHeld = instalment.status === 'authorised';
-      const collection: Collection = {
-        merchant_id: merchant.id,
-        id: collectionId(checkout_id, instalment.number, number),
-        checkout_id,
-        instalment: instalment.number,
-        number,
-        kind: isHeld ? 'capture' : 'charge',
-        status: 'open',
-        amount: instalment.amount - instalment.reduced,
-        currency: instalment.currency,
-        card_ref: isHeld ? null : (card?.card_ref ?? null),
-        customer_ref: isHeld ? null : (card?.customer_ref ?? null),
-        payment_ref: null,
-        decline_reason: null,
-        may_retry: null,
-        decline_code: null,
-        network_decline_code: null,
-        created_at: at,
-        asked_at,
-        settled_at: null,
-      };
+      const collection = newCollection(instalment, number, card, { created_at: at, asked_at });
       fresh.push(collection);
       return { instalment, collection, card, number_of_payments };
     });
@@ -169,6 +147,36 @@ async function openCollections(
     for (const collection of again) await moveAsked(db, collection, asked_at);
     return asked;
   });
+}
+
+function newCollection(
+  instalment: Instalment,
+  number: number,
+  card: StoredCard | null,
+  times: { created_at: Timestamp; asked_at: Timestamp },
+): Collection {
+  const { merchant_id, checkout_id } = instalment;
+  const isHeld = instalment.status === 'authorised';
+  return {
+    merchant_id,
+    id: collectionId(checkout_id, instalment.number, number),
+    checkout_id,
+    instalment: instalment.number,
+    number,
+    kind: isHeld ? 'capture' : 'charge',
+    status: 'open',
+    amount: instalment.amount - instalment.reduced,
+    currency: instalment.currency,
+    card_ref: isHeld ? null : (card?.card_ref ?? null),
+    customer_ref: isHeld ? null : (card?.customer_ref ?? null),
+    payment_ref: null,
+    decline_reason: null,
+    may_retry: null,
+    decline_code: null,
+    network_decline_code: null,
+    ...times,
+    settled_at: null,
+  };
 }
 
 /** The card that a request was opened with. The shopper may have replaced it since. */

@@ -56,13 +56,17 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
   };
   api.post('/login', loginRoute, async (request, reply) => {
     const network = networkOf(request);
-    const login = await readLogin(request, network);
+    const login = await readLogin(deps, request, network);
     const { caller, token, quota } = await logIn(deps, login, network);
     showQuota(reply, quota);
     request.caller = caller;
     return { token, token_type: 'Bearer' as const, expires_in: tokenSeconds };
   });
 
+  addCheckout(api, deps);
+}
+
+function addCheckout(api: FastifyInstance, deps: LegacyDeps): void {
   api.post(
     '/payment/checkout',
     {
@@ -98,18 +102,22 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
       };
     },
   );
+}
 
-  /** A malformed login counts as a failed one. */
-  async function readLogin(request: FastifyRequest, network: string): Promise<LoginBody> {
-    try {
-      const body = readBody(request);
-      const errors = explainLogin(body);
-      if (errors.length > 0) throw validationFailed(errors);
-      return body as LoginBody;
-    } catch (error) {
-      if (error instanceof ApiError) await deps.rateLimits.failedLogin(network, null);
-      throw error;
-    }
+/** A malformed login counts as a failed one. */
+async function readLogin(
+  deps: LegacyDeps,
+  request: FastifyRequest,
+  network: string,
+): Promise<LoginBody> {
+  try {
+    const body = readBody(request);
+    const errors = explainLogin(body);
+    if (errors.length > 0) throw validationFailed(errors);
+    return body as LoginBody;
+  } catch (error) {
+    if (error instanceof ApiError) await deps.rateLimits.failedLogin(network, null);
+    throw error;
   }
 }
 

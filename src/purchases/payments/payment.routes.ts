@@ -23,7 +23,7 @@ import { type Checkout, paymentUrlMinutes } from '#purchases/checkouts/checkout.
 import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
 import { checkoutOfToken } from '#purchases/checkouts/payment-token.ts';
-import { isBlocked } from '#purchases/instalments/instalment.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { payPlan, replaceStoredCard, settleReturnedAct } from '#purchases/shoppers/act-on-plan.ts';
 import { isPast } from '#purchases/shoppers/last-movement.ts';

@@ -13,7 +13,7 @@ import {
 } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { findCheckout, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { isBlocked } from '#purchases/instalments/instalment.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';

@@ -11,7 +11,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
-import { isBlocked } from '#purchases/instalments/instalment.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {

@@ -3,11 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
-import {
-  isBlocked,
-  listInstalments,
-  listLastCollections,
-} from '#purchases/instalments/instalment.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
+import { listInstalments, listLastCollections } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { pauseCollecting } from '#purchases/instalments/pause-collecting.ts';
 import { reduceInstalment } from '#purchases/instalments/reduce-instalment.ts';
@@ -76,26 +73,7 @@ export async function startRefund(
   const rows: RefundPart[] = [];
   for (const [index, part] of parts.entries()) {
     const payment = instalments.find(({ number }) => number === part.instalment) as Instalment;
-    const isWhole = part.amount === payment.amount - payment.reduced;
-    // The gateway must void a hold that is taken whole. Of a reduced hold, less is captured later.
-    const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
-    rows.push({
-      ...part,
-      merchant_id,
-      id: partId(refund_id, round, part.instalment),
-      checkout_id,
-      refund_id,
-      round,
-      number: index + 1,
-      status: isOpen ? 'open' : 'done',
-      from_status: payment.status,
-      payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
-      key_number: 1,
-      keyed_at: at,
-      asked_at: null,
-      refund_ref: null,
-      settled_at: isOpen ? null : at,
-    });
+    rows.push(newPart(refund, part, payment, { round, number: index + 1, at }));
     if (part.kind === 'card') continue;
     await reduceInstalment(db, payment, part.amount);
     movements.push({
@@ -124,3 +102,31 @@ export async function startRefund(
 
 export const sumOf = (parts: { amount: number }[]) =>
   parts.reduce((sum, { amount }) => sum + amount, 0);
+
+function newPart(
+  { merchant_id, checkout_id, id: refund_id }: RefundRequest,
+  part: PlannedPart,
+  payment: Instalment,
+  { round, number, at }: { round: number; number: number; at: Timestamp },
+): RefundPart {
+  const isWhole = part.amount === payment.amount - payment.reduced;
+  // The gateway must void a hold that is taken whole. Of a reduced hold, less is captured later.
+  const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
+  return {
+    ...part,
+    merchant_id,
+    id: partId(refund_id, round, part.instalment),
+    checkout_id,
+    refund_id,
+    round,
+    number,
+    status: isOpen ? 'open' : 'done',
+    from_status: payment.status,
+    payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
+    key_number: 1,
+    keyed_at: at,
+    asked_at: null,
+    refund_ref: null,
+    settled_at: isOpen ? null : at,
+  };
+}

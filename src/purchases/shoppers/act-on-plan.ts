@@ -12,11 +12,8 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { findCheckout, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
-import {
-  isBlocked,
-  listLastCollections,
-  lockInstalments,
-} from '#purchases/instalments/instalment.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
+import { listLastCollections, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { openShopperPayment } from '#purchases/instalments/shopper-payment.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';

@@ -1,8 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
 import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import {
   findStoredCardFace,
-  isBlocked,
   listCollections,
   listInstalments,
 } from '#purchases/instalments/instalment.sql.ts';

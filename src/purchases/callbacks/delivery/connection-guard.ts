@@ -52,16 +52,6 @@ export function stopwatch(clock: Clock): () => number {
  * The connected socket is checked again.
  */
 export function guardedConnector(deps: GuardDeps): buildConnector.connector {
-  async function findAddresses(hostname: string): Promise<LookupAddress[]> {
-    const found = await deps.resolve(hostname).catch((error) => {
-      throw new Unresolved('', { cause: error });
-    });
-    if (found.length === 0) throw new Unresolved();
-    // One forbidden address among good ones is an attack, not an accident.
-    if (!found.every(({ address }) => isReachable(address, deps.allowed))) throw new Blocked();
-    return found;
-  }
-
   return (options, callback) => {
     const elapsed = stopwatch(deps.clock);
     const connection: Connection = { phases: {}, address: null, tls_version: null, isUsed: false };
@@ -80,7 +70,7 @@ export function guardedConnector(deps: GuardDeps): buildConnector.connector {
     if (isLiteral && !isReachable(hostname, deps.allowed)) return fail(new Blocked());
 
     const lookUp: LookupFunction = (_hostname, { all }, done) => {
-      findAddresses(hostname).then(
+      findAddresses(deps, hostname).then(
         (found) => {
           phases.dns = sinceLastPhase();
           const [first] = found as [LookupAddress];
@@ -121,4 +111,14 @@ export function guardedConnector(deps: GuardDeps): buildConnector.connector {
       connection.address = opening.remoteAddress ?? null;
     });
   };
+}
+
+async function findAddresses(deps: GuardDeps, hostname: string): Promise<LookupAddress[]> {
+  const found = await deps.resolve(hostname).catch((error) => {
+    throw new Unresolved('', { cause: error });
+  });
+  if (found.length === 0) throw new Unresolved();
+  // One forbidden address among good ones is an attack, not an accident.
+  if (!found.every(({ address }) => isReachable(address, deps.allowed))) throw new Blocked();
+  return found;
 }

@@ -10,7 +10,7 @@ import {
   type Phase,
   stopwatch,
 } from './connection-guard.ts';
-import { createDeadlines } from './deadlines.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { type AllowedRange, explainBadNotifyUrl } from './destination.ts';
 import { failureReason } from './failure-reason.ts';
 import {
@@ -75,6 +75,15 @@ subscribe('undici:client:sendHeaders', (message) => {
   onSent.get(request.body)?.(socket);
 });
 
+type Message = Parameters<SendCallback>[0];
+
+type Sender = {
+  clock: Clock;
+  allowed: AllowedRange[];
+  agent: Agent;
+  deadlines: Deadlines;
+};
+
 /**
  * Posts callbacks to addresses that merchants chose. The connection guard decides which addresses
  * may be reached. Redirects are not followed, responses are not decompressed, and the proxy settings
@@ -83,10 +92,11 @@ subscribe('undici:client:sendHeaders', (message) => {
 export function createCallbackSender(
   deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
 ): { send: SendCallback; close(): Promise<void> } {
+  const { clock, allowed } = deps;
   const deadlineMilliseconds = deps.deadlineMilliseconds ?? deadlineSeconds * 1000;
   const idleMilliseconds = deps.idleMilliseconds ?? keepAliveMilliseconds;
   const resolve = deps.resolve ?? createResolve();
-  const deadlines = createDeadlines(deps.clock, deadlineMilliseconds);
+  const deadlines = createDeadlines(clock, deadlineMilliseconds);
   const agent = new Agent({
     connect: guardedConnector({ ...deps, resolve, deadlineMilliseconds }),
     pipelining: 1,
@@ -96,11 +106,69 @@ export function createCallbackSender(
     headersTimeout: deadlineMilliseconds,
     bodyTimeout: deadlineMilliseconds,
   });
+  return {
+    send: (message) => send({ clock, allowed, agent, deadlines }, message),
+    async close() {
+      deadlines.close();
+      await agent.destroy();
+    },
+  };
+}
 
-  function send(message: Parameters<SendCallback>[0]): Promise<Exchange> {
-    const { promise, resolve } = Promise.withResolvers<Exchange>();
-    const elapsed = stopwatch(deps.clock);
-    const exchange: Exchange = {
+/** An exchange while it lasts. */
+type Sending = {
+  deadlines: Deadlines;
+  elapsed: () => number;
+  /** Becomes the answer. Each event adds what it shows. */
+  exchange: Exchange;
+  /** The pieces of the response's body, and their length. */
+  chunks: Buffer[];
+  length: number;
+  /** The request left. Set when undici reports it. */
+  isSent: boolean;
+  /** The exchange was answered. Later events change nothing. Only `finish` sets it. */
+  isOver: boolean;
+  /** By which undici can be told to stop. Null until the request starts. */
+  controller: Dispatcher.DispatchController | null;
+  /** Ends the exchange at its deadline. */
+  cutOff(): void;
+  answer(exchange: Exchange): void;
+};
+
+function send(sender: Sender, message: Message): Promise<Exchange> {
+  const { promise, resolve } = Promise.withResolvers<Exchange>();
+  const sending = newSending(sender, resolve);
+  const url = URL.parse(message.url);
+  if (url === null || explainBadNotifyUrl(url, sender.allowed) !== null) {
+    finish(sending, 'blocked_address');
+    return promise;
+  }
+  const { origin, pathname, search } = url;
+  const body = bodyOf(sender, message, sending);
+  const headers = { ...message.headers, 'content-length': String(message.body.length) };
+  onSent.set(body, (socket) => {
+    sending.isSent = true;
+    message.whenSent?.();
+    const connection = connectionOf(socket);
+    if (!connection) return;
+    note(sending, connection);
+    connection.isUsed = true;
+  });
+  sender.deadlines.add(sending.cutOff);
+  try {
+    const options = { origin, path: pathname + search, method: 'POST' as const, headers, body };
+    sender.agent.dispatch(options, handlerOf(sending));
+  } catch (error) {
+    fail(sending, error as Error);
+  }
+  return promise;
+}
+
+function newSending({ clock, deadlines }: Sender, answer: Sending['answer']): Sending {
+  const sending: Sending = {
+    deadlines,
+    elapsed: stopwatch(clock),
+    exchange: {
       delivered: false,
       reason: null,
       address: null,
@@ -111,110 +179,92 @@ export function createCallbackSender(
       body_bytes: null,
       truncated: false,
       timings: {},
-    };
-    const url = URL.parse(message.url);
-    if (url === null || explainBadNotifyUrl(url, deps.allowed) !== null) {
-      resolve({ ...exchange, reason: 'blocked_address', timings: { total: elapsed() } });
-      return promise;
-    }
-    const { origin, pathname, search } = url;
-    // A view of the bytes that only this exchange has, by which `onSent` finds it.
-    const body = message.dribble
-      ? Readable.from(
-          inPieces(deps.clock, message.body, message.dribble, () => {
-            exchange.timings.sent = elapsed();
-          }),
-        )
-      : message.body.subarray();
-    const headers = { ...message.headers, 'content-length': String(message.body.length) };
-    const chunks: Buffer[] = [];
-    let length = 0;
-    let isSent = false;
-    let isOver = false;
-    let controller: Dispatcher.DispatchController | null = null;
-
-    const note = ({ phases, address, tls_version, isUsed }: Connection) => {
-      exchange.address = address;
-      exchange.tls_version = tls_version;
-      if (!isUsed) Object.assign(exchange.timings, phases);
-    };
-    onSent.set(body, (socket) => {
-      isSent = true;
-      message.whenSent?.();
-      const connection = connectionOf(socket);
-      if (!connection) return;
-      note(connection);
-      connection.isUsed = true;
-    });
-    const finish = (reason: string | null) => {
-      if (isOver) return;
-      isOver = true;
-      deadlines.remove(cutOff);
-      exchange.timings.total = elapsed();
-      if (exchange.status !== null) {
-        exchange.body = joined(chunks);
-        const declared = exchange.truncated ? Number(exchange.headers?.['content-length']) : 0;
-        exchange.body_bytes = Number.isSafeInteger(declared) ? Math.max(declared, length) : length;
-      }
-      resolve({ ...exchange, delivered: reason === null, reason });
-    };
-    const conclude = () => {
-      const { status } = exchange;
-      const isSuccess = status !== null && status >= 200 && status < 300;
-      finish(isSuccess ? null : `http_${status}`);
-    };
-    const fail = (error: Error) => {
-      const connection = connectionOf(error);
-      if (connection && !isOver) note(connection);
-      finish(failureReason(error, isSent));
-    };
-    const cutOff = () => {
-      finish('timeout');
-      controller?.abort(new CutOff());
-    };
-
-    deadlines.add(cutOff);
-    try {
-      agent.dispatch(
-        { origin, path: pathname + search, method: 'POST', headers, body },
-        {
-          onRequestStart(started) {
-            controller = started;
-            if (isOver) started.abort(new CutOff());
-          },
-          onResponseStart(_controller, status, answered) {
-            // A 1xx response is not an answer; keep waiting.
-            if (status < 200) return;
-            exchange.timings.first_byte = elapsed();
-            exchange.status = status;
-            exchange.headers = answered as Record<string, string | string[]>;
-          },
-          onResponseData(reading, chunk) {
-            chunks.push(chunk);
-            length += chunk.length;
-            if (length <= responseBodyBytesMax) return;
-            // Do not wait for the rest.
-            exchange.truncated = true;
-            conclude();
-            reading.abort(new CutOff());
-          },
-          onResponseEnd: conclude,
-          onResponseError: (_controller, error) => fail(error),
-        },
-      );
-    } catch (error) {
-      fail(error as Error);
-    }
-    return promise;
-  }
-
-  return {
-    send,
-    async close() {
-      deadlines.close();
-      await agent.destroy();
     },
+    chunks: [],
+    length: 0,
+    isSent: false,
+    isOver: false,
+    controller: null,
+    cutOff() {
+      finish(sending, 'timeout');
+      sending.controller?.abort(new CutOff());
+    },
+    answer,
   };
+  return sending;
+}
+
+/** A view of the bytes that only this exchange has, by which `onSent` finds it. */
+function bodyOf(
+  { clock }: Sender,
+  { body, dribble }: Message,
+  { exchange, elapsed }: Sending,
+): Readable | Buffer {
+  if (!dribble) return body.subarray();
+  const noteSent = () => {
+    exchange.timings.sent = elapsed();
+  };
+  return Readable.from(inPieces(clock, body, dribble, noteSent));
+}
+
+function handlerOf(sending: Sending): Dispatcher.DispatchHandler {
+  const { exchange, chunks, elapsed } = sending;
+  return {
+    onRequestStart(started) {
+      sending.controller = started;
+      if (sending.isOver) started.abort(new CutOff());
+    },
+    onResponseStart(_controller, status, answered) {
+      // A 1xx response is not an answer; keep waiting.
+      if (status < 200) return;
+      exchange.timings.first_byte = elapsed();
+      exchange.status = status;
+      exchange.headers = answered as Record<string, string | string[]>;
+    },
+    onResponseData(reading, chunk) {
+      chunks.push(chunk);
+      sending.length += chunk.length;
+      if (sending.length <= responseBodyBytesMax) return;
+      // Do not wait for the rest.
+      exchange.truncated = true;
+      conclude(sending);
+      reading.abort(new CutOff());
+    },
+    onResponseEnd: () => conclude(sending),
+    onResponseError: (_controller, error) => fail(sending, error),
+  };
+}
+
+function note({ exchange }: Sending, { phases, address, tls_version, isUsed }: Connection): void {
+  exchange.address = address;
+  exchange.tls_version = tls_version;
+  if (!isUsed) Object.assign(exchange.timings, phases);
+}
+
+function conclude(sending: Sending): void {
+  const { status } = sending.exchange;
+  const isSuccess = status !== null && status >= 200 && status < 300;
+  finish(sending, isSuccess ? null : `http_${status}`);
+}
+
+function fail(sending: Sending, error: Error): void {
+  const connection = connectionOf(error);
+  if (connection && !sending.isOver) note(sending, connection);
+  finish(sending, failureReason(error, sending.isSent));
+}
+
+function finish(sending: Sending, reason: string | null): void {
+  if (sending.isOver) return;
+  sending.isOver = true;
+  const { deadlines, exchange, length } = sending;
+  deadlines.remove(sending.cutOff);
+  exchange.timings.total = sending.elapsed();
+  if (exchange.status !== null) {
+    exchange.body = joined(sending.chunks);
+    const declared = exchange.truncated ? Number(exchange.headers?.['content-length']) : 0;
+    exchange.body_bytes = Number.isSafeInteger(declared) ? Math.max(declared, length) : length;
+  }
+  sending.answer({ ...exchange, delivered: reason === null, reason });
 }
 
 async function* inPieces(
