@@ -40,7 +40,7 @@ export async function docsRoutes(
   routes: DescribedRoute[],
 ): Promise<void> {
   const guides = readGuides();
-  const files = new Map<string, StaticFile>();
+  const files: Files = new Map();
   for (const path of [
     ...Object.values(documentPaths),
     legacyPath,
@@ -49,45 +49,12 @@ export async function docsRoutes(
     ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
     '/docs/signature-vectors.json',
   ]) {
-    serve(path);
+    serve(app, files, path);
   }
 
   // The descriptions need the routes of all slices, so build them once all are registered.
   app.addHook('onReady', async () => {
-    const [merchants, intermediaries] = (['merchants', 'intermediaries'] as const).map((audience) =>
-      describeApi(deps, audience, routes),
-    ) as [OpenApiDocument, OpenApiDocument];
-    const index = JSON.stringify(buildIndex(guides, merchants));
-    // The address of a style sheet or script contains its version, so an old page never gets a new one.
-    const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
-      files.set(`/docs/${name}`, prepare(mediaType, text));
-      return { [name]: `?${fingerprint(text)}` };
-    };
-    const site: Site = {
-      environment: deps.environment,
-      assets: {
-        ...asset('docs.css', 'text/css', ownFile('../../../web/tokens.css') + ownFile('docs.css')),
-        ...asset('docs.js', 'text/javascript', ownFile('../../../web/dist/docs/docs.js')),
-        ...asset('doctor.js', 'text/javascript', ownFile('../../../web/dist/docs/doctor.js')),
-        ...asset('search.js', 'text/javascript', `export default ${index};`),
-      } as Site['assets'],
-    };
-    const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
-    files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
-    files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
-    for (const [audience, path, document] of [
-      ['merchants', '/docs', merchants],
-      ['intermediaries', '/docs/intermediary', intermediaries],
-    ] as const) {
-      const documentPath = documentPaths[audience];
-      page(path, writeReference(site, document, { audience, documentPath }));
-      files.set(documentPath, prepare('application/json', JSON.stringify(document)));
-    }
-    files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
-    page('/', writeFrontPage(site, deps.baseUrl, writeShelf(guides, '/')));
-    page('/docs/guides', writeOverview(site, guides));
-    page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
-    for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));
+    writeFiles(deps, routes, guides, files);
   });
 
   // Browsers ask for this address on every page, whatever its own icon is.
@@ -95,24 +62,69 @@ export async function docsRoutes(
   app.get('/favicon.ico', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=86400').type('image/x-icon').send(favicon),
   );
+}
 
-  function serve(path: string): void {
-    app.get(path, async (request, reply) => {
-      const file = files.get(path) as StaticFile;
-      reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
-      reply.header('vary', 'accept-encoding');
-      if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send();
-      reply.header('content-type', file.type);
-      if (file.type.startsWith('text/html')) {
-        reply.header('content-security-policy', contentSecurityPolicy);
-        reply.header('referrer-policy', 'no-referrer');
-      }
-      if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
-        return reply.send(file.plain);
-      }
-      return reply.header('content-encoding', 'gzip').send(file.gzipped);
-    });
+type Files = Map<string, StaticFile>;
+
+/** Writes every page and document. */
+function writeFiles(
+  deps: DocsDeps,
+  routes: DescribedRoute[],
+  guides: ReturnType<typeof readGuides>,
+  files: Files,
+): void {
+  const [merchants, intermediaries] = (['merchants', 'intermediaries'] as const).map((audience) =>
+    describeApi(deps, audience, routes),
+  ) as [OpenApiDocument, OpenApiDocument];
+  const index = JSON.stringify(buildIndex(guides, merchants));
+  // The address of a style sheet or script contains its version, so an old page never gets a new one.
+  const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
+    files.set(`/docs/${name}`, prepare(mediaType, text));
+    return { [name]: `?${fingerprint(text)}` };
+  };
+  const site: Site = {
+    environment: deps.environment,
+    assets: {
+      ...asset('docs.css', 'text/css', ownFile('../../../web/tokens.css') + ownFile('docs.css')),
+      ...asset('docs.js', 'text/javascript', ownFile('../../../web/dist/docs/docs.js')),
+      ...asset('doctor.js', 'text/javascript', ownFile('../../../web/dist/docs/doctor.js')),
+      ...asset('search.js', 'text/javascript', `export default ${index};`),
+    } as Site['assets'],
+  };
+  const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
+  files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
+  files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
+  for (const [audience, path, document] of [
+    ['merchants', '/docs', merchants],
+    ['intermediaries', '/docs/intermediary', intermediaries],
+  ] as const) {
+    const documentPath = documentPaths[audience];
+    page(path, writeReference(site, document, { audience, documentPath }));
+    files.set(documentPath, prepare('application/json', JSON.stringify(document)));
   }
+  files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
+  page('/', writeFrontPage(site, deps.baseUrl, writeShelf(guides, '/')));
+  page('/docs/guides', writeOverview(site, guides));
+  page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
+  for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));
+}
+
+function serve(app: FastifyInstance, files: Files, path: string): void {
+  app.get(path, async (request, reply) => {
+    const file = files.get(path) as StaticFile;
+    reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
+    reply.header('vary', 'accept-encoding');
+    if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send();
+    reply.header('content-type', file.type);
+    if (file.type.startsWith('text/html')) {
+      reply.header('content-security-policy', contentSecurityPolicy);
+      reply.header('referrer-policy', 'no-referrer');
+    }
+    if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
+      return reply.send(file.plain);
+    }
+    return reply.header('content-encoding', 'gzip').send(file.gzipped);
+  });
 }
 
 function describeApi(

@@ -12,18 +12,27 @@ const signedExample = signExample({
   amount: 50000,
 });
 
-/** The introduction before the endpoints: the description of the whole API. */
-export function writeGuide(
-  about: { audience: Audience; baseUrl: string; environment: Environment },
-  routes: DescribedRoute[],
-): string {
-  const { audience, baseUrl, environment } = about;
-  const forIntermediaries = audience === 'intermediaries';
-  const limits = routes.map(({ endpoint }) => `| \`${endpoint}\` | ${describeLimit(endpoint)} |`);
+type About = { audience: Audience; baseUrl: string; environment: Environment };
 
-  return `Tranche is a hosted checkout for shops that offer payment in instalments. Your server creates a checkout and sends the shopper to its payment page; the outcome comes back to you as one signed callback. From your side the order is paid in full when the checkout is \`successful\`.
+/** The description of the whole API, which a developer reads before the endpoints. */
+export function writeGuide(about: About, routes: DescribedRoute[]): string {
+  return [
+    introduction,
+    writeStart(about),
+    ...(about.audience === 'intermediaries' ? [actingForMerchants] : []),
+    conventions,
+    writeAuthentication(about),
+    signature,
+    idempotency,
+    writeLimits(about, routes),
+    pagination,
+    errors,
+  ].join('\n\n');
+}
 
-## Start
+const introduction = `Tranche is a hosted checkout for shops that offer payment in instalments. Your server creates a checkout and sends the shopper to its payment page; the outcome comes back to you as one signed callback. From your side the order is paid in full when the checkout is \`successful\`.`;
+
+const writeStart = ({ baseUrl, environment }: About) => `## Start
 
 This is the **${environment}** environment. ${environment === 'sandbox' ? 'No real money moves here.' : 'Real money moves here.'} Every address begins with the base address:
 
@@ -36,11 +45,9 @@ Sandbox and production each have their own base address, client secret and signi
 1. Create a checkout and keep its \`id\`.
 2. Send the shopper's browser to its \`payment_url\`.
 3. Receive the callback at your \`notify_url\`, verify its signature, fulfil the order.
-4. Later, if need be, request a full or a partial refund.
-${
-  forIntermediaries
-    ? `
-## Acting for merchants
+4. Later, if need be, request a full or a partial refund.`;
+
+const actingForMerchants = `## Acting for merchants
 
 You have one set of credentials, and every request names the merchant.
 
@@ -49,11 +56,9 @@ You have one set of credentials, and every request names the merchant.
 - A checkout or a refund request is found by its own ID, and a new refund names its \`checkout_id\`.
 - The configuration is read per merchant.
 
-A merchant that you do not manage is a 404, as is one that does not exist.
-`
-    : ''
-}
-## Conventions
+A merchant that you do not manage is a 404, as is one that does not exist.`;
+
+const conventions = `## Conventions
 
 | Topic | Rule |
 |---|---|
@@ -63,9 +68,9 @@ A merchant that you do not manage is a 404, as is one that does not exist.
 | Timestamps | ISO 8601, UTC. |
 | Bodies | JSON in UTF-8, \`Content-Type: application/json\`, at most 256 KiB. Unknown members are ignored. |
 | Answers | \`data\` with \`id\`, \`type\` and \`attributes\`. Members may be added: ignore what you do not know. |
-| Request ID | Every answer has \`X-Request-Id\`. Quote it when you ask for help. |
+| Request ID | Every answer has \`X-Request-Id\`. Quote it when you ask for help. |`;
 
-## Authentication
+const writeAuthentication = ({ environment }: About) => `## Authentication
 
 Every request carries the client secret of your integration:
 
@@ -73,9 +78,9 @@ Every request carries the client secret of your integration:
 Authorization: Bearer cs_${environment}_…
 \`\`\`
 
-Without a valid one the answer is 401. The client secret and the signing key are secrets: keep them on your server, never in a page or an app. The operator rotates them for you.
+Without a valid one the answer is 401. The client secret and the signing key are secrets: keep them on your server, never in a page or an app. The operator rotates them for you.`;
 
-## Signature
+const signature = `## Signature
 
 Every POST carries the header \`X-Signature\`, and so does every callback that you receive.
 
@@ -117,31 +122,31 @@ A wrong signature is answered with 400. The \`detail\` shows the expected signat
 
 Signing is optional at first and required in production. It is sticky: once one correctly signed request of your integration was accepted, every later POST must be signed.
 
-**Callbacks** are signed with the same key in the same way. Verify them over the raw bytes that you received, with a constant-time comparison, and reject what fails.
+**Callbacks** are signed with the same key in the same way. Verify them over the raw bytes that you received, with a constant-time comparison, and reject what fails.`;
 
-## Idempotency
+const idempotency = `## Idempotency
 
 Both POST endpoints take an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
 
-Send one with every POST. After a time-out, send the same request again.
+Send one with every POST. After a time-out, send the same request again.`;
 
-## Limits
+const writeLimits = ({ audience }: About, routes: DescribedRoute[]) => `## Limits
 
 | Endpoint | Limit |
 |---|---|
-${limits.join('\n')}
+${routes.map(({ endpoint }) => `| \`${endpoint}\` | ${describeLimit(endpoint)} |`).join('\n')}
 
-Limits count per integration and endpoint${forIntermediaries ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left. Every answer that was counted says what is left of the limit: \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, in seconds.
+Limits count per integration and endpoint${audience === 'intermediaries' ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left. Every answer that was counted says what is left of the limit: \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, in seconds.
 
 \`\`\`json
 {"error":"Rate limit exceeded. Try again in 60 seconds."}
-\`\`\`
+\`\`\``;
 
-## Pagination
+const pagination = `## Pagination
 
-Lists take \`page[number]\` (from 1, default 1) and \`page[items]\` (default 10; more than 100 is treated as 100) and come newest first. \`links\` holds the addresses of the \`first\`, \`last\`, \`prev\` and \`next\` page; \`prev\` and \`next\` are null where there is none. Follow \`links.next\` until it is null.
+Lists take \`page[number]\` (from 1, default 1) and \`page[items]\` (default 10; more than 100 is treated as 100) and come newest first. \`links\` holds the addresses of the \`first\`, \`last\`, \`prev\` and \`next\` page; \`prev\` and \`next\` are null where there is none. Follow \`links.next\` until it is null.`;
 
-## Errors
+const errors = `## Errors
 
 Errors are \`{"errors": [{"status", "code", "title", "detail"}]}\`, one object per problem. Decide by \`status\` and \`code\`; read \`detail\`.
 
@@ -154,7 +159,6 @@ Errors are \`{"errors": [{"status", "code", "title", "detail"}]}\`, one object p
 | 429 | none | Rate limited; see Limits. |
 | 500 | \`internal_server_error\` | A fault on our side. Nothing was changed: retry with backoff. |
 | 503 | \`service_unavailable\` | The database did not answer in time. Nothing was changed: retry after \`Retry-After\` seconds. |`;
-}
 
 export const tags = [
   {

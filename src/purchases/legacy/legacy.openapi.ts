@@ -50,9 +50,17 @@ A v1 checkout is read and refunded through version 2, by its \`id\`.
 
 Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB, and 4 KiB for a login. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a repeated request creates another checkout.`;
 
+/** What the operations share. Each adds its schemas to `schemas`. */
+type Parts = {
+  schemas: { [name: string]: JsonObject };
+  errors: Json;
+  rateLimited: Json;
+  headers: JsonObject;
+};
+
 /** The description of v1, made from the schemas that it is validated by (decision 0040). */
 export function describeLegacy(about: { baseUrl: string; legacySunset: string }): OpenApiDocument {
-  const schemas: { [name: string]: JsonObject } = {};
+  const schemas: Parts['schemas'] = {};
   const errors = hoist(Errors, schemas);
   const rateLimited = hoist(RateLimitedBody, schemas);
   const headers: JsonObject = {
@@ -62,137 +70,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
     Sunset: { $ref: '#/components/headers/Sunset' },
     Link: { $ref: '#/components/headers/Link' },
   };
-
-  const refusal = (description: string, examples: Record<string, ApiError>): JsonObject => ({
-    description,
-    headers,
-    content: content(errors, {
-      examples: Object.fromEntries(
-        Object.entries(examples).map(([name, error]) => [
-          name,
-          { value: presentErrors(error) as Json },
-        ]),
-      ),
-    }),
-  });
-
-  function operation(own: {
-    operationId: string;
-    summary: string;
-    description: string;
-    security: Json[];
-    limit: 'POST /login' | 'POST /api/checkouts';
-    body: TSchema;
-    answer: { description: string; schema: TSchema; example: Json };
-    refusals: { 401: JsonObject; 422: JsonObject };
-  }): { post: JsonObject } {
-    const schema = hoist(own.body, schemas);
-    const example = firstExample(own.body);
-    return {
-      post: {
-        operationId: own.operationId,
-        tags: ['Version 1'],
-        summary: own.summary,
-        description: own.description,
-        deprecated: true,
-        security: own.security,
-        requestBody: {
-          required: true,
-          content: {
-            ...content(schema, { example }),
-            [form]: {
-              schema,
-              example,
-              encoding: encodingOf(own.body),
-            },
-          },
-        },
-        responses: {
-          200: {
-            description: own.answer.description,
-            headers,
-            content: content(hoist(own.answer.schema, schemas), { example: own.answer.example }),
-          },
-          400: refusal('The body cannot be read.', {
-            wrong_content_type: badRequest(
-              `The Content-Type header must be application/json or ${form}.`,
-            ),
-            field_twice: badRequest('The body has the field "currency" twice.'),
-          }),
-          ...own.refusals,
-          429: {
-            description: 'Too many requests. `Retry-After` says how many seconds to wait.',
-            headers: { ...headers, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
-            content: content(rateLimited, {
-              example: {
-                error: rateLimitedText(endpointLimits[own.limit].window_seconds),
-              },
-            }),
-          },
-          500: { $ref: '#/components/responses/InternalServerError' },
-        },
-      },
-    };
-  }
-
-  const paths = {
-    '/login': operation({
-      operationId: 'legacyLogin',
-      summary: 'Log in',
-      description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\` and address. Failed logins have the same limit per address and per \`client_id\`.`,
-      security: [],
-      limit: 'POST /login',
-      body: LoginBody,
-      answer: {
-        description: 'Logged in.',
-        schema: LoginAnswer,
-        example: { token: 'v1t_sandbox_…', token_type: 'Bearer', expires_in: tokenSeconds },
-      },
-      refusals: {
-        401: refusal('The credentials are not valid, or not for this merchant.', {
-          credentials: unauthorized('The client_id and client_secret are not valid.'),
-          merchant: unauthorized(
-            'The merchant_id is not the merchant of these credentials, nor one that they manage.',
-          ),
-        }),
-        422: refusal('A field is missing or is not a string.', {
-          field: unprocessable('Validation failed: client_id is required.'),
-        }),
-      },
-    }),
-    '/payment/checkout': operation({
-      operationId: 'legacyCheckout',
-      summary: 'Create a payment checkout',
-      description: `Creates a checkout. It is like one of version 2, except for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
-      security: [{ token: [] }],
-      limit: 'POST /api/checkouts',
-      body: LegacyCheckoutBody,
-      answer: {
-        description: 'The checkout was created.',
-        schema: LegacyCheckoutAnswer,
-        example: {
-          id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24',
-          payment_url: 'https://pay.example/pay/Zk3v0mQ7xT2nLr8sWb5cYd1fHg6jKp9u',
-          transaction_verify: 'q5mT0yXn3bVw8sKc1dRz7fHj2gLp6uAeWi9oQxYtBvE',
-        },
-      },
-      refusals: {
-        401: refusal('Missing, invalid or expired token.', {
-          token: unauthorized(
-            `${invalidToken} A token is what POST /login answers; after an hour another one is needed.`,
-          ),
-        }),
-        422: refusal('A field is not valid. One error object per bad field, by its v1 name.', {
-          amount: unprocessable(
-            'Validation failed: Amount has to be between 10000 and 2000000 cents.',
-          ),
-          field: unprocessable('Validation failed: customer.emailAddress is required.'),
-        }),
-      },
-    }),
-  };
-
-  const callbackExample = firstExample(LegacyCallbackBody);
+  const parts = { schemas, errors, rateLimited, headers };
   return {
     openapi: '3.1.1',
     info: {
@@ -204,39 +82,177 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
     },
     servers: [{ url: about.baseUrl }],
     tags: [{ name: 'Version 1', description: 'Deprecated.' }],
-    paths,
-    webhooks: {
-      legacyPaymentResult: {
-        post: {
-          operationId: 'legacyPaymentResult',
-          tags: ['Version 1'],
-          summary: 'Payment result',
-          description:
-            'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
-          deprecated: true,
-          security: [],
-          parameters: describeHeaders(formHeaderDescriptions),
-          requestBody: {
-            required: true,
-            content: {
-              [form]: { schema: hoist(LegacyCallbackBody, schemas), example: callbackExample },
-            },
-          },
-          responses: {
-            '2XX': {
-              description: 'Delivered.',
-              content: content(hoist(LegacyCallbackAnswer, schemas), {
-                example: firstExample(LegacyCallbackAnswer),
-              }),
-            },
-            default: { description: 'Any other answer is a failed delivery and is retried.' },
-          },
-        },
-      },
+    paths: {
+      '/login': operation(parts, describeLogin(parts)),
+      '/payment/checkout': operation(parts, describeCheckout(parts)),
     },
+    webhooks: { legacyPaymentResult: { post: describeCallback(parts) } },
     components: { schemas, ...components(about, errors, headers) },
   };
 }
+
+type Operation = {
+  operationId: string;
+  summary: string;
+  description: string;
+  security: Json[];
+  limit: 'POST /login' | 'POST /api/checkouts';
+  body: TSchema;
+  answer: { description: string; schema: TSchema; example: Json };
+  refusals: { 401: JsonObject; 422: JsonObject };
+};
+
+function operation(parts: Parts, own: Operation): { post: JsonObject } {
+  const schema = hoist(own.body, parts.schemas);
+  const example = firstExample(own.body);
+  return {
+    post: {
+      operationId: own.operationId,
+      tags: ['Version 1'],
+      summary: own.summary,
+      description: own.description,
+      deprecated: true,
+      security: own.security,
+      requestBody: {
+        required: true,
+        content: {
+          ...content(schema, { example }),
+          [form]: {
+            schema,
+            example,
+            encoding: encodingOf(own.body),
+          },
+        },
+      },
+      responses: {
+        200: {
+          description: own.answer.description,
+          headers: parts.headers,
+          content: content(hoist(own.answer.schema, parts.schemas), {
+            example: own.answer.example,
+          }),
+        },
+        400: refusal(parts, 'The body cannot be read.', {
+          wrong_content_type: badRequest(
+            `The Content-Type header must be application/json or ${form}.`,
+          ),
+          field_twice: badRequest('The body has the field "currency" twice.'),
+        }),
+        ...own.refusals,
+        429: {
+          description: 'Too many requests. `Retry-After` says how many seconds to wait.',
+          headers: { ...parts.headers, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+          content: content(parts.rateLimited, {
+            example: {
+              error: rateLimitedText(endpointLimits[own.limit].window_seconds),
+            },
+          }),
+        },
+        500: { $ref: '#/components/responses/InternalServerError' },
+      },
+    },
+  };
+}
+
+const refusal = (
+  { errors, headers }: Parts,
+  description: string,
+  examples: Record<string, ApiError>,
+): JsonObject => ({
+  description,
+  headers,
+  content: content(errors, {
+    examples: Object.fromEntries(
+      Object.entries(examples).map(([name, error]) => [
+        name,
+        { value: presentErrors(error) as Json },
+      ]),
+    ),
+  }),
+});
+
+const describeLogin = (parts: Parts): Operation => ({
+  operationId: 'legacyLogin',
+  summary: 'Log in',
+  description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\` and address. Failed logins have the same limit per address and per \`client_id\`.`,
+  security: [],
+  limit: 'POST /login',
+  body: LoginBody,
+  answer: {
+    description: 'Logged in.',
+    schema: LoginAnswer,
+    example: { token: 'v1t_sandbox_…', token_type: 'Bearer', expires_in: tokenSeconds },
+  },
+  refusals: {
+    401: refusal(parts, 'The credentials are not valid, or not for this merchant.', {
+      credentials: unauthorized('The client_id and client_secret are not valid.'),
+      merchant: unauthorized(
+        'The merchant_id is not the merchant of these credentials, nor one that they manage.',
+      ),
+    }),
+    422: refusal(parts, 'A field is missing or is not a string.', {
+      field: unprocessable('Validation failed: client_id is required.'),
+    }),
+  },
+});
+
+const describeCheckout = (parts: Parts): Operation => ({
+  operationId: 'legacyCheckout',
+  summary: 'Create a payment checkout',
+  description: `Creates a checkout. It is like one of version 2, except for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
+  security: [{ token: [] }],
+  limit: 'POST /api/checkouts',
+  body: LegacyCheckoutBody,
+  answer: {
+    description: 'The checkout was created.',
+    schema: LegacyCheckoutAnswer,
+    example: {
+      id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24',
+      payment_url: 'https://pay.example/pay/Zk3v0mQ7xT2nLr8sWb5cYd1fHg6jKp9u',
+      transaction_verify: 'q5mT0yXn3bVw8sKc1dRz7fHj2gLp6uAeWi9oQxYtBvE',
+    },
+  },
+  refusals: {
+    401: refusal(parts, 'Missing, invalid or expired token.', {
+      token: unauthorized(
+        `${invalidToken} A token is what POST /login answers; after an hour another one is needed.`,
+      ),
+    }),
+    422: refusal(parts, 'A field is not valid. One error object per bad field, by its v1 name.', {
+      amount: unprocessable('Validation failed: Amount has to be between 10000 and 2000000 cents.'),
+      field: unprocessable('Validation failed: customer.emailAddress is required.'),
+    }),
+  },
+});
+
+const describeCallback = ({ schemas }: Parts): JsonObject => ({
+  operationId: 'legacyPaymentResult',
+  tags: ['Version 1'],
+  summary: 'Payment result',
+  description:
+    'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
+  deprecated: true,
+  security: [],
+  parameters: describeHeaders(formHeaderDescriptions),
+  requestBody: {
+    required: true,
+    content: {
+      [form]: {
+        schema: hoist(LegacyCallbackBody, schemas),
+        example: firstExample(LegacyCallbackBody),
+      },
+    },
+  },
+  responses: {
+    '2XX': {
+      description: 'Delivered.',
+      content: content(hoist(LegacyCallbackAnswer, schemas), {
+        example: firstExample(LegacyCallbackAnswer),
+      }),
+    },
+    default: { description: 'Any other answer is a failed delivery and is retried.' },
+  },
+});
 
 /** Writes groups of fields as PHP does: `purchase[order_id]`. */
 function encodingOf(body: TSchema): JsonObject {
