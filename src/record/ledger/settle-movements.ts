@@ -36,7 +36,7 @@ type Books = {
   sales: SaleState[];
   /** By checkout, what is owed for a whole order whose first payment is collected now. */
   wholes: Map<string, number>;
-  /** What is to be written. */
+  /** The entries to write. */
   entries: NewEntry[];
 };
 
