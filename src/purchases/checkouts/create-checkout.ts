@@ -194,7 +194,11 @@ async function createOpen({ tx, now, open, outcomes }: Batch): Promise<void> {
   });
   // Sent without waiting for each other's answers, so that the locks on the lists are held only
   // as long as the commit takes.
-  await Promise.all([advanceListTotals(client, 'checkouts', room), insertCheckouts(client, rows), commit()]);
+  await Promise.all([
+    advanceListTotals(client, 'checkouts', room),
+    insertCheckouts(client, rows),
+    commit(),
+  ]);
   for (const one of open) outcomes.set(one, created(one));
 }
 
