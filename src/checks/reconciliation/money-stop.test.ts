@@ -11,7 +11,11 @@ test('money stops when the gateway knows a later heartbeat of this database, or 
     { heartbeats: [at('ours', 7)], sandbox: null, production: null },
     { heartbeats: [at('ours', 6)], sandbox: null, production: null },
     { heartbeats: [at('theirs', 9), at('ours', 7)], sandbox: null, production: null },
-    { heartbeats: [at('ours', 8)], sandbox: /beat 8 there, 7 here/, production: /beat 8 there, 7 here/ },
+    {
+      heartbeats: [at('ours', 8)],
+      sandbox: /beat 8 there, 7 here/,
+      production: /beat 8 there, 7 here/,
+    },
     { heartbeats: [at('theirs', 1)], sandbox: null, production: /^Another database/ },
   ];
   for (const { heartbeats, ...expected } of cases) {
