@@ -23,7 +23,7 @@ import {
 const inFlight = 64;
 
 export type CollectResult = {
-  /** Payments a second, medians of the rounds; the ratio is the median of theirs. */
+  /** Payments a second, medians of the rounds. The ratio is the median of the rounds' ratios. */
   bare: number;
   service: number;
   ratio: number;

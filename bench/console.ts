@@ -304,8 +304,8 @@ async function fill(
 
 /**
  * Fills the tables that do not belong to checkouts: a hundredth of the count as merchants,
- * integrations and people, a tenth as alerts, acts and payouts. The small side has whole pages of
- * everything.
+ * integrations and people, a tenth as alerts, actions and payouts. The small side has whole pages
+ * of everything.
  */
 async function fillRegisters(
   deps: Deps,

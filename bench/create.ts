@@ -93,7 +93,7 @@ async function bareInsertion(
   const { checkout } = JSON.parse(signedCheckout(account, '').body);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // Numbers that the service's own will not reach.
+  // These numbers are higher than any that the service will give.
   await client.query('create sequence bench_numbers start 1000000000');
   await client.end();
   const literal = (value: unknown) =>

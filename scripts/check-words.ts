@@ -32,7 +32,12 @@ const rules: Rule[] = [
   { pattern: /\bpatience\b/i, advice: 'backoff or grace' },
   { pattern: /\btrouble\b/i, advice: 'alert' },
   { pattern: /\banother go\b|\b(try|tries|tried|trying) again\b/i, advice: 'retry' },
-  { pattern: /\b(the|its|all|many|several|two|three|of) tries\b/i, advice: 'attempts' },
+  {
+    pattern:
+      /\b(the|its|all|many|several|two|three|of) tries\b|\b(a|another|last|next|each) try\b/i,
+    advice: 'attempt',
+  },
+  { pattern: /\bwhose (it|they|a row) (is|are)\b/i, advice: 'the owner' },
   { pattern: /\bwalk(s|ed|ing)?\b/i, advice: 'read through' },
   { pattern: /\blanes?\b/i, advice: 'queue' },
   { pattern: /\bbeats?\b/i, advice: 'heartbeat' },

@@ -36,7 +36,10 @@ export type Config = {
   dataDir: string;
   /** Null for the embedded server. */
   databaseUrl: string | null;
-  /** The current one first. If there is none, a sandbox makes one and keeps it in the data folder. */
+  /**
+   * The master keys, the current one first. Without a key, a sandbox makes one and keeps it in the
+   * data folder.
+   */
   masterKeys: Buffer[];
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
@@ -55,7 +58,7 @@ export type Config = {
   /** How long a process that stops still serves, so that load balancers notice. */
   drainSeconds: number;
   alertWebhookUrl: string | null;
-  /** Where traces go; null to make none. */
+  /** The address that traces are sent to. Null if no traces are made. */
   traces: TraceSettings | null;
   /** If it is null, a sandbox keeps messages in its mailbox, and production sends none. */
   mail: MailSettings | null;

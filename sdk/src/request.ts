@@ -11,7 +11,7 @@ export type TrancheOptions = {
   signingKey: string;
   /** How long one attempt may take; default 10,000. */
   timeoutMs?: number | undefined;
-  /** How often a request is retried at most; default 3. */
+  /** How many times a request is retried at most; default 3. */
   maxRetries?: number | undefined;
   /**
    * The longest wait before a retry; default 10,000, and 90,000 for the pages of a list. If a rate

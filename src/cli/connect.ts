@@ -48,7 +48,7 @@ export async function withDatabase<T>(
   let followed: DatabaseClock | null = null;
   try {
     await checkConnection(database, config);
-    // A test passes a clock of its own, and that is the time.
+    // If a test passes its own clock, the time comes from it.
     if (context.clock === systemClock) {
       followed = await followDatabaseClock({ database, log }, systemClock);
     }

@@ -60,7 +60,7 @@ async function readDay(db: Handle, date: string) {
     const found = await sumMovements(db, code, ...rangeOf(date, time_zone));
     rows.push(...found.map((row) => ({ ...row, locale })));
   }
-  // An account fee has no territory. Its day is that of the first one with its currency.
+  // An account fee has no territory. Its day is that of the first territory with its currency.
   const zones = new Map(territories.toReversed().map((one) => [one.currency, one]));
   const elsewhere = { time_zone: 'UTC', locale: 'en' };
   for (const time_zone of new Set([...zones.values(), elsewhere].map((one) => one.time_zone))) {

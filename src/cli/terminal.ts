@@ -91,7 +91,7 @@ export function createTerminal(io: {
 
 const gap = '  ';
 
-/** The columns that a text takes up: marks of colours take none. */
+/** The columns that a text takes up. Colour codes take no columns. */
 function widthOf(text: string): number {
   return text.replace(markPattern, '').length;
 }

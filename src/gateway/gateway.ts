@@ -197,7 +197,7 @@ export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
 
-/** Payments among those of their plan. */
+/** Which payments of a plan these are. */
 export type PlanPlace = { instalments: number[]; number_of_payments: number };
 
 /** The merchant as its shoppers know it, and which payments of the plan these are. */

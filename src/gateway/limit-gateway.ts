@@ -44,7 +44,9 @@ const burstSeconds = 0.5;
 /** A call that does not get through in this time is retried from its row. */
 const waitMsMax = { shopper: 5_000, worker: 15_000, walk: 60_000 };
 const tooManyPauseMs = 1_000;
-/** However long the gateway asks us to wait. Its rate limits are per second. */
+/**
+ * We never wait longer than this, whatever the gateway asks for. Its rate limits are per second.
+ */
 const tooManyPauseMsMax = 30_000;
 
 /**

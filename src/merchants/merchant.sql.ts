@@ -32,7 +32,7 @@ function toMerchantRow(row: Row): MerchantRow {
   return { ...merchant, territory: { code, currency, time_zone, locale, payment_min } };
 }
 
-/** For those who act for the merchant, at its time. */
+/** The merchant with its own time, for code that acts for it. */
 export async function findMerchant(db: Handle, clock: Clock, id: string): Promise<Merchant | null> {
   const row = await findMerchantRow(db, id);
   return row && onOwnClock(clock, row);
@@ -149,7 +149,7 @@ export async function moveClock(db: Handle, id: string, clock_ahead_ms: number):
   await db.updateTable('merchants').set({ clock_ahead_ms }).where('id', '=', id).execute();
 }
 
-/** How far the clock of every merchant that is ahead is ahead, in milliseconds. */
+/** The lead of every merchant's clock that is ahead of real time, in milliseconds. */
 export async function listMerchantClocks(db: Handle): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('merchants')

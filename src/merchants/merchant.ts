@@ -35,7 +35,7 @@ export type Merchant = MerchantRow & {
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant of which only this is known. */
+/** The time of a merchant of which only the id and the lead of its clock are known. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,

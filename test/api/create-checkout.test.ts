@@ -258,7 +258,7 @@ describe('amounts', () => {
 
   test('only terms whose payments the gateway takes are on offer', async () => {
     const caller = await createAccount(service);
-    // As an operator could write it before the gateway's minimum was known.
+    // Operators could write such a band before the gateway's minimum was known.
     await moveRules(service.deps.database.db, caller.merchant.id, [
       { from_amount: 500, to_amount: 50_000, terms: [2, 3, 6] },
     ]);

@@ -227,7 +227,7 @@ describe('the key stays free after', () => {
     const answer = await post('/api/checkouts', 'k', body, caller);
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['idempotent-replayed'], undefined);
-    // Now unsigned: a 400, which does not reveal the first answer.
+    // Without a signature the answer is a 400, which does not reveal the first answer.
     const unsigned = await send(service, caller, 'POST', '/api/checkouts', {
       body,
       signed: false,

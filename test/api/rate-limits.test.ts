@@ -175,7 +175,8 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
         if (answer.status === 401) assertRefused(answer, 401, invalidToken);
         else assertLimited(answer, 60);
       }
-      // A valid secret from the same address still works, and so does a failure from another.
+      // A valid secret from the same address still works, and a failure from another address is
+      // still answered.
       const caller = await createAccount(service);
       assert.equal((await attempt('192.0.2.1', caller.client_secret)).status, 200);
       assert.equal((await attempt('192.0.2.2')).status, 401);

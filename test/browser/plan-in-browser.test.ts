@@ -18,7 +18,8 @@ import {
   workOnce,
 } from '../support/shop.ts';
 
-// The plan page in a browser: proving the address, sessions in several tabs, and what needs none.
+// The plan page in a browser: proving the address, sessions in several tabs, and the parts that
+// need no session.
 
 const standing = 'R 500,00 of R 1 500,00 paid';
 const refusals = /Failed to load resource/;

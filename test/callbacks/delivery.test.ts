@@ -66,7 +66,7 @@ after(async () => {
 
 const answers = new Map<string, Answering>();
 
-/** A path of its own at the receiver, and its answers. */
+/** A separate path at the receiver, and its answers. */
 function place(answer: Answering): { url: string; path: string; received(): Received[] } {
   const path = `/${randomUUID()}`;
   answers.set(path, answer);
@@ -929,7 +929,7 @@ describe('a crash loses no callback', () => {
 
   test('twice in a row: the next attempt is due 10 minutes after the second', async () => {
     const { url, received } = place(() => ({}));
-    // A merchant of its own: the dying process claims nothing else.
+    // Use a new merchant, so that the dying process claims nothing else.
     const account = await createAccount(service);
     const [id = ''] = await queueCallbacks(service, account, [url]);
     for (const trigger of ['first', 'retry']) {

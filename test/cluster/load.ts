@@ -39,7 +39,7 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-/** A paid checkout and whose it is. It can be refunded from the day after. */
+/** A paid checkout and its merchant. It can be refunded from the day after. */
 export type Paid = { id: string; caller: Credentials };
 
 export type Target = {

@@ -764,7 +764,7 @@ describe('the acts of the command line', () => {
       // Values that were read again can be changed.
       await done(change(ours, url, { ...wanted, was: theirs }));
     }
-    // At the same moment one of two is done.
+    // One of two requests at the same moment succeeds.
     for (const [url, , theirs, wanted] of changes) {
       const both = await Promise.all(
         [ours, other].map((who) => change(who, url, { ...theirs, was: wanted })),

@@ -488,7 +488,7 @@ describe('a file', () => {
     );
   });
 
-  /** Merchants enough for three pages of a download, of which many have one time. */
+  /** Merchants enough for three pages of a download, of which many have the same time. */
   async function addMerchants(t: TestContext): Promise<string[]> {
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query<{ id: string }>(

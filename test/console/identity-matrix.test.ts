@@ -299,7 +299,7 @@ describe('every route of the console', () => {
         for (const route of guarded) {
           const { permission, method } = route;
           const isAllowed = permission === 'signed-in' || permissions.includes(permission as never);
-          // A person of their own for every action: one of them is signing out.
+          // Every action gets a new person, because one of the actions signs the person out.
           const acts = isAllowed && method !== 'GET';
           const person = acts ? await personIn([role], scope) : reader;
           const answer = await askAbout(route, own, person);
@@ -335,7 +335,7 @@ describe('every route of the console', () => {
         // An answer may repeat what the request named, so look only at what was found.
         if (answer.status < 300) assertNoTrace(route, answer, foreign);
       }
-      // Acts on many rows go on in the worker.
+      // Bulk actions go on in the worker.
       while ((await runLongActs(paying.service.deps, new AbortController().signal)) > 0);
       assert.equal(await digestOf(foreign), before, 'a foreign row changed');
     });

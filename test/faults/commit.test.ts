@@ -333,7 +333,7 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     [...new Set(texts)],
     ['The service could not do this in time and nothing was changed. Try again in 5 seconds.'],
   );
-  // A stage that waits for the lock by itself would take 30 seconds or more.
+  // Each stage that waits for the lock would take 30 seconds or more.
   const waited = clock.monotonic() - start;
   assert.ok(waited < 25_000, `${waited} ms with a deadline of 5 seconds`);
   const created = await Promise.all(send());

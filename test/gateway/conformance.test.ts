@@ -450,7 +450,7 @@ describe('the program', () => {
 
     program = await start(stateFile);
     subject = useGateway(program.url);
-    // No call has named a time to this process yet: it has stored the merchant's.
+    // No call has named a time to this process yet, but it has stored the merchant's time.
     const books = await subject.books({ checkout: held.checkout_id });
     assert.equal(books.payment_intents[0]?.status, 'succeeded');
     const refund = { key: 'refund', merchant, payment_ref: ref, amount, refund_id: 'one' };

@@ -245,7 +245,7 @@ describe('a token', () => {
       assertRefused(await pay(token), 401, tokenNeeded);
       assertRefused(await login(credentialsOf(plugin)), 401, invalid);
       if (end === 'revoke') continue;
-      // New credentials of the same integration do not make it valid again.
+      // New credentials of the same integration do not make the old token valid again.
       const next = await enablePlugin(service, account.id, account.merchant.id);
       assert.notEqual(next.client_id, plugin.client_id);
       assertRefused(await pay(token), 401, tokenNeeded);

@@ -206,7 +206,7 @@ test('a card that expires before the last payment is told 21 days before the fir
   const shopper = await paying.shopper();
   await shopper.pay(6, { expires: '2028-01' });
   await paying.pass({ months: 6 });
-  // Payments fall due on the 15th; the one of February is the first after the card.
+  // Payments fall due on the 15th. The payment of February is the first after the card has expired.
   const [mail, ...more] = await expiryMails(shopper);
   assert.equal(mail?.sent_at.slice(0, 16), '2028-01-25T06:00');
   assert.match(mail?.text ?? '', /ending 4242 expires at the end of January 2028/);

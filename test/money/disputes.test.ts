@@ -281,7 +281,7 @@ test('the page says what a dispute stops, and takes no payment meanwhile', async
   assert.deepEqual([lost.plan?.dispute, lost.plan?.payments[0]?.dispute], ['lost', 'lost']);
   assert.match(
     lost.text,
-    /bank gave a payment of this order back to you\. Nothing is charged for now/,
+    /bank returned a payment of this order to you\. Nothing is charged for now/,
   );
   assert.equal((await acting.pay('next')).act?.refusal, 'disputed');
 

@@ -567,7 +567,7 @@ test('ledger check and the audit name a payout that differs by a cent, and nothi
     return { code, found: differences.map(({ name, row }) => `${name} ${JSON.stringify(row)}`) };
   };
   const alerts = async () => {
-    // An earlier version that ends a pass leaves the position at the merchants behind.
+    // When an earlier version ends a pass, the position stays at the merchants.
     await pool.query('update audit set after_merchant = $1', [lastId]);
     do await auditSlice(deps);
     while (

@@ -281,7 +281,8 @@ describe('review', () => {
     await paying.pass({ days: 2 });
     assert.deepEqual((await atGateway(shopper)).returned, 0);
     await assertBalanced(paying, shopper);
-    // No operator approved it, and a retry is no approval. The remainder is whole again.
+    // No operator approved it, and a retry does not approve it. The whole remainder can be refunded
+    // again.
     await assert.rejects(retryRefund(deps(), 'pieter', id), /declined and never approved/);
     assert.equal((await refundNow(paying, shopper, 100_000)).status, 'complete');
     assert.match(await refusal(shopper, 1), /remainder of 0 cents/);

@@ -6,7 +6,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 
-// An authenticator and a browser in one, so that a test can be wrong in every detail.
+// An authenticator and a browser in one, so that a test can forge every detail.
 
 const flags = { present: 0x01, verified: 0x04, attested: 0x40 };
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest();

@@ -222,7 +222,7 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Each call is a step. The guard of money is around it, so that its statements and its look at
+  // Each call is a step. The money guard wraps it, so that the guard's statements and its look at
   // the gateway's heartbeats are steps of their own.
   const unguarded = limitGateway(
     createStripeGateway(config.gateway),

@@ -1,6 +1,6 @@
 import { showMoney } from '#platform/shared/money.ts';
 
-/** South Africa's, where a row does not say. */
+/** South Africa's settings, where a row has none. */
 export const home = { currency: 'ZAR', locale: 'en-ZA', time_zone: 'Africa/Johannesburg' };
 
 export function money(cents: number, currency = home.currency, locale = home.locale): string {

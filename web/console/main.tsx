@@ -12,7 +12,7 @@ import { theme } from './theme.ts';
 
 const client = new QueryClient({
   queryCache: new QueryCache({
-    // The session has ended: ask for it, which shows the door.
+    // The session has ended. Asking for it shows the sign-in page.
     onError: (error, query) => {
       if (
         error instanceof ApiError &&

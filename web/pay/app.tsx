@@ -48,8 +48,8 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
   async function prove(token: string, started: Payment) {
     setProof('opening');
     const answer = await openSession(path, token);
-    // A used link in a browser that still has its session harms nothing: the page shows the
-    // attempts.
+    // A used link in a browser that still has its session harms nothing: the page shows what the
+    // shopper can do.
     await started.reload();
     setProof(answer);
   }

@@ -49,7 +49,7 @@ export function Footer({ page, speak }: FooterProps) {
   );
 }
 
-/** In a tab of its own: this page keeps what the shopper has typed. */
+/** Opens a new tab, so that this page keeps what the shopper has typed. */
 function Link({ href, text }: { href: string; text: string }) {
   return (
     <li>

@@ -22,7 +22,7 @@ export type GalleryState = {
   page: PayPage | null;
   /** The step that shows the state on the page. */
   act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
-  /** Buttons and radios to click, by their names, before the attempt. */
+  /** Buttons and radios to click, by their names, before the last step. */
   clicks?: string[];
   /** A field to fill, by its label, and the button to press then. */
   fills?: { label: string; text: string; press: string };
@@ -241,7 +241,7 @@ function planOf(
   };
 }
 
-/** The plan page: every standing of a plan, and every attempt on it. */
+/** The plan page: every state of a plan, and every choice on it. */
 function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState> {
   const session = { expires_at: '2026-12-16T08:30:00.000Z' };
   const many = (count: number, status: PlanPayment['status']) => Array(count).fill(status);

@@ -16,7 +16,7 @@ import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
 import { chargesWords, type I18n } from './words.ts';
 
-// A shopper's attempts on a plan. Each kind has a panel of its own in place of the plan. Without a
+// The choices of a shopper on a plan. Each has its own panel in place of the plan. Without a
 // session, every panel first asks the shopper to prove the e-mail address.
 
 export type Panel = PayablePart | 'card' | 'report' | 'manage';
@@ -53,7 +53,7 @@ export const coversNothing = (plan: Plan, panel: Panel) =>
 
 const isUnpaid = (status: PlanPayment['status']) => status !== 'paid' && status !== 'cancelled';
 
-/** The attempts that the plan allows now, with what each would charge. */
+/** The choices that the plan allows now, with what each would charge. */
 export function ActList({
   page,
   plan,

@@ -31,7 +31,7 @@ type PlanPageProps = {
   proof: Proof;
 };
 
-/** The plan, or one attempt on it. The browser's back button closes an attempt. */
+/** The plan, or the panel of one choice. The browser's back button closes a panel. */
 export function PlanPage({ view, page, plan, path, payment, proof }: PlanPageProps) {
   const i18n = useI18n();
   const [panel, setPanel] = useState<Panel | null>(null);
@@ -99,7 +99,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       </>
     );
   }
-  // The notice of the attempt that pays what is late stands in its place.
+  // The notice about paying what is late stands in its place.
   const isPaying =
     page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
   const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
@@ -143,8 +143,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
 }
 
 /**
- * The way to the attempts, for a shopper without a session. A plan that is over has one attempt
- * left.
+ * The way to the choices, for a shopper without a session. A plan that is over has one choice left.
  */
 function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
   const i18n = useI18n();

@@ -50,7 +50,10 @@ function isRefunded({ payments, paid }: Plan): boolean {
   return payments.reduce((sum, { refunded }) => sum + refunded, 0) >= paid;
 }
 
-/** Whether nothing can be charged for now. A dispute pauses a payment in flight a little later. */
+/**
+ * Whether nothing can be charged for now. A payment that is in flight when a dispute opens is
+ * paused when it ends.
+ */
 export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: Plan) =>
   page.paused || is_paused || is_blocked || dispute !== null;
 

@@ -21,7 +21,8 @@ import {
 
 const firstId = '00000000-0000-0000-0000-000000000000';
 /**
- * The position past all checkouts. Versions that know no merchants' ranges end their pass there.
+ * The position past all checkouts. Earlier versions, which do not audit merchants, end their pass
+ * there.
  */
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */

@@ -68,7 +68,10 @@ async function lookUp(
     : await deps.gateway.findPayment(time, { customer_ref, attempt_id });
 }
 
-/** One that cannot be settled now is left to the service, and keeps none of the others waiting. */
+/**
+ * An attempt that cannot be settled now is left to the service, so that the others do not wait for
+ * it.
+ */
 async function tried(
   deps: AdoptDeps,
   row: { merchant_id: string; id: string },

@@ -9,7 +9,7 @@ import { lockAdoption } from './reconciliation.sql.ts';
 
 /** A hold of the days before the backup may have been captured or voided since. */
 const marginDays = 8;
-/** Without a heartbeat to count from. */
+/** The range of a database that has no heartbeat to count from. */
 const ordinaryDays = 40;
 
 /**
@@ -53,7 +53,8 @@ async function adoptOn(
         ? null
         : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
   const from = range && timestamp(range);
-  // First, so that an attempt of a shopper that has ended does not keep a later one from adoption.
+  // Settle these first. Otherwise an attempt that has ended would prevent the adoption of a later
+  // one.
   const adopter = { ...deps, operator, isStopped };
   const settled = isStopped ? await adoptInFlight(adopter) : 0;
   const reconciled = await reconcileOn(client, deps, { from, to: null, adopter }, progress);
@@ -64,7 +65,8 @@ async function adoptOn(
   const mark = await readMark(db);
   const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
   const beat = Math.max(own?.count ?? 0, mark.beat) + 1;
-  // The gateway first, while money is stopped: the heartbeat here is never behind once it moves.
+  // Raise the gateway's heartbeat first, while money is stopped. Then the heartbeat here is never
+  // behind once money moves.
   if (isStopped && mark.id !== null) {
     const heartbeat_ref = own?.heartbeat_ref ?? null;
     await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });

@@ -78,7 +78,7 @@ function compareToAdopt(
 
 /**
  * Whether a row with our id of a record is about that record. A request that was declined and then
- * lost by a restore gave its id to the next one: the row names the payment of that one.
+ * lost by a restore gave its id to the next request, and the row names the payment of that request.
  */
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;

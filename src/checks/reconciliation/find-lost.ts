@@ -24,7 +24,8 @@ export async function findLost(
       const { records, next } = await gateway.listRecords(kind, { from, to: null, after });
       const ours = records.filter(({ own_id }) => own_id !== null);
       const rows = await listOwnRows(database.pool, kind, ours);
-      // An attempt has its customer before it is sent: without one, its row went back.
+      // An attempt has its customer before it is sent. If the row has no customer, the database
+      // went back.
       const known = new Set(rows.filter(({ attempt }) => attempt !== 'unsent').flatMap(ownIdsOf));
       const lost = ours.find(
         ({ own_id, reference }) => !known.has(own_id ?? '') && !known.has(reference),

@@ -15,9 +15,9 @@ export type Mark = {
 };
 
 /**
- * The server is asked in a statement of its own: Citus may answer the other one on any node. A
- * restored cluster begins a new timeline, as a standby does that takes over. A dump that is read
- * into another server, or under another name, has another system identifier or database.
+ * A separate statement asks for the server, because Citus may answer the other statement on any
+ * node. A restored cluster begins a new timeline, as a standby does that takes over. A dump that is
+ * read into another server, or under another name, has another system identifier or database.
  */
 export async function readMark(db: Handle): Promise<Mark> {
   const { rows } = await sql<{ current_server: string }>`

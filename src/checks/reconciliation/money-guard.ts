@@ -103,7 +103,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       try {
         await raise(guard);
       } catch (error) {
-        // The next heartbeat says the same.
+        // The next heartbeat would find the same.
         if (!(error instanceof OutcomeUnknown)) throw error;
         deps.log.warn({ err: error }, 'the heartbeat at the gateway was not written');
       }
@@ -179,7 +179,7 @@ async function raise(guard: Guard): Promise<void> {
   const { mark, heartbeat_ref, stopped } = await compareHeartbeats(deps, known);
   // A server that this process has not verified must not count as the one that wrote the heartbeat.
   if (stopped !== null || mark.id === null || mark.current_server !== known.verifiedServer) return;
-  // Here first: the gateway's heartbeat is higher only if a change here was lost.
+  // Raise the heartbeat here first, so that the gateway's is higher only if a change here was lost.
   const beat = await raiseBeat(db, timestamp(now), mark.current_server);
   if (beat === null) return;
   known.highestBeat = Math.max(known.highestBeat, beat);

@@ -98,7 +98,7 @@ export async function reconcile(
   }
 }
 
-/** The same on a connection of the caller, which ends it afterwards. */
+/** The same on a connection of the caller, who closes it afterwards. */
 export async function reconcileOn(
   client: pg.ClientBase,
   deps: ReconcileDeps,
@@ -139,7 +139,7 @@ const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Findin
 
 /**
  * Reads what is left of the run, page after page. One batch of pages is compared while the next is
- * read. What is read again after an interruption is little.
+ * read. After an interruption only a little is read again.
  */
 async function walk(
   deps: ReconcileDeps,
@@ -166,7 +166,7 @@ async function walk(
       const batch = await readBatch(deps, kind, run, after);
       await comparing;
       comparing = compareBatch(kind, batch.records, batch.next);
-      // A failure is thrown above or below.
+      // The awaits above and below throw its failure.
       comparing.catch(() => {});
       after = batch.next;
       if (after === null) kind = nextKind(kind);
@@ -368,7 +368,7 @@ async function report(
   );
 }
 
-/** Each batch renews it. A process that was killed delays the run by as much. */
+/** Each batch renews the lease. A killed process delays the run by this time. */
 const dailyLeaseSeconds = 1_800;
 const daySeconds = 86_400;
 /** An operator is called if no run has ended for a day and a half. */
@@ -377,8 +377,8 @@ const lateSeconds = daySeconds / 2;
 const dailyDays = 40;
 
 /**
- * Reconciles once a day, in one process. Returns 0: nothing more is due today. While money is
- * stopped it waits: it would report everything that an adoption is about to record.
+ * Reconciles once a day, in one process. Returns 0, because nothing more is due today. While money
+ * is stopped it waits: it would report everything that an adoption is about to record.
  */
 export async function runDailyReconciliation(
   deps: ReconcileDeps & { money: MoneyProblem },

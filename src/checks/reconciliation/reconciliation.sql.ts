@@ -26,7 +26,7 @@ export type OwnRow = {
 
 export type Client = Pick<pg.ClientBase, 'query'>;
 
-/** Asks in the transaction of a handle. */
+/** Runs the query in the transaction of a handle. */
 export const clientOf = (db: Handle) =>
   ({
     query: async ({ text, values }: { text: string; values: unknown[] }) =>

@@ -140,7 +140,7 @@ const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
 const authenticationOf = (intent: Stripe.PaymentIntent) =>
   readSecure(chargeOf(intent)?.payment_method_details?.card?.three_d_secure);
 
-/** A charge and the attempt of a setup say it in the same words. */
+/** A charge and the attempt of a setup have the same members for it. */
 function readSecure(
   secure:
     | Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure

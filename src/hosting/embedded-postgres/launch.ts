@@ -69,7 +69,8 @@ async function spawnServer(cluster: Cluster): Promise<Server> {
       cwd: home,
       env: serverEnvironment,
       stdio: ['ignore', output.fd, output.fd],
-      // A session of its own: Ctrl-C in the terminal must reach only us, and we stop the server.
+      // The server gets its own session, so that Ctrl-C in the terminal reaches only us. We stop
+      // the server.
       detached: true,
       ...account,
     });

@@ -269,7 +269,7 @@ describe('the embedded PostgreSQL', () => {
   test('chooses another port when another program takes the chosen one before the server starts', async () => {
     const squatter = net.createServer();
     let taken = 0;
-    // The port was looked at: take it as soon as the look is over.
+    // The server has checked that the port is free. Take it right after this check.
     const squat = (message: unknown) => {
       const { server } = message as { server: net.Server };
       if (server === squatter || taken !== 0) return;

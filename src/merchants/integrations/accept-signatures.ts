@@ -11,8 +11,8 @@ export type SignedPost = {
 };
 
 /**
- * Whether the transaction of these POSTs has to record or check anything about signing. It has not
- * once an integration has signed with its current key.
+ * Whether the transaction of these POSTs has to record or check anything about signing. Nothing has
+ * to be recorded once an integration has signed with its current key.
  */
 export function needsAcceptance(posts: SignedPost[]): boolean {
   return posts.some(

@@ -5,7 +5,7 @@ import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
  * Makes signatures mandatory, as the first signed POST would (decision 0005). A repeated call
- * changes nothing and returns since when they are.
+ * changes nothing and returns since when signatures are mandatory.
  */
 export async function requireSigning(
   deps: OperatorDeps,

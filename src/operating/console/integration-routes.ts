@@ -57,7 +57,7 @@ export const integrationRoutes: ConsoleRoute[] = [
         const created = await createIntegration(deps, operator, { refund_mode, merchant_id });
         return () => created;
       }
-      // An intermediary is not of one merchant.
+      // An intermediary does not belong to one merchant.
       if (scope !== 'all merchants') throw notFound();
       const managed = managed_merchant_ids ?? [];
       const wanted = { refund_mode, managed_merchant_ids: managed };

@@ -14,7 +14,7 @@ import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
 /** Null if the person may not read what is counted. */
 const Count = nullable(BoundedCount);
 
-/** GET /api/counts: what waits, for the navigation. Never later than the last request. */
+/** GET /api/counts: the counts of what waits, for the navigation. */
 export const Counts = Type.Object({
   refunds_to_review: Count,
   overdue: Count,

@@ -52,7 +52,7 @@ export const payeeRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** Changes one merchant. The answer is where it is paid afterwards. */
+/** Changes one merchant. Answers with the account that it is paid to afterwards. */
 async function change(
   context: Context,
   merchant_id: string,

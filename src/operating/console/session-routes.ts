@@ -157,8 +157,8 @@ export const sessionRoutes: ConsoleRoute[] = [
 const enrolMinutes = 5;
 
 /**
- * Adding a passkey needs a proof by one that exists. A person who has none, because an issuer signs
- * them in, adds the first one right after signing in.
+ * To add a passkey, a person proves an existing one. A person without a passkey, whom an issuer
+ * signs in, adds the first one right after signing in.
  */
 async function requireAdding(context: Context): Promise<void> {
   const { deps, person, session } = context;

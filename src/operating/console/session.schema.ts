@@ -30,7 +30,7 @@ export const Session = Type.Object({
     created_at: Type.String(),
     expires_at: Type.String(),
   }),
-  /** Until when acts that need a fresh proof are allowed without a new one. */
+  /** Until when actions that need a fresh proof are allowed without a new proof. */
   proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
 });
@@ -102,7 +102,7 @@ export const Sessions = Type.Object({
       created_at: Type.String(),
       seen_at: Type.String(),
       expires_at: Type.String(),
-      /** Whether it is the session that asks. */
+      /** Whether it is the session of this request. */
       current: Type.Boolean(),
     }),
   ),

@@ -139,7 +139,7 @@ export const signInRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** The browser is on its way, so the sign-in page says what happened. */
+/** The browser has left the console's pages, so the sign-in page says what happened. */
 function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const cause = error instanceof NotRecognised ? (error.cause ?? error) : error;
   request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');

@@ -16,7 +16,7 @@ export const LongAct = Type.Object({
   total: nullable(Type.Integer()),
   done: Type.Integer(),
   failed: Type.Integer(),
-  /** Why the first of those that failed did. */
+  /** The reason of the first failure. */
   problems: Type.Array(Type.Object({ id: Id, problem: Type.String() })),
 });
 export type LongAct = Type.Static<typeof LongAct>;

@@ -36,7 +36,7 @@ export const DestinationRow = Type.Object({
   host: Type.String(),
   attempts: Type.Integer(),
   delivered: Type.Integer(),
-  /** Delivered of attempted, 0 to 1. Null if nothing was attempted. */
+  /** Delivered callbacks as a share of those attempted, 0 to 1. Null if nothing was attempted. */
   success_rate: nullable(Type.Number()),
   /** Nineteen of twenty answers came within this time; an upper bound from a histogram. */
   p95_ms: nullable(Type.Integer()),
@@ -78,7 +78,7 @@ export const OverdueRow = Type.Object({
   due_on: Day,
   days_late: Type.Integer(),
   status: oneOf(instalmentStatuses),
-  /** Why the last try was declined. */
+  /** Why the last attempt was declined. */
   reason: nullable(Type.String()),
   last_tried_at: nullable(Time),
   /** Why the service does not collect it now. A retry is refused until that has ended. */

@@ -47,11 +47,11 @@ export const PlanPayment = Type.Object({
   reduced: Cents,
   status: oneOf(instalmentStatuses),
   due_on: Day,
-  /** When it is tried next, on the merchant's clock. */
+  /** When it is attempted next, on the merchant's clock. */
   due_at: nullable(Time),
   collected_at: nullable(Time),
   declines: Type.Integer(),
-  /** Why the last try was declined. */
+  /** Why the last attempt was declined. */
   reason: nullable(Type.String()),
   /** Whether a retry could succeed. Null if it was never declined. */
   may_retry: nullable(Type.Boolean()),

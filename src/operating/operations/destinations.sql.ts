@@ -29,7 +29,7 @@ export type DestinationDay = {
   buckets: number[];
 };
 
-/** How receivers did since a day. */
+/** The results of receivers since a day. */
 export async function listDestinationDays(
   db: Handle,
   scope: Scope,

@@ -13,7 +13,7 @@ import { scopeOf } from './viewer.ts';
 /** How many days the statistics of a receiver look back. */
 const destinationDays = 7;
 
-/** Receivers with how they did in the last days. */
+/** Receivers with their results of the last days. */
 export const destinationList = defineList({
   name: 'destinations',
   permission: 'callbacks.read',

@@ -15,7 +15,9 @@ export const DisputeRow = Type.Object({
   ...owner,
   /** The gateway's own ID. */
   dispute_ref: Type.String(),
-  /** The first payment of the plan that the disputed payment brought, and how many there are. */
+  /**
+   * The number of the first instalment that the disputed payment covered, and how many it covered.
+   */
   instalment: Type.Integer(),
   number_of_payments: Type.Integer(),
   payment_ref: Type.String(),

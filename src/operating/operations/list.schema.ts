@@ -6,7 +6,9 @@ import Type, { type TSchema } from 'typebox';
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
-/** A day of a filter. The years are bounded: not every year of four digits is one of the database. */
+/**
+ * A day of a filter. The years are bounded: the database does not take every year of four digits.
+ */
 export const FilterDay = Type.String({ pattern: '^2[01]\\d{2}-\\d{2}-\\d{2}$' });
 export const Cents = Type.Integer();
 export const nullable = <Schema extends TSchema>(schema: Schema) =>

@@ -11,7 +11,7 @@ export type Page<Row> = { rows: Row[]; last: Key | null };
 
 export type PageOf = { after: Key | null; limit: number };
 
-/** The key is not one of this list. */
+/** The key does not belong to this list. */
 export class BadKey extends Error {}
 
 /** The console lists the newest merchants first, the command line the oldest. */

@@ -53,7 +53,7 @@ export const RefundRow = Type.Object({
    * The payments that it would be taken from if it began now; null if it has begun or must wait.
    */
   planned: nullable(Type.Array(PlannedPart)),
-  /** Refunded as a part of sold, of the last 30 days of the merchant. Null if nothing was sold. */
+  /** Refunds as a share of sales, in the last 30 days of the merchant. Null if nothing was sold. */
   refund_rate: nullable(Type.Number()),
   /** The person who asked for it in the console; null if the merchant did, by the API. */
   requested_by: nullable(ActorSummary),

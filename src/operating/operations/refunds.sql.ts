@@ -37,7 +37,10 @@ export async function listRefundsById(
     .execute();
 }
 
-/** Refunded of sold in the last days that a merchant has sums of. Absent if nothing was sold. */
+/**
+ * Refunds as a share of sales, in the last days for which a merchant has sums. Absent if nothing
+ * was sold.
+ */
 export async function listRefundRates(
   db: Handle,
   scope: Scope,

@@ -81,7 +81,7 @@ export function idleSince(clock: Clock): Timestamp {
   return timestamp(clock.now().subtract({ minutes: idleMinutes }));
 }
 
-/** When the proof of a session ends; null when it has none that counts. */
+/** When the proof of a session ends. Null if it has no valid proof. */
 export function proofUntil(session: ConsoleSession, now: Temporal.Instant): Timestamp | null {
   if (session.proof_at === null) return null;
   const until = Temporal.Instant.from(session.proof_at).add({ minutes: proofMinutes });

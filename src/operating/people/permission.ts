@@ -1,5 +1,5 @@
 // The one table of what people at the console may do. A route names a permission and a person has
-// roles, so a new act is one line here and one at its route.
+// roles, so a new action is one line here and one at its route.
 
 const permissions = [
   'overview.read',

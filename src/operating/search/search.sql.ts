@@ -25,7 +25,7 @@ export function findByReference(
     .execute();
 }
 
-/** Ended checkouts of an e-mail address in any case. */
+/** Ended checkouts of an e-mail address, in upper or lower case. */
 export function findByEmail(
   db: Handle,
   scope: Scope,
@@ -184,7 +184,10 @@ export function findByDisputeReference(
     .execute();
 }
 
-/** Payouts with the reference of their line at the bank. Merchants number theirs alike. */
+/**
+ * Payouts with the reference of their line at the bank. Payouts of two merchants may have the same
+ * reference.
+ */
 export function findPayoutsByReference(
   db: Handle,
   scope: Scope,
@@ -335,8 +338,8 @@ export async function findMerchantsByName(
   beginning: string,
   limit: number,
 ): Promise<FoundMerchant[]> {
-  // The expression of the index, in the order of bytes: so a beginning is a range of it, from the
-  // text itself to the text and the last character of Unicode.
+  // The index has this expression, in the order of bytes. So a search by the beginning of a name is
+  // one range of it, from the text itself to the text followed by the last character of Unicode.
   const name = sql<string>`(lower(merchants.name) collate "C")`;
   const text = beginning.replaceAll('\u0000', '').trim();
   return await scoped(

@@ -140,7 +140,7 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       findSharedRowById(db, scope, table, id).then(one);
     const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
       findRowById(db, scope, table, id).then(one);
-    // A payment or a try to pay is shown on the page of its checkout.
+    // A payment or an attempt to pay is shown on the page of its checkout.
     const ofCheckout = (table: 'payment_attempts' | 'shopper_attempts' | 'collections') =>
       findRowById(db, scope, table, id)
         .then((found) => one(found && { ...found, id: found.checkout_id }))

@@ -94,7 +94,7 @@ const guards: Guard[] = [
   {
     table: 'settlement_entries',
     on: 'update',
-    // An entry becomes a line of one payout, and stays it.
+    // An entry becomes a line of one payout and stays there.
     when: `old.payout_id is not null or new.payout_id is null
       or ${rowOf('new', entryIdentity)} is distinct from ${rowOf('old', entryIdentity)}`,
   },

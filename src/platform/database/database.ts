@@ -162,7 +162,7 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 const abortedTransaction = '25P02';
 
-/** Connections that another process than the one which greeted us answers. */
+/** Connections that are answered by another process than the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();
 
 /** Whether a connection goes through a pooler. */

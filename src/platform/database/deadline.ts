@@ -43,7 +43,7 @@ export function currentDeadline(clock: Clock): Deadline {
 }
 
 /**
- * The same, but work that begins after the deadline of its request gets one of its own: what has
+ * The same, but work that begins after the deadline of its request gets a new deadline: what has
  * happened by then, at the gateway or at a receiver, must still be recorded.
  */
 export function recordingDeadline(clock: Clock): Deadline {

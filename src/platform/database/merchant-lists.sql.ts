@@ -82,7 +82,7 @@ export async function listPage<List extends ListName>(
   return { total, rows: rows as Selectable<Tables[List]>[] };
 }
 
-/** How many matches a filtered list has: the newest. Finding them costs one step each. */
+/** A filtered list has at most so many matches, the newest. Finding them costs one step each. */
 export const matchesMax = 1_000;
 
 /**

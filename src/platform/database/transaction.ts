@@ -192,7 +192,7 @@ export function transaction<T>(
     };
     try {
       // BEGIN leaves together with the body's first statement, and if it fails so does that one.
-      // With its setting it is one message: each message is an answer that wakes us.
+      // BEGIN and its setting travel in one message, because every answer wakes this process.
       const wait = isLimited
         ? options.lockMilliseconds
         : lockMillisecondsLeft(deps.clock, deadline);

@@ -3,7 +3,7 @@ import { type Clock, within } from '#platform/shared/clock.ts';
 
 type Unit = 'rows' | 'seconds' | 'cents';
 
-/** Where the figures come from that are read when the metrics are asked for. */
+/** The sources of the figures that are read for each scrape. */
 export type MetricSources = {
   clock: Clock;
   listTableBytes(): Promise<{ table: string; bytes: number }[]>;

@@ -13,7 +13,7 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
-  // Ours, with the limits of refunds (decision 0081).
+  // Payouts are ours, not the contract's. They have the limits of refunds (decision 0081).
   'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
   'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
   // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
@@ -82,7 +82,10 @@ export type RateLimitStore = {
   close?(): Promise<void>;
 };
 
-/** Whose requests are counted: an integration, with the limits that an operator set for it. */
+/**
+ * The caller whose requests are counted: an integration, with the limits that an operator set for
+ * it.
+ */
 type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
 
 export function createRateLimits(store: RateLimitStore) {

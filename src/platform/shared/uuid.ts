@@ -1,6 +1,6 @@
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The least UUID of version 7 of a time. */
+/** The smallest UUID of version 7 for a time. */
 export function firstIdAt(epochMilliseconds: number): string {
   const hex = Math.max(0, epochMilliseconds).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

@@ -32,8 +32,8 @@ export async function cancelCheckout(
 }
 
 /**
- * The gateway refuses the checkout's data, so it can never be paid (decision 0011). No callback: the
- * contract has none for this status.
+ * The gateway refuses the checkout's data, so it can never be paid (decision 0011). The contract
+ * has no callback for this status.
  */
 export async function invalidateCheckout(
   db: Handle,

@@ -158,7 +158,7 @@ export async function submitEvidence(
       const known = await deps.gateway.dispute(time, dispute_ref);
       if (known.has_answer) return await record(known);
     }
-    // A key of its own: the gateway repeats a failure under the same one.
+    // Use a new key. Under the old one the gateway would repeat its failure.
     const key = `dispute:${dispute_ref}:submit:${deps.random.uuid()}`;
     const { evidence } = staged;
     return await record(

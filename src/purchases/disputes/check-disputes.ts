@@ -83,8 +83,9 @@ export async function readAgain(
 
 /**
  * Looks for disputes that are new at the gateway: page by page from the newest down to the one that
- * the last whole poll reached. A poll that fails or leaves a dispute out does not move that mark, so
- * the next one reads the same pages. Returns 0, so that the next look waits for the next poll.
+ * the last whole poll reached. A poll that fails or leaves a dispute out does not move that
+ * position, so the next one reads the same pages. Returns 0, so that the next look waits for the
+ * next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
   const { db } = deps.database;

@@ -3,9 +3,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * A cardholder takes a payment back through the bank. An `inquiry` only asks. A dispute that
- * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`. Then
- * the bank has it `under_review` and decides: `won` gives the money back, `lost` does not. `closed`:
- * it ended without being decided.
+ * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`.
+ * Then the bank has it `under_review` and decides: `won` returns the money, `lost` does not.
+ * `closed`: it ended without being decided.
  *
  * While it is open nothing of the plan is collected or refunded. A won one resumes the plan. After a
  * loss an operator decides whether the rest of the plan stays due.

@@ -24,7 +24,7 @@ import {
 
 type AdoptDeps = { clock: Clock; random: Random };
 
-/** Much more than any payment is tried. */
+/** Many more attempts than any payment ever has. */
 const numbersMax = 100;
 
 /** A charge of the stored card. `id` is our id of the request. */

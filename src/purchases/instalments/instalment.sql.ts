@@ -405,7 +405,7 @@ export async function isCardInUse(
     .where((where) =>
       where.or([
         where('card_ref', '=', card_ref),
-        // A version before pinned no card.
+        // Earlier versions pinned no card.
         where.and([where('card_ref', 'is', null), where('kind', '=', 'charge')]),
       ]),
     )

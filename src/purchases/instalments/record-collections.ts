@@ -83,7 +83,7 @@ function declineOf(finding: Finding) {
 
 const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}`;
 
-/** The new state of the payment, and when it is tried next. */
+/** The new state of the payment, and when it is attempted next. */
 function settle(
   { territory: { time_zone } }: Merchant,
   { instalment, finding, card }: Answered,

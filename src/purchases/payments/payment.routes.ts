@@ -233,7 +233,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return { ...page, act: presentRefusal(purpose, refusal, reopened.newest) };
   }
 
-  /** The cards that were declined on one link: at checkout, and in acts on its plan. */
+  /** The cards that were declined on one link: at checkout, and in later attempts on its plan. */
   async function countAllDeclines({ checkout, attempts }: Opened): Promise<number> {
     const acts = await reading(deps, (db) => listShopperAttempts(db, keyOf(checkout)));
     return countDeclines(attempts) + countDeclines(acts);
@@ -273,7 +273,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return reply.redirect(`/pay/${token}`, 303);
   });
 
-  /** Only for the page to say so: a failure to read it does not fail the page. */
+  /** The page only shows it, so a failure to read it does not fail the page. */
   const isPaused = () =>
     deps.money.stopReason().then(
       (reason) => reason !== null,

@@ -5,7 +5,7 @@ import type { EntryKind } from '#record/ledger/settlement.ts';
  * The amount that a merchant is paid on one business day. A payout is a `draft` until two operators
  * have approved it, for the merchant's bank account of that moment. An `approved` payout is
  * `exported` in a file for the bank. The bank then has `paid` it, or `returned` it, which two
- * operators note. What was returned is owed again and is a line of a later payout.
+ * operators note. A returned amount is owed again and is a line of a later payout.
  *
  * After a restore an operator compares each payout that is not exported with the bank, because the
  * lost database may have exported it (decision 0098).

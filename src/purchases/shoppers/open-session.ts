@@ -33,7 +33,7 @@ export async function openSession(
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const now = merchant.now();
     const at = timestamp(now);
-    // After a COMMIT of unknown fate the link may be used, by us.
+    // After a COMMIT of unknown fate the link may be used already, by this request.
     if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
     if (!(await movePlanLinkUsed(db, key, hashToken(linkToken), at))) return null;
     const expires_at = timestamp(now.add({ minutes: sessionMinutes }));

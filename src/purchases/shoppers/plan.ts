@@ -49,8 +49,8 @@ export type Plan = {
   /** Nothing is charged until an operator has looked at the checkout (decision 0098). */
   is_blocked: boolean;
   /**
-   * `open`: the shopper disputes a payment with the bank. `lost`: the bank gave a payment back, and it
-   * is not decided yet whether the rest stays due.
+   * `open`: the shopper disputes a payment with the bank. `lost`: the bank returned a payment to
+   * the shopper, and an operator has not decided yet whether the rest stays due.
    */
   dispute: 'open' | 'lost' | null;
 };
@@ -113,8 +113,8 @@ const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
 /**
- * Why the bank last declined the payment without the shopper. A card that the shopper typed in a
- * session is not the reason that the payment is late.
+ * Why the bank last declined the payment without the shopper. Declines of a card that the shopper
+ * typed in a session do not count: they did not make the payment late.
  */
 function declineOf(collections: Collection[]): DeclineReason | null {
   const declined = collections.filter(

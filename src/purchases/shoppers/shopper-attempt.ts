@@ -85,7 +85,9 @@ const actMinutes = 15;
 export const endsAt = ({ created_at }: Pick<ShopperAttempt, 'created_at'>) =>
   Temporal.Instant.from(created_at).add({ minutes: actMinutes });
 
-/** Whether the attempt is not sent any more, and ended if the gateway knows it. */
+/**
+ * Whether the attempt is given up: it is no longer sent, and it is ended if the gateway knows it.
+ */
 export const isOver = (attempt: Pick<ShopperAttempt, 'created_at'>, now: Temporal.Instant) =>
   Temporal.Instant.compare(now, endsAt(attempt)) >= 0;
 

@@ -47,7 +47,7 @@ export const movements = {
   /** Refunded to the card; `returned` if the card network sent it back to us. */
   refunded: { debit: 'refunded', credit: 'collected' },
   returned: { debit: 'collected', credit: 'refunded' },
-  /** A dispute took it; `reinstated` if the dispute was won. */
+  /** Money that a dispute took; `reinstated` when the dispute was won. */
   withdrawn: { debit: 'disputed', credit: 'collected' },
   reinstated: { debit: 'collected', credit: 'disputed' },
   reserved: { debit: 'reserved', credit: 'refundable' },

@@ -11,7 +11,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useFilters, useOpened } from '../url.ts';
 
-/** The person, or the claim of the command line beside the facts. */
+/** The person, or the name that the command line stated, beside the facts. */
 export function Actor({ of: action }: { of: Action }) {
   if (action.person_id !== null) {
     return (
@@ -22,7 +22,7 @@ export function Actor({ of: action }: { of: Action }) {
     );
   }
   return (
-    <span title="The user and the host are facts. The name was claimed.">
+    <span title="The user and the host are facts. The name was stated, not proved.">
       {action.os_user ? (
         <>
           {action.os_user}@{action.host}
@@ -161,17 +161,13 @@ export default function AuditPage() {
     <>
       <PageHead
         title="Audit"
-        about="Every act of an operator, the newest first. Rows are chained and cannot be changed."
+        about="Every action of an operator, the newest first. Rows are chained and cannot be changed."
       />
       <div className="filters">
-        <TextFilter
-          name="subject"
-          label="Id of what it was about"
-          placeholder="Id of what it was about"
-        />
+        <TextFilter name="subject" label="Id of the object" placeholder="Id of the object" />
         {filters.person && (
           <Link href="/audit" className="chip plain">
-            Acts of one person: show all
+            Actions of one person: show all
           </Link>
         )}
       </div>

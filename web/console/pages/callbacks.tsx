@@ -163,7 +163,7 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
               title: 'No callback was given up',
               text: 'Every merchant has been told how each checkout ended, or is still being told.',
             }
-          : { icon: 'callbacks', title: 'No callbacks here', text: 'None is in this state.' }
+          : { icon: 'callbacks', title: 'No callbacks here', text: 'No callback is in this state.' }
       }
     />
   );

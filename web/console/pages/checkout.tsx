@@ -371,7 +371,7 @@ function Plan(props: {
                   reason: payment.reason,
                   advice:
                     payment.may_retry === false
-                      ? 'The bank forbade another try. Ask the shopper for another card.'
+                      ? 'The bank forbade another attempt. Ask the shopper for another card.'
                       : null,
                   is_retry_sensible: payment.may_retry !== false,
                 })
@@ -474,7 +474,7 @@ function NoteForm({ id }: { id: string }) {
     >
       <Textarea
         label="Add a note"
-        description="Colleagues see it, the merchant and the shopper do not."
+        description="Colleagues see it. The merchant and the shopper do not."
         rows={2}
         maxLength={2000}
         value={text}

@@ -137,7 +137,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
           ? 'Look at the evidence below, then stage it at the gateway. '
           : 'The evidence below is staged at the gateway. Look at it once more, then submit it. '}
         {dispute.is_outdated &&
-          'What we hold has changed since: stage it again to see and send the new evidence. '}
+          'Our evidence has changed since then. Stage it again to see and send the new evidence. '}
         {dispute.due_by !== null && (
           <>
             Without an answer by {exactTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
@@ -153,7 +153,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
     );
   }
   if (dispute.status === 'won') {
-    return <Notice>The bank decided for the merchant and gave the money back.</Notice>;
+    return <Notice>The bank decided for the merchant and returned the money.</Notice>;
   }
   if (dispute.status === 'lost') {
     return (

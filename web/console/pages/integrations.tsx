@@ -212,7 +212,7 @@ export function AddIntegration(props: {
               label="Kind"
               data={[
                 { value: 'own', label: 'Of one merchant' },
-                { value: 'intermediary', label: 'Of an intermediary that acts for several' },
+                { value: 'intermediary', label: 'For an intermediary with several merchants' },
               ]}
               value={kind}
               onChange={(value) => setKind(value ?? 'own')}

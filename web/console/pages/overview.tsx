@@ -107,7 +107,7 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         of={counts.callbacks_exhausted}
         href={listOf('/callbacks')}
         label="Callbacks given up"
-        note="Merchants do not know yet"
+        note="Not delivered to merchants yet"
         none="All were delivered"
       />
       <WaitingFigure
@@ -234,7 +234,7 @@ function Charts({ of: overview }: { of: Overview }) {
         max={1}
         summary={
           <div className="sums">
-            <Sum label="Of tries, 30 days" value={percent(overview.approval_rate)} />
+            <Sum label="Of attempts, 30 days" value={percent(overview.approval_rate)} />
           </div>
         }
       />

@@ -21,7 +21,7 @@ export function PayoutStatus({ of: row }: { of: PayoutRow }) {
   return <Status of="pending" name={row.status === 'approved' ? 'Approved' : 'At the bank'} />;
 }
 
-/** When the payout came to where it is now. */
+/** When the payout reached its present state. */
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
 

@@ -97,7 +97,7 @@ export default function RefundsPage() {
       head: 'Refund rate',
       right: true,
       cell: (row) => (
-        <span title="Refunded of sold, of the merchant's last 30 days">
+        <span title="Refunds as a share of the merchant's sales, last 30 days">
           {percent(row.refund_rate)}
         </span>
       ),
@@ -164,7 +164,7 @@ export default function RefundsPage() {
                 title: 'Nothing to review',
                 text: 'Refunds that merchants ask for wait here until a person approves them.',
               }
-            : { icon: 'refunds', title: 'No refunds here', text: 'None is in this state.' }
+            : { icon: 'refunds', title: 'No refunds here', text: 'No refund is in this state.' }
         }
       />
       {chosen.length > 0 && (

@@ -50,7 +50,7 @@ export default function SearchPage() {
         </Card>
       ) : hits.length === 0 ? (
         <Card>
-          <State icon="search" title={`Nothing is called “${wanted}”`}>
+          <State icon="search" title={`Nothing matches “${wanted}”`}>
             Search finds whole values, not parts of them. It shows only merchants that you may see.
           </State>
         </Card>

@@ -89,7 +89,7 @@ export function ActDialog(props: {
   leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
-  /** There is only something to look at. */
+  /** The dialog only shows something. */
   hideAct?: boolean;
   children?: ReactNode;
 }) {

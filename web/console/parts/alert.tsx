@@ -64,7 +64,7 @@ export function AlertsFrame(props: {
   path: string;
   label: string;
   noun: string;
-  /** The parameter of the address that names the opened one. */
+  /** The parameter of the address that names the open alert. */
   parameter: string;
   nameOf: (kind: string) => string;
   /** The heads of the columns that have other names on each page. */

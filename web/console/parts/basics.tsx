@@ -49,7 +49,7 @@ export function Time(props: {
   zone?: string;
   exact?: boolean;
   age?: boolean;
-  /** It lies ahead. Any other time is ahead only of a merchant whose sandbox clock was moved. */
+  /** The time lies ahead. Another time is ahead only if a merchant's sandbox clock was moved. */
   future?: boolean;
 }) {
   useTicks();
@@ -67,7 +67,7 @@ export function Time(props: {
   );
 }
 
-/** Beside clocks that differ a little. */
+/** Clocks may differ a little. */
 const isAhead = (at: string) => new Date(at).getTime() > Date.now() + 60_000;
 
 type Tone = 'good' | 'warn' | 'bad' | 'plain';

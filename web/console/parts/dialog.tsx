@@ -40,8 +40,8 @@ export function Dialog(props: {
 }
 
 /**
- * Gives the focus back to what had it before. The library does so only for a dialog that stays
- * mounted, and most of ours are gone when they close.
+ * Returns the focus to the element that had it before. The library does so only for a dialog that
+ * stays mounted, and most of ours are gone when they close.
  */
 function useFocusBack(opened: boolean): void {
   const opener = useRef<Element | null>(null);

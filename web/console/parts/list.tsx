@@ -14,7 +14,7 @@ export type Column<Row> = {
   cell: (row: Row) => ReactNode;
   /** Numbers and money. */
   right?: boolean;
-  /** A sentence, which gets what room there is. */
+  /** A sentence, which gets the room that is left. */
   grow?: boolean;
   /** A name, which is cut where the table has no room for it. */
   share?: boolean;
@@ -190,7 +190,7 @@ export function List<Row>(props: {
             )
           }
         >
-          {isFiltered ? 'No row has all that you filter by.' : props.empty.text}
+          {isFiltered ? 'No rows match these filters.' : props.empty.text}
         </State>
       </div>
     );

@@ -56,7 +56,7 @@ export function PayeeCard({ of: merchant, payee }: Omit<Props, 'close'>) {
               'Statements to',
               <span key="to" className="row-of">
                 <span className="break">
-                  {payee.statement_email ?? 'No address: none are sent'}
+                  {payee.statement_email ?? 'No address: no statements are sent'}
                 </span>
                 {can('merchants.change') && (
                   <button
@@ -214,7 +214,7 @@ function Statements({ of: merchant, payee, close }: Props) {
     >
       <TextInput
         label="E-mail address"
-        description="Each paid payout’s statement goes there. Empty: none is sent."
+        description="Each paid payout’s statement goes there. Leave it empty to send none."
         type="email"
         maxLength={254}
         data-autofocus

@@ -97,7 +97,7 @@ function Search({ close }: { close: () => void }) {
         : isFetching && hits.length === 0
           ? 'Searching…'
           : hits.length === 0
-            ? `Nothing is called “${wanted.trim()}”. Search finds whole values, not parts of them.`
+            ? `Nothing matches “${wanted.trim()}”. Search finds whole values, not parts of them.`
             : '';
   return (
     <div className="stack tight">

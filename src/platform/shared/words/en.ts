@@ -122,7 +122,7 @@ export const en = {
     cancelled_next: 'Nothing was charged. To buy after all, start again at {merchant}.',
     expired: 'This payment link can no longer be used',
     expired_next:
-      'It works for a limited time and a limited number of tries. Nothing was charged. To buy after all, go back to {merchant} and start again.',
+      'It works for a limited time and a limited number of attempts. Nothing was charged. To buy after all, go back to {merchant} and start again.',
     invalid: 'This order cannot be paid',
     invalid_next:
       'Something in what {merchant} sent us about it is not right. Nothing was charged. Go back to {merchant} and start again.',
@@ -143,7 +143,7 @@ export const en = {
     plan_disputed:
       'You disputed a payment of this order with your bank. Nothing is charged until the bank has decided.',
     plan_dispute_lost:
-      'Your bank gave a payment of this order back to you. Nothing is charged for now; ask the shop what happens next.',
+      'Your bank returned a payment of this order to you. Nothing is charged for now; ask the shop what happens next.',
     plan_late_one: '{amount} is late.',
     plan_late_other: '{count} payments are late: {amount} in all.',
     plan_late_free: 'It costs you nothing extra.',
@@ -158,7 +158,7 @@ export const en = {
     plan_reduced: '{amount} less after a refund',
     plan_returned: '{amount} refunded',
     plan_row_disputed: 'Disputed at the bank',
-    plan_row_returned: 'Given back by the bank',
+    plan_row_returned: 'Returned by the bank',
     plan_receipt: 'Receipt',
     plan_receipt_of: 'Receipt for payment {number}',
     plan_card_next: 'Card for the payments to come',

@@ -74,7 +74,7 @@ test('pages and messages use every text', () => {
 });
 
 test('pages and messages have no text of their own', () => {
-  // The ribbon of the sandbox is for developers; the words in a calendar file are its format's.
+  // The ribbon of the sandbox is for developers; the words in a calendar file belong to its format.
   const others = /(test-cards[.]tsx|calendar[.]ts)$/;
   for (const { file, text } of Object.values(users).flat()) {
     if (others.test(file)) continue;

@@ -258,7 +258,7 @@ type Bell = { ring(): void; wait(): Promise<void>; close(): void };
 function createBell(clock: Clock): Bell {
   const closing = new AbortController();
   let rung = Promise.withResolvers<void>();
-  // One timer for many waits: most of them end long before it does.
+  // One timer serves many waits, because most of them end long before it does.
   let timer: Promise<void> | null = null;
   return {
     ring: () => rung.resolve(),

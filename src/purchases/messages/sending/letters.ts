@@ -141,7 +141,10 @@ const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) =>
   }),
 };
 
-/** Where the plan stands, in one paragraph. A plan of one payment, or of none any more, needs none. */
+/**
+ * Says where the plan stands, in one paragraph. A plan of one payment, or of no payments any more,
+ * needs no such paragraph.
+ */
 function standing(translate: Translate, { count, isCancelled, next }: LetterFacts): string[] {
   if (count === 1 || isCancelled) return [];
   return [next ? `${translate('standing')} ${translate('standing_next')}` : translate('standing')];

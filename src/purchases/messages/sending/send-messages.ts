@@ -136,7 +136,8 @@ function isStillTrue(
     case 'declined':
       return payment?.status === 'scheduled' || payment?.status === 'overdue';
     case 'card_expires': {
-      // Another card may have replaced it, and a refund may have cancelled what it misses.
+      // Another card may have replaced it, and a refund may have cancelled the payments after it
+      // expires.
       const expires = sources.cards.get(checkout_id)?.expires ?? null;
       const plan = sources.instalments.get(checkout_id) ?? [];
       const toCome = plan.filter(({ status }) => status === 'scheduled');

@@ -69,7 +69,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
             })),
           }),
           messageId: `<${mail.message_id}@${domain}>`,
-          // Programs that answer for absent people leave this one alone.
+          // This header keeps automatic replies away.
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
         const { response } = await Promise.race([sent, deadline.promise]);
