@@ -33,16 +33,16 @@ const shopperCalls = new Set([
 const localCalls = new Set(['readEvent']);
 
 /** A reconciliation reads thousands of pages and no shopper waits for it. */
-const walkCalls = new Set(['listRecords']);
+const readCalls = new Set(['listRecords']);
 
 /** The shoppers' part of the budget. Shoppers and worker may each use what the other leaves. */
 const shopperShare = 0.3;
-/** Reading through the records has a small share of its own, which it never exceeds. */
-const walkShare = 0.1;
+/** A reconciliation has a small part of its own, which it never exceeds. */
+const reconciliationShare = 0.1;
 const burstSeconds = 0.5;
 
 /** A call that does not get through in this time is retried from its row. */
-const waitMsMax = { shopper: 5_000, worker: 15_000, walk: 60_000 };
+const waitMsMax = { shopper: 5_000, worker: 15_000, reconciliation: 60_000 };
 const tooManyPauseMs = 1_000;
 /**
  * We never wait longer than this, whatever the gateway asks for. Its rate limits are per second.
@@ -60,76 +60,92 @@ export function limitGateway(
   limits: GatewayLimits,
 ): Gateway {
   const breaker = createBreaker(limits);
-  const pacers = createPacers(limits.requestsPerSecond);
-
-  async function pace(user: keyof typeof waitMsMax): Promise<void> {
-    if (pacers === null) return;
-    const now = clock.monotonic();
-    const [own, other] = [pacers[user], pacers[user === 'shopper' ? 'worker' : 'shopper']];
-    const mayBorrow = user !== 'walk' && own.waitMs(now) > 0 && other.waitMs(now) === 0;
-    const pacer = mayBorrow ? other : own;
-    const waitMs = pacer.waitMs(now);
-    if (waitMs > waitMsMax[user]) {
-      throw new OutcomeUnknown('the budget of requests to the gateway is used up');
-    }
-    pacer.take(now);
-    if (waitMs > 0) await clock.sleep(waitMs);
-  }
-
-  function refuseIfOpen(): void {
-    if (breaker.isOpen(clock.monotonic())) {
-      throw new OutcomeUnknown('the gateway does not answer, and was not asked');
-    }
-  }
-
-  function noteFailure(error: unknown): void {
-    const now = clock.monotonic();
-    const why = error instanceof OutcomeUnknown ? error.why : null;
-    if (why === 'too_many') {
-      const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
-      const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
-      for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, pauseMs);
-    }
-    if (why !== 'no_answer') noteAnswer();
-    else if (breaker.failed(now)) log.error({ err: error }, 'the gateway does not answer');
-  }
-
-  function noteAnswer(): void {
-    if (breaker.answered()) log.info('the gateway answers again');
-  }
-
+  const limiter = { clock, log, observe, breaker, pacers: createPacers(limits.requestsPerSecond) };
   const limited = Object.entries(gateway).map(([name, member]) => {
     if (typeof member !== 'function' || localCalls.has(name)) return [name, member];
     const call = member as (...args: unknown[]) => Promise<unknown>;
-    const user = shopperCalls.has(name) ? 'shopper' : walkCalls.has(name) ? 'walk' : 'worker';
-    return [
-      name,
-      (...args: unknown[]) =>
-        inSpan(`gateway ${name}`, 'client', async (span) => {
-          refuseIfOpen();
-          await pace(user);
-          // It may have opened meanwhile.
-          refuseIfOpen();
-          breaker.enter();
-          const start = clock.monotonic();
-          const note = (outcome: string) => {
-            observe(name, outcome, clock.monotonic() - start);
-            if (span) span.attributes['tranche.outcome'] = outcome;
-          };
-          try {
-            const answer = await call(...args);
-            noteAnswer();
-            note('answered');
-            return answer;
-          } catch (error) {
-            noteFailure(error);
-            note(error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused');
-            throw error;
-          }
-        }),
-    ];
+    return [name, (...args: unknown[]) => callLimited(limiter, name, () => call(...args))];
   });
   return Object.fromEntries(limited) as Gateway;
+}
+
+type User = keyof typeof waitMsMax;
+
+type Limiter = {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observe: ObserveCall;
+  readonly breaker: ReturnType<typeof createBreaker>;
+  readonly pacers: ReturnType<typeof createPacers>;
+};
+
+function userOf(name: string): User {
+  if (shopperCalls.has(name)) return 'shopper';
+  return readCalls.has(name) ? 'reconciliation' : 'worker';
+}
+
+function callLimited<T>(limiter: Limiter, name: string, call: () => Promise<T>): Promise<T> {
+  const { clock, observe, breaker } = limiter;
+  return inSpan(`gateway ${name}`, 'client', async (span) => {
+    refuseIfOpen(limiter);
+    await pace(limiter, userOf(name));
+    // It may have opened meanwhile.
+    refuseIfOpen(limiter);
+    breaker.enter();
+    const start = clock.monotonic();
+    const note = (outcome: string) => {
+      observe(name, outcome, clock.monotonic() - start);
+      if (span) span.attributes['tranche.outcome'] = outcome;
+    };
+    try {
+      const answer = await call();
+      noteAnswer(limiter);
+      note('answered');
+      return answer;
+    } catch (error) {
+      noteFailure(limiter, error);
+      note(error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused');
+      throw error;
+    }
+  });
+}
+
+function refuseIfOpen({ breaker, clock }: Limiter): void {
+  if (breaker.isOpen(clock.monotonic())) {
+    throw new OutcomeUnknown('the gateway does not answer, and was not asked');
+  }
+}
+
+/** Waits until the budget allows a call, or refuses it if that takes too long. */
+async function pace({ pacers, clock }: Limiter, user: User): Promise<void> {
+  if (pacers === null) return;
+  const now = clock.monotonic();
+  const [own, other] = [pacers[user], pacers[user === 'shopper' ? 'worker' : 'shopper']];
+  const mayBorrow = user !== 'reconciliation' && own.waitMs(now) > 0 && other.waitMs(now) === 0;
+  const pacer = mayBorrow ? other : own;
+  const waitMs = pacer.waitMs(now);
+  if (waitMs > waitMsMax[user]) {
+    throw new OutcomeUnknown('the budget of requests to the gateway is used up');
+  }
+  pacer.take(now);
+  if (waitMs > 0) await clock.sleep(waitMs);
+}
+
+function noteFailure(limiter: Limiter, error: unknown): void {
+  const { clock, log, breaker, pacers } = limiter;
+  const now = clock.monotonic();
+  const why = error instanceof OutcomeUnknown ? error.why : null;
+  if (why === 'too_many') {
+    const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
+    const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
+    for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, pauseMs);
+  }
+  if (why !== 'no_answer') noteAnswer(limiter);
+  else if (breaker.failed(now)) log.error({ err: error }, 'the gateway does not answer');
+}
+
+function noteAnswer({ breaker, log }: Limiter): void {
+  if (breaker.answered()) log.info('the gateway answers again');
 }
 
 function createPacers(requestsPerSecond: number | null) {
@@ -140,7 +156,7 @@ function createPacers(requestsPerSecond: number | null) {
   };
   return {
     shopper: share(shopperShare),
-    worker: share(1 - shopperShare - walkShare),
-    walk: share(walkShare),
+    worker: share(1 - shopperShare - reconciliationShare),
+    reconciliation: share(reconciliationShare),
   };
 }

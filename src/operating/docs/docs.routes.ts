@@ -4,11 +4,11 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import {
   type Audience,
-  buildDocument,
   type DescribedRoute,
   type OpenApiDocument,
   routesOf,
 } from '#platform/http/openapi.ts';
+import { buildDocument } from '#platform/http/openapi-document.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import { paymentResult } from '#purchases/callbacks/callback.openapi.ts';
 import { describeLegacy } from '#purchases/legacy/legacy.openapi.ts';

@@ -194,143 +194,159 @@ function withoutSpaces(bytes: Buffer, spaces: number): Buffer {
  * safe: the scan has bounded the depth.
  */
 function readCarefully(bytes: Buffer): JsonValue {
-  let at = 0;
-  let repeated: string | undefined;
+  return new CarefulReader(bytes).read();
+}
 
-  function unexpected(): MalformedJson {
-    const fault =
-      at < bytes.length ? `unexpected character at byte ${at}` : 'it ends before it is complete';
-    return new MalformedJson(`The body is not valid JSON: ${fault}.`);
+class CarefulReader {
+  readonly #bytes: Buffer;
+  /** The next byte to read. Every method leaves it behind what it has read. */
+  #at = 0;
+  /** The first member that an object has twice. */
+  #repeated: string | undefined;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
   }
 
-  function skipSpaces(): void {
-    for (;;) {
-      const byte = bytes[at];
-      if (byte !== space && byte !== tab && byte !== lineFeed && byte !== carriageReturn) return;
-      at++;
+  read(): JsonValue {
+    const value = this.#value();
+    this.#skipSpaces();
+    if (this.#at < this.#bytes.length) throw this.#unexpected();
+    if (this.#repeated !== undefined) {
+      throw new MalformedJson(`The body has the member ${shown(this.#repeated)} twice.`);
     }
-  }
-
-  function expect(byte: number): void {
-    if (bytes[at] !== byte) throw unexpected();
-    at++;
-  }
-
-  function word<T>(letters: string, value: T): T {
-    for (let i = 0; i < letters.length; i++) expect(letters.charCodeAt(i));
     return value;
   }
 
-  function digits(): void {
-    if (!isDigit(bytes[at])) throw unexpected();
-    while (isDigit(bytes[at])) at++;
+  #unexpected(): MalformedJson {
+    const fault =
+      this.#at < this.#bytes.length
+        ? `unexpected character at byte ${this.#at}`
+        : 'it ends before it is complete';
+    return new MalformedJson(`The body is not valid JSON: ${fault}.`);
   }
 
-  function number(): number {
-    const start = at;
-    if (bytes[at] === minus) at++;
-    if (bytes[at] === zero) at++;
-    else digits();
-    if (bytes[at] === point) {
-      at++;
-      digits();
-    }
-    if (isExponent(bytes[at])) {
-      at++;
-      if (bytes[at] === plus || bytes[at] === minus) at++;
-      digits();
-    }
-    return exactNumber(bytes.toString('latin1', start, at));
-  }
-
-  function string(): string {
-    const start = at;
-    let hasEscape = false;
-    expect(quote);
+  #skipSpaces(): void {
     for (;;) {
-      const byte = bytes[at];
-      if (byte === undefined || byte < space) throw unexpected();
-      at++;
+      const byte = this.#bytes[this.#at];
+      if (byte !== space && byte !== tab && byte !== lineFeed && byte !== carriageReturn) return;
+      this.#at++;
+    }
+  }
+
+  #expect(byte: number): void {
+    if (this.#bytes[this.#at] !== byte) throw this.#unexpected();
+    this.#at++;
+  }
+
+  #word<T>(letters: string, value: T): T {
+    for (let i = 0; i < letters.length; i++) this.#expect(letters.charCodeAt(i));
+    return value;
+  }
+
+  #digits(): void {
+    if (!isDigit(this.#bytes[this.#at])) throw this.#unexpected();
+    while (isDigit(this.#bytes[this.#at])) this.#at++;
+  }
+
+  #number(): number {
+    const start = this.#at;
+    if (this.#bytes[this.#at] === minus) this.#at++;
+    if (this.#bytes[this.#at] === zero) this.#at++;
+    else this.#digits();
+    if (this.#bytes[this.#at] === point) {
+      this.#at++;
+      this.#digits();
+    }
+    if (isExponent(this.#bytes[this.#at])) {
+      this.#at++;
+      if (this.#bytes[this.#at] === plus || this.#bytes[this.#at] === minus) this.#at++;
+      this.#digits();
+    }
+    return exactNumber(this.#bytes.toString('latin1', start, this.#at));
+  }
+
+  #string(): string {
+    const start = this.#at;
+    let hasEscape = false;
+    this.#expect(quote);
+    for (;;) {
+      const byte = this.#bytes[this.#at];
+      if (byte === undefined || byte < space) throw this.#unexpected();
+      this.#at++;
       if (byte === quote) break;
       if (byte === backslash) {
         hasEscape = true;
-        escaped();
+        this.#escaped();
       }
     }
     // JSON.parse is right about a single string.
     return hasEscape
-      ? JSON.parse(bytes.toString('utf8', start, at))
-      : bytes.toString('utf8', start + 1, at - 1);
+      ? JSON.parse(this.#bytes.toString('utf8', start, this.#at))
+      : this.#bytes.toString('utf8', start + 1, this.#at - 1);
   }
 
-  function escaped(): void {
-    const letter = String.fromCharCode(bytes[at] ?? 0);
-    if (!'"\\/bfnrtu'.includes(letter)) throw unexpected();
-    at++;
+  #escaped(): void {
+    const letter = String.fromCharCode(this.#bytes[this.#at] ?? 0);
+    if (!'"\\/bfnrtu'.includes(letter)) throw this.#unexpected();
+    this.#at++;
     if (letter !== 'u') return;
-    for (const end = at + 4; at < end; at++) {
-      if (!/[0-9a-fA-F]/.test(String.fromCharCode(bytes[at] ?? 0))) throw unexpected();
+    for (const end = this.#at + 4; this.#at < end; this.#at++) {
+      if (!/[0-9a-fA-F]/.test(String.fromCharCode(this.#bytes[this.#at] ?? 0)))
+        throw this.#unexpected();
     }
   }
 
   /** The items of an object or array, up to and including its end. */
-  function items(close: number, item: () => void): void {
-    at++;
-    skipSpaces();
-    if (bytes[at] === close) {
-      at++;
+  #items(close: number, item: () => void): void {
+    this.#at++;
+    this.#skipSpaces();
+    if (this.#bytes[this.#at] === close) {
+      this.#at++;
       return;
     }
     for (;;) {
       item();
-      skipSpaces();
-      if (bytes[at] === close) {
-        at++;
+      this.#skipSpaces();
+      if (this.#bytes[this.#at] === close) {
+        this.#at++;
         return;
       }
-      expect(comma);
-      skipSpaces();
+      this.#expect(comma);
+      this.#skipSpaces();
     }
   }
 
-  function array(): JsonValue[] {
+  #array(): JsonValue[] {
     const list: JsonValue[] = [];
-    items(closeBracket, () => list.push(value()));
+    this.#items(closeBracket, () => list.push(this.#value()));
     return list;
   }
 
-  function object(): JsonObject {
+  #object(): JsonObject {
     const members = new Map<string, JsonValue>();
-    items(closeBrace, () => {
-      const name = string();
-      if (members.has(name)) repeated ??= name;
-      skipSpaces();
-      expect(colon);
-      members.set(name, value());
+    this.#items(closeBrace, () => {
+      const name = this.#string();
+      if (members.has(name)) this.#repeated ??= name;
+      this.#skipSpaces();
+      this.#expect(colon);
+      members.set(name, this.#value());
     });
     // Defines every member, `__proto__` too, as JSON.parse does.
     return Object.fromEntries(members);
   }
 
-  function value(): JsonValue {
-    skipSpaces();
-    const byte = bytes[at];
-    if (byte === openBrace) return object();
-    if (byte === openBracket) return array();
-    if (byte === quote) return string();
-    if (byte === 0x74) return word('true', true);
-    if (byte === 0x66) return word('false', false);
-    if (byte === 0x6e) return word('null', null);
-    return number();
+  #value(): JsonValue {
+    this.#skipSpaces();
+    const byte = this.#bytes[this.#at];
+    if (byte === openBrace) return this.#object();
+    if (byte === openBracket) return this.#array();
+    if (byte === quote) return this.#string();
+    if (byte === 0x74) return this.#word('true', true);
+    if (byte === 0x66) return this.#word('false', false);
+    if (byte === 0x6e) return this.#word('null', null);
+    return this.#number();
   }
-
-  const read = value();
-  skipSpaces();
-  if (at < bytes.length) throw unexpected();
-  if (repeated !== undefined) {
-    throw new MalformedJson(`The body has the member ${shown(repeated)} twice.`);
-  }
-  return read;
 }
 
 /** The value of a number's text; NaN when a double would round a fraction to an integer. */

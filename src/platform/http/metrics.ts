@@ -39,54 +39,129 @@ const staleMilliseconds = 60_000;
 
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Histogram({
-    name: 'tranche_http_request_seconds',
-    help: 'Time to answer a request, by method, route and status.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers,
-  });
-  const gatewayCalls = new Histogram({
-    name: 'tranche_gateway_call_seconds',
-    help: 'Time of a call to the card gateway, by operation and outcome.',
-    labelNames: ['operation', 'outcome'],
-    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers,
-  });
-  const deliveries = new Counter({
-    name: 'tranche_callback_attempts_total',
-    help: 'Attempts to deliver a callback, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const collections = new Counter({
-    name: 'tranche_collections_total',
-    help: 'Attempts to collect a payment of a plan, by kind (capture, charge) and outcome.',
-    labelNames: ['kind', 'outcome'],
-    registers,
-  });
-  const mails = new Counter({
-    name: 'tranche_messages_total',
-    help: 'Attempts to send a message or a statement by mail, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  // Without labels, so that it begins at zero and the first one is an increase.
-  const unknownOutcomes = new Counter({
-    name: 'tranche_http_unknown_outcomes_total',
-    help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
-    registers,
-  });
-  const batches = new Histogram({
-    name: 'tranche_commit_batch_items',
-    help: 'How many items share one commit.',
-    labelNames: ['commit'],
-    buckets: [1, 2, 5, 10, 20, 50, 100, 200],
-    registers,
-  });
+  const events = createEventMetrics(registry);
+  addDatabaseGauges(registry, sources);
+  addProcessGauges(registry, sources);
+  return {
+    registry,
+    observeRequest(method, route, status, milliseconds) {
+      events.requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
+    },
+    observeGateway(operation, outcome, milliseconds) {
+      events.gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
+    },
+    countDeliveries(outcome, attempts) {
+      events.deliveries.inc({ outcome }, attempts);
+    },
+    countCollection(kind, outcome) {
+      events.collections.inc({ kind, outcome });
+    },
+    countMail(outcome) {
+      events.mails.inc({ outcome });
+    },
+    countUnknownOutcome() {
+      events.unknownOutcomes.inc();
+    },
+    observeBatch(commit, items) {
+      events.batches.observe({ commit }, items);
+    },
+  };
+}
 
+/** What happens in this process, counted when it happens. */
+function createEventMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    requests: new Histogram({
+      name: 'tranche_http_request_seconds',
+      help: 'Time to answer a request, by method, route and status.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      registers,
+    }),
+    gatewayCalls: new Histogram({
+      name: 'tranche_gateway_call_seconds',
+      help: 'Time of a call to the card gateway, by operation and outcome.',
+      labelNames: ['operation', 'outcome'],
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers,
+    }),
+    deliveries: new Counter({
+      name: 'tranche_callback_attempts_total',
+      help: 'Attempts to deliver a callback, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    collections: new Counter({
+      name: 'tranche_collections_total',
+      help: 'Attempts to collect a payment of a plan, by kind (capture, charge) and outcome.',
+      labelNames: ['kind', 'outcome'],
+      registers,
+    }),
+    mails: new Counter({
+      name: 'tranche_messages_total',
+      help: 'Attempts to send a message or a statement by mail, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    // Without labels, so that it begins at zero and the first one is an increase.
+    unknownOutcomes: new Counter({
+      name: 'tranche_http_unknown_outcomes_total',
+      help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
+      registers,
+    }),
+    batches: new Histogram({
+      name: 'tranche_commit_batch_items',
+      help: 'How many items share one commit.',
+      labelNames: ['commit'],
+      buckets: [1, 2, 5, 10, 20, 50, 100, 200],
+      registers,
+    }),
+  };
+}
+
+/** Figures of the database, read when the metrics are asked for. */
+function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
+  const reading = createReadings(registry, sources.clock);
+  const sizes = reading('table_bytes', sources.listTableBytes);
+  addShared(registry, {
+    name: 'tranche_table_bytes',
+    help: 'Size of a table with its indexes.',
+    label: 'table',
+    rows: async () => (await sizes()).map(({ table, bytes }) => ({ table, value: bytes })),
+  });
+  const ages = reading('due_ages', sources.listDueAges);
+  addShared(registry, {
+    name: 'tranche_due_oldest_seconds',
+    help: 'How long the oldest due row has been due, by kind of due work.',
+    label: 'work',
+    rows: async () => (await ages()).map(({ work, seconds }) => ({ work, value: seconds })),
+  });
+  // One metric for each unit, from one reading.
+  const today = reading('today', sources.readToday);
+  const states = reading('states', sources.readStates);
+  for (const unit of ['rows', 'cents'] as const) {
+    addShared(registry, {
+      name: `tranche_today_${unit}`,
+      help: `Sums of all merchants' current local day, in ${unit}. Up to a minute late.`,
+      label: 'measure',
+      rows: async () => (await today()).filter((row) => row.unit === unit),
+    });
+  }
+  for (const unit of ['rows', 'seconds', 'cents'] as const) {
+    addShared(registry, {
+      name: `tranche_state_${unit}`,
+      help: `What waits, and the last proof of the books, in ${unit}.`,
+      label: 'state',
+      rows: async () => (await states()).filter((row) => row.unit === unit),
+    });
+  }
+}
+
+/** Adds the metrics about the readings themselves, and returns a function that begins one. */
+function createReadings(registry: Registry, clock: Clock) {
+  const registers = [registry];
   const failures = new Counter({
     name: 'tranche_metric_readings_failed_total',
     help: 'Readings of the database for the metrics that failed, by reading.',
@@ -94,13 +169,6 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers,
   });
   const readings = new Map<string, BriefReading<unknown>>();
-  function reading<Row>(name: string, read: () => Promise<Row[]>): () => Promise<Row[]> {
-    // Begin at zero, so that the first failure is an increase.
-    failures.inc({ reading: name }, 0);
-    const brief = readBriefly(sources.clock, read, () => failures.inc({ reading: name }));
-    readings.set(name, brief);
-    return brief.rows;
-  }
   new Gauge({
     name: 'tranche_metric_reading_age_seconds',
     help: 'How long ago the figures from the database were read, by reading.',
@@ -115,53 +183,45 @@ export function createMetrics(sources: MetricSources): Metrics {
       }
     },
   });
+  return <Row>(name: string, read: () => Promise<Row[]>): (() => Promise<Row[]>) => {
+    // Begin at zero, so that the first failure is an increase.
+    failures.inc({ reading: name }, 0);
+    const brief = readBriefly(clock, read, () => failures.inc({ reading: name }));
+    readings.set(name, brief);
+    return brief.rows;
+  };
+}
 
-  /** A gauge of the database. Every process sees the same one, so the processes are not added up. */
-  function shared<Row extends { value: number }>(
-    name: string,
-    help: string,
-    label: keyof Row & string,
-    rows: () => Promise<Row[]>,
-  ): void {
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers,
-      aggregator: 'max',
-      async collect() {
-        const read = await rows();
-        this.reset();
-        for (const row of read) {
-          this.set({ [label]: String(row[label]) } as Record<typeof label, string>, row.value);
-        }
-      },
-    });
-  }
-  const sizes = reading('table_bytes', sources.listTableBytes);
-  shared('tranche_table_bytes', 'Size of a table with its indexes.', 'table', async () =>
-    (await sizes()).map(({ table, bytes }) => ({ table, value: bytes })),
-  );
-  const ages = reading('due_ages', sources.listDueAges);
-  shared(
-    'tranche_due_oldest_seconds',
-    'How long the oldest due row has been due, by kind of due work.',
-    'work',
-    async () => (await ages()).map(({ work, seconds }) => ({ work, value: seconds })),
-  );
-  // One metric for each unit, from one reading.
-  const today = reading('today', sources.readToday);
-  const states = reading('states', sources.readStates);
-  const ofUnit = async <Row extends { unit: Unit }>(rows: Promise<Row[]>, unit: Unit) =>
-    (await rows).filter((row) => row.unit === unit);
-  for (const unit of ['rows', 'cents'] as const) {
-    const help = `Sums of all merchants' current local day, in ${unit}. Up to a minute late.`;
-    shared(`tranche_today_${unit}`, help, 'measure', () => ofUnit(today(), unit));
-  }
-  for (const unit of ['rows', 'seconds', 'cents'] as const) {
-    const help = `What waits, and the last proof of the books, in ${unit}.`;
-    shared(`tranche_state_${unit}`, help, 'state', () => ofUnit(states(), unit));
-  }
+/** A gauge of the database. Every process sees the same one, so the processes are not added up. */
+function addShared<Row extends { value: number }>(
+  registry: Registry,
+  gauge: {
+    name: string;
+    help: string;
+    label: keyof Row & string;
+    rows: () => Promise<Row[]>;
+  },
+): void {
+  const { name, help, label } = gauge;
+  new Gauge({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      const read = await gauge.rows();
+      this.reset();
+      for (const row of read) {
+        this.set({ [label]: String(row[label]) } as Record<typeof label, string>, row.value);
+      }
+    },
+  });
+}
+
+/** Figures of this process. */
+function addProcessGauges(registry: Registry, sources: MetricSources): void {
+  const registers = [registry];
   new Gauge({
     name: 'tranche_database_connections',
     help: "Connections of this node's pools: open, idle, and wanted by waiting statements.",
@@ -182,30 +242,6 @@ export function createMetrics(sources: MetricSources): Metrics {
       this.set(sources.clockSkewMilliseconds() / 1000);
     },
   });
-  return {
-    registry,
-    observeRequest(method, route, status, milliseconds) {
-      requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
-    },
-    observeGateway(operation, outcome, milliseconds) {
-      gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
-    },
-    countDeliveries(outcome, attempts) {
-      deliveries.inc({ outcome }, attempts);
-    },
-    countCollection(kind, outcome) {
-      collections.inc({ kind, outcome });
-    },
-    countMail(outcome) {
-      mails.inc({ outcome });
-    },
-    countUnknownOutcome() {
-      unknownOutcomes.inc();
-    },
-    observeBatch(commit, items) {
-      batches.observe({ commit }, items);
-    },
-  };
 }
 
 type BriefReading<Row> = {

@@ -88,8 +88,10 @@ export type RateLimitStore = {
  */
 type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
 
+type Hit = (key: string, limit: Limit) => Promise<Quota>;
+
 export function createRateLimits(store: RateLimitStore) {
-  async function hit(key: string, limit: Limit): Promise<Quota> {
+  const hit: Hit = async (key, limit) => {
     const { count, resetsInMilliseconds } = await store.hit(key, limit.window_seconds);
     const quota = {
       limit: limit.max_requests,
@@ -98,61 +100,11 @@ export function createRateLimits(store: RateLimitStore) {
     };
     if (count > limit.max_requests) throw new RateLimited(limit.window_seconds, quota);
     return quota;
-  }
-
+  };
   return {
-    /** Counts a request per integration, or per managed merchant when an intermediary names one. */
-    async request(
-      caller: CountedCaller,
-      endpoint: Endpoint,
-      target: string | null,
-    ): Promise<Quota> {
-      const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
-      const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
-      return await hit(`${owner} ${endpoint}`, limit);
-    },
-    async largeBody(caller: CountedCaller): Promise<void> {
-      await hit(`large ${caller.id}`, largeBodies);
-    },
-    async failedAuthentication(network: string): Promise<Quota> {
-      return await hit(`address ${network}`, failedAuthentications);
-    },
-    /** Counts a successful login per credentials and address. */
-    async login(caller: CountedCaller, client_id: string, network: string): Promise<Quota> {
-      const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
-      return await hit(`login ${client_id} ${network}`, limit);
-    },
-    /** The network first: once it is over its limit, made-up client IDs open no more windows. */
-    async failedLogin(network: string, client_id: string | null): Promise<Quota> {
-      const quota = await hit(`login address ${network}`, failedLogins);
-      if (client_id === null) return quota;
-      const ofClient = await hit(`login client ${client_id}`, failedLogins);
-      return ofClient.remaining < quota.remaining ? ofClient : quota;
-    },
-    async planLink(checkout_id: string, address: string): Promise<void> {
-      await hit(`plan link address ${address}`, planLinksOfAddress);
-      await hit(`plan link ${checkout_id}`, planLinks);
-    },
-    async planSession(checkout_id: string, address: string): Promise<void> {
-      await hit(`plan session address ${address}`, planSessions);
-      await hit(`plan session ${checkout_id}`, planSessions);
-    },
-    async planReport(checkout_id: string): Promise<void> {
-      await hit(`plan report ${checkout_id}`, planReports);
-    },
-    async planAct(checkout_id: string): Promise<void> {
-      await hit(`plan act ${checkout_id}`, planActs);
-    },
-    /** A request of the payment page. Only a link that exists has a window of its own. */
-    async paymentPage(network: string, checkout_id: string | null): Promise<void> {
-      await Promise.all([
-        hit(`page address ${network}`, pageRequests.ofNetwork),
-        checkout_id === null ? null : hit(`page ${checkout_id}`, pageRequests.ofLink),
-      ]);
-    },
-    async returned(checkout_id: string): Promise<void> {
-      await hit(`returned ${checkout_id}`, returns);
-    },
+    ...apiLimits(hit),
+    ...pageLimits(hit),
+    ...consoleLimits(hit),
     /** Counts declined cards, or with a weight of 0 reads how many there were. */
     async declines(
       network: string,
@@ -166,12 +118,6 @@ export function createRateLimits(store: RateLimitStore) {
       ]);
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
     },
-    async consoleRequest(network: string): Promise<void> {
-      await hit(`console address ${network}`, consoleRequests);
-    },
-    async consoleSignIn(network: string): Promise<void> {
-      await hit(`console sign-in address ${network}`, consoleSignIns);
-    },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
       const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
@@ -182,6 +128,72 @@ export function createRateLimits(store: RateLimitStore) {
     },
   };
 }
+
+/** Requests of integrations. */
+const apiLimits = (hit: Hit) => ({
+  /** Counts a request per integration, or per managed merchant when an intermediary names one. */
+  async request(caller: CountedCaller, endpoint: Endpoint, target: string | null): Promise<Quota> {
+    const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
+    const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
+    return await hit(`${owner} ${endpoint}`, limit);
+  },
+  async largeBody(caller: CountedCaller): Promise<void> {
+    await hit(`large ${caller.id}`, largeBodies);
+  },
+  async failedAuthentication(network: string): Promise<Quota> {
+    return await hit(`address ${network}`, failedAuthentications);
+  },
+  /** Counts a successful login per credentials and address. */
+  async login(caller: CountedCaller, client_id: string, network: string): Promise<Quota> {
+    const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
+    return await hit(`login ${client_id} ${network}`, limit);
+  },
+  /** The network first: once it is over its limit, made-up client IDs open no more windows. */
+  async failedLogin(network: string, client_id: string | null): Promise<Quota> {
+    const quota = await hit(`login address ${network}`, failedLogins);
+    if (client_id === null) return quota;
+    const ofClient = await hit(`login client ${client_id}`, failedLogins);
+    return ofClient.remaining < quota.remaining ? ofClient : quota;
+  },
+});
+
+/** Requests of shoppers. */
+const pageLimits = (hit: Hit) => ({
+  async planLink(checkout_id: string, address: string): Promise<void> {
+    await hit(`plan link address ${address}`, planLinksOfAddress);
+    await hit(`plan link ${checkout_id}`, planLinks);
+  },
+  async planSession(checkout_id: string, address: string): Promise<void> {
+    await hit(`plan session address ${address}`, planSessions);
+    await hit(`plan session ${checkout_id}`, planSessions);
+  },
+  async planReport(checkout_id: string): Promise<void> {
+    await hit(`plan report ${checkout_id}`, planReports);
+  },
+  async planAct(checkout_id: string): Promise<void> {
+    await hit(`plan act ${checkout_id}`, planActs);
+  },
+  /** A request of the payment page. Only a link that exists has a window of its own. */
+  async paymentPage(network: string, checkout_id: string | null): Promise<void> {
+    await Promise.all([
+      hit(`page address ${network}`, pageRequests.ofNetwork),
+      checkout_id === null ? null : hit(`page ${checkout_id}`, pageRequests.ofLink),
+    ]);
+  },
+  async returned(checkout_id: string): Promise<void> {
+    await hit(`returned ${checkout_id}`, returns);
+  },
+});
+
+/** Requests of operators. */
+const consoleLimits = (hit: Hit) => ({
+  async consoleRequest(network: string): Promise<void> {
+    await hit(`console address ${network}`, consoleRequests);
+  },
+  async consoleSignIn(network: string): Promise<void> {
+    await hit(`console sign-in address ${network}`, consoleSignIns);
+  },
+});
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
 

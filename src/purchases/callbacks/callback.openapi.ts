@@ -1,9 +1,5 @@
-import {
-  exampleSigningKey,
-  firstExample,
-  type Webhook,
-  type WebhookHeader,
-} from '#platform/http/openapi.ts';
+import { exampleSigningKey, type Webhook, type WebhookHeader } from '#platform/http/openapi.ts';
+import { firstExample } from '#platform/http/openapi-components.ts';
 import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import { CallbackAnswer, CallbackBody } from './callback.schema.ts';
 

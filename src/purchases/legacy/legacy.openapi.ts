@@ -10,18 +10,20 @@ import {
   unprocessable,
 } from '#platform/http/errors.ts';
 import {
-  content,
-  describeHeaders,
   describeLimit,
-  firstExample,
-  hoist,
   type Json,
   type JsonObject,
   type OpenApiDocument,
+} from '#platform/http/openapi.ts';
+import {
+  content,
+  firstExample,
+  hoist,
   quotaHeaders,
   requestId,
   sharedComponents,
-} from '#platform/http/openapi.ts';
+} from '#platform/http/openapi-components.ts';
+import { describeHeaders } from '#platform/http/openapi-document.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { formHeaderDescriptions } from '#purchases/callbacks/callback.openapi.ts';
 import { deprecationHeaders } from './deprecation.ts';
