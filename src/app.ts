@@ -51,7 +51,37 @@ export type AppDeps = CheckoutDeps &
 
 /** The web side of the service: every slice registered by name. */
 export function buildApp(deps: AppDeps): FastifyInstance {
-  const app = Fastify({
+  const app = createServer(deps);
+
+  // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
+  // Route schemas only describe and serialise.
+  app.setValidatorCompiler(() => () => true);
+  handleErrors(app, deps.metrics);
+  if (deps.tracer) traceRequests(app, deps.tracer);
+  addHooks(app, deps);
+
+  // Ignore unknown Expect headers instead of refusing the request.
+  app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
+
+  const described = collectRoutes(app);
+  app.register((scope) => healthRoutes(scope, deps));
+  app.register((scope) => docsRoutes(scope, deps, described));
+  app.register((scope) => paymentRoutes(scope, deps));
+  app.register((scope) => shopperRoutes(scope, deps));
+  app.register((scope) => legacyRoutes(scope, deps));
+  if (deps.gateway.receivesEvents) app.register((scope) => gatewayEventRoutes(scope, deps));
+  app.register(async (api) => {
+    useMerchantApi(api, deps);
+    await merchantRoutes(api, deps);
+    await checkoutRoutes(api, deps);
+    await refundRoutes(api, deps);
+    await payoutRoutes(api, deps);
+  });
+  return app;
+}
+
+function createServer(deps: AppDeps): FastifyInstance {
+  return Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     // We log one line per request ourselves, without its URL: that can contain a payment token.
     logController: new LogController({
@@ -85,13 +115,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 500 },
   });
+}
 
-  // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
-  // Route schemas only describe and serialise.
-  app.setValidatorCompiler(() => () => true);
-  handleErrors(app, deps.metrics);
-  if (deps.tracer) traceRequests(app, deps.tracer);
-
+/** What happens around every request: its deadline, its headers, its metrics and its log line. */
+function addHooks(app: FastifyInstance, deps: AppDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addCommonHeaders(deps, request, reply);
@@ -113,25 +140,6 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       'request',
     );
   });
-
-  // Ignore unknown Expect headers instead of refusing the request.
-  app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
-
-  const described = collectRoutes(app);
-  app.register((scope) => healthRoutes(scope, deps));
-  app.register((scope) => docsRoutes(scope, deps, described));
-  app.register((scope) => paymentRoutes(scope, deps));
-  app.register((scope) => shopperRoutes(scope, deps));
-  app.register((scope) => legacyRoutes(scope, deps));
-  if (deps.gateway.receivesEvents) app.register((scope) => gatewayEventRoutes(scope, deps));
-  app.register(async (api) => {
-    useMerchantApi(api, deps);
-    await merchantRoutes(api, deps);
-    await checkoutRoutes(api, deps);
-    await refundRoutes(api, deps);
-    await payoutRoutes(api, deps);
-  });
-  return app;
 }
 
 function addCommonHeaders(

@@ -1,4 +1,5 @@
-import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { createMoneyGuard, type MoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import type { Gateway } from '#gateway/gateway.ts';
 import { guardGateway } from '#gateway/guard-gateway.ts';
 import { limitGateway } from '#gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
@@ -8,7 +9,7 @@ import type { ConsoleDeps } from '#operating/console/route.ts';
 import { buildConsole } from '#operating/console/server.ts';
 import { readStates, readToday } from '#operating/search/states.sql.ts';
 import { type Database, openDatabase } from '#platform/database/database.ts';
-import { followDatabaseClock } from '#platform/database/database-clock.ts';
+import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
 import { listDueAges } from '#platform/database/due-work.sql.ts';
 import { traceCommit } from '#platform/database/group-commit.ts';
 import { programVersion } from '#platform/database/migrate.ts';
@@ -16,7 +17,7 @@ import { announceNode } from '#platform/database/nodes.ts';
 import { listTableBytes } from '#platform/database/table-bytes.sql.ts';
 import { watchFlights } from '#platform/http/in-flight.ts';
 import { type FurtherAddress, listen } from '#platform/http/listen.ts';
-import { createMetrics } from '#platform/http/metrics.ts';
+import { createMetrics, type Metrics } from '#platform/http/metrics.ts';
 import { redisRateLimitStore } from '#platform/http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from '#platform/http/rate-limits.sql.ts';
 import {
@@ -52,98 +53,51 @@ export type ReadyConfig = Config & {
   gateway: StripeSettings;
 };
 
+/** What a test or a simulation brings itself. */
+type Given = {
+  /** The time, for a simulation. Without it the time comes from the database. */
+  clock?: Clock;
+  /** The clock of this machine, to compare the database's with. */
+  machineClock?: Clock;
+  random?: Random;
+  maxConnections?: number;
+  callbackSender?: CallbackSenderOptions;
+};
+
+type Base = { database: Database; clock: Clock; random: Random; log: Logger };
+
 /** The composition root: takes the settings and makes everything that the slices need. */
 export async function createDeps(
   config: ReadyConfig,
   log: Logger,
-  given: {
-    /** The time, for a simulation. Without it the time comes from the database. */
-    clock?: Clock;
-    /** The clock of this machine, to compare the database's with. */
-    machineClock?: Clock;
-    random?: Random;
-    maxConnections?: number;
-    callbackSender?: CallbackSenderOptions;
-  } = {},
+  given: Given = {},
 ): Promise<Deps> {
-  const random = given.random ?? systemRandom;
-  const maxConnections = given.maxConnections ?? 12;
-  const isTraced = config.traces !== null;
-  const database = openDatabase(config.databaseUrl, { log, maxConnections, isTraced });
-  const databaseClock = given.clock
-    ? null
-    : await followDatabaseClock({ database, log }, given.machineClock ?? systemClock).catch(
-        async (error) => {
-          await database.close();
-          throw error;
-        },
-      );
-  const clock = given.clock ?? (databaseClock as Clock);
+  const { base, databaseClock } = await openBase(config, log, given);
+  const { clock, random, database } = base;
   const sealing = createSealing(config.masterKeys, random);
-  const base = { database, clock, random, log };
   const tracer =
     config.traces &&
     createTracer(base, createOtlpExporter(base, config.traces), config.traces.ratio);
   const store = await openRateLimitStore(config, base);
-  const metrics = createMetrics({
-    clock,
-    listTableBytes: () => listTableBytes(database.db),
-    listDueAges: () => listDueAges(database.db, merchantWork, timestamp(clock.now())),
-    readToday: () => readToday(database.db, timestamp(clock.now())),
-    readStates: () => readStates(database.db, timestamp(clock.now())),
-    connections: () => ({
-      open: database.pool.totalCount,
-      idle: database.pool.idleCount,
-      wanted: database.pool.waitingCount,
-    }),
-    clockSkewMilliseconds: () => databaseClock?.skewMilliseconds() ?? 0,
-  });
+  const metrics = openMetrics(base, databaseClock);
   const traced = tracer === null ? <T>(commit: T) => commit : traceCommit;
-  const commitCheckout = traced(
-    checkoutCommits({
-      ...base,
-      observeBatch: (items) => metrics.observeBatch('checkouts', items),
-    }),
-  );
-  const { openAttempt, recordAttempt, sentExchanges } = attemptCommits({
-    ...base,
-    sealing,
-    metrics,
-  });
-  const sender = createCallbackSender({
-    clock,
-    allowed: config.callbackAllow,
-    ...given.callbackSender,
-  });
-  const gateway = limitGateway(
-    createStripeGateway(config.gateway),
-    { ...base, observe: metrics.observeGateway },
-    limitsFor(config.gateway),
-  );
-  const money = createMoneyGuard({ ...base, gateway, environment: config.environment });
+  const observeBatch = (items: number) => metrics.observeBatch('checkouts', items);
+  const commitCheckout = traced(checkoutCommits({ ...base, observeBatch }));
+  const attempts = attemptCommits({ ...base, sealing, metrics });
+  const { openAttempt, recordAttempt, sentExchanges } = attempts;
+  const allowed = config.callbackAllow;
+  const sender = createCallbackSender({ clock, allowed, ...given.callbackSender });
   const mail = countMails(openMailTransport(config, base), metrics.countMail);
   if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
   return {
     ...base,
+    ...settingsOf(config),
+    ...openGateway(config, base, metrics),
     merchantWork,
     mail,
-    sendsMessages: config.sendsMessages,
-    environment: config.environment,
-    baseUrl: config.baseUrl,
-    page: config.page,
-    console: config.console,
-    trustProxy: config.trustProxy,
-    requestDeadlineSeconds: config.requestDeadlineSeconds,
     draining: false,
     clockProblem: () => databaseClock?.problem() ?? null,
-    callbackAllow: config.callbackAllow,
-    callbackRetentionDays: config.callbackRetentionDays,
-    retentionDays: config.retentionDays,
-    alertWebhookUrl: config.alertWebhookUrl,
-    legacySunset: config.legacySunset,
     sealing,
-    money,
-    gateway: guardGateway(gateway, money.problem),
     metrics,
     tracer,
     rateLimits: createRateLimits(store),
@@ -166,6 +120,75 @@ export async function createDeps(
       await database.close();
     },
   };
+}
+
+/** The database, and the time that it gives, unless a simulation brings its own. */
+async function openBase(
+  config: ReadyConfig,
+  log: Logger,
+  given: Given,
+): Promise<{ base: Base; databaseClock: DatabaseClock | null }> {
+  const { random = systemRandom, maxConnections = 12, machineClock = systemClock } = given;
+  const isTraced = config.traces !== null;
+  const database = openDatabase(config.databaseUrl, { log, maxConnections, isTraced });
+  if (given.clock) {
+    return { base: { database, clock: given.clock, random, log }, databaseClock: null };
+  }
+  try {
+    const clock = await followDatabaseClock({ database, log }, machineClock);
+    return { base: { database, clock, random, log }, databaseClock: clock };
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+/** The settings that slices read. */
+const settingsOf = (config: ReadyConfig) => ({
+  environment: config.environment,
+  baseUrl: config.baseUrl,
+  page: config.page,
+  console: config.console,
+  sendsMessages: config.sendsMessages,
+  trustProxy: config.trustProxy,
+  requestDeadlineSeconds: config.requestDeadlineSeconds,
+  callbackAllow: config.callbackAllow,
+  callbackRetentionDays: config.callbackRetentionDays,
+  retentionDays: config.retentionDays,
+  alertWebhookUrl: config.alertWebhookUrl,
+  legacySunset: config.legacySunset,
+});
+
+function openMetrics({ database, clock }: Base, databaseClock: DatabaseClock | null): Metrics {
+  const { db, pool } = database;
+  return createMetrics({
+    clock,
+    listTableBytes: () => listTableBytes(db),
+    listDueAges: () => listDueAges(db, merchantWork, timestamp(clock.now())),
+    readToday: () => readToday(db, timestamp(clock.now())),
+    readStates: () => readStates(db, timestamp(clock.now())),
+    connections: () => ({
+      open: pool.totalCount,
+      idle: pool.idleCount,
+      wanted: pool.waitingCount,
+    }),
+    clockSkewMilliseconds: () => databaseClock?.skewMilliseconds() ?? 0,
+  });
+}
+
+/** The gateway within its limits, and the guard that keeps money from moving after a restore. */
+function openGateway(
+  config: ReadyConfig,
+  base: Base,
+  metrics: Metrics,
+): { gateway: Gateway; money: MoneyGuard } {
+  const gateway = limitGateway(
+    createStripeGateway(config.gateway),
+    { ...base, observe: metrics.observeGateway },
+    limitsFor(config.gateway),
+  );
+  const money = createMoneyGuard({ ...base, gateway, environment: config.environment });
+  return { gateway: guardGateway(gateway, money.problem), money };
 }
 
 function countMails(

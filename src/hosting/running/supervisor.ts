@@ -23,94 +23,115 @@ export type Running = {
   stop(): Promise<void>;
 };
 
+type ServiceOptions = {
+  role: Role;
+  processes: number;
+  log: Logger;
+  /** Called once no other process can be using the data folder. */
+  whenOwned?: () => Promise<void>;
+};
+
+/** The parts that were started, each as the function that ends it. */
+type Started = (() => Promise<void>)[];
+
 /**
  * Starts the service with everything below it: a database, its migrations, and the number of
  * processes asked for. `stop` ends them in reverse order, and so does a step that fails.
  */
-export async function startService(
-  config: Config,
-  options: {
-    role: Role;
-    processes: number;
-    log: Logger;
-    /** Called once no other process can be using the data folder. */
-    whenOwned?: () => Promise<void>;
-  },
-): Promise<Running> {
-  const { role, processes, log, whenOwned } = options;
-  const started: (() => Promise<void>)[] = [];
+export async function startService(config: Config, options: ServiceOptions): Promise<Running> {
+  const { role, processes, log } = options;
+  const started: Started = [];
   const stop = async () => {
     for (let end = started.pop(); end; end = started.pop()) {
       // A part that fails to stop must not keep the others, above all the database, running.
       await end().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'));
     }
   };
-  const startGateway = async (): Promise<StripeSettings> => {
-    const gateway = await startTestGatewayProcess(
-      { clock: systemClock, random: systemRandom, log },
-      {
-        dataDir: config.dataDir,
-        port: config.gatewayPort,
-        pageOrigin: new URL(config.baseUrl).origin,
-        webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events`,
-      },
-    );
-    started.push(gateway.stop);
-    return {
-      environment: config.environment,
-      secretKey: gateway.secret_key,
-      publicKey: gateway.publishable_key,
-      webhookSecret: gateway.webhook_secret,
-      ...testGatewayAt(gateway.url),
-    };
-  };
   try {
-    let { databaseUrl } = config;
-    if (databaseUrl === null) {
-      const server = await startEmbeddedPostgres({
-        dataDir: config.dataDir,
-        log,
-        ...(whenOwned && { whenLocked: whenOwned }),
-      });
-      started.push(() => server.stop());
-      databaseUrl = server.url;
-    } else {
-      await whenOwned?.();
-    }
     const ready: ReadyConfig = {
       ...config,
-      databaseUrl,
+      databaseUrl: await startDatabase(config, options, started),
       masterKeys: await loadMasterKeys(config),
-      gateway: config.gateway ?? (await startGateway()),
+      gateway: config.gateway ?? (await startGateway(config, log, started)),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
     await waitForDatabase(() => prepareDatabase(ready, role, log), log);
-    const graceMilliseconds = inFlightGrace(config);
-
-    if (processes === 1) {
-      const process = await startProcess(ready, role, log);
-      started.push(() => process.stop(graceMilliseconds));
-      const metrics = await serveMetrics(config, () => process.deps.metrics.registry.metrics());
-      started.push(metrics.close);
-      return { config: ready, metricsUrl: metrics.url, stop };
-    }
-    const gathered = gatherMetrics(systemClock);
-    const workers = await startProcesses(
-      ready,
-      role,
-      processes,
-      graceMilliseconds,
-      log,
-      gathered.add,
-    );
-    started.push(workers.stop);
-    const metrics = await serveMetrics(config, gathered.read);
+    const start = processes === 1 ? startOne : startSeveral;
+    const readMetrics = await start(ready, options, inFlightGrace(config), started);
+    const metrics = await serveMetrics(config, readMetrics);
     started.push(metrics.close);
     return { config: ready, metricsUrl: metrics.url, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+async function startDatabase(
+  { databaseUrl, dataDir }: Config,
+  { log, whenOwned }: ServiceOptions,
+  started: Started,
+): Promise<string> {
+  if (databaseUrl !== null) {
+    await whenOwned?.();
+    return databaseUrl;
+  }
+  const server = await startEmbeddedPostgres({
+    dataDir,
+    log,
+    ...(whenOwned && { whenLocked: whenOwned }),
+  });
+  started.push(() => server.stop());
+  return server.url;
+}
+
+async function startGateway(
+  config: Config,
+  log: Logger,
+  started: Started,
+): Promise<StripeSettings> {
+  const gateway = await startTestGatewayProcess(
+    { clock: systemClock, random: systemRandom, log },
+    {
+      dataDir: config.dataDir,
+      port: config.gatewayPort,
+      pageOrigin: new URL(config.baseUrl).origin,
+      webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events`,
+    },
+  );
+  started.push(gateway.stop);
+  return {
+    environment: config.environment,
+    secretKey: gateway.secret_key,
+    publicKey: gateway.publishable_key,
+    webhookSecret: gateway.webhook_secret,
+    ...testGatewayAt(gateway.url),
+  };
+}
+
+/** The service in this process. Returns what reads its metrics. */
+async function startOne(
+  config: ReadyConfig,
+  { role, log }: ServiceOptions,
+  graceMilliseconds: number,
+  started: Started,
+): Promise<() => Promise<string>> {
+  const process = await startProcess(config, role, log);
+  started.push(() => process.stop(graceMilliseconds));
+  return () => process.deps.metrics.registry.metrics();
+}
+
+/** The service in processes of its own. Returns what reads the metrics of all of them. */
+async function startSeveral(
+  config: ReadyConfig,
+  options: ServiceOptions,
+  graceMilliseconds: number,
+  started: Started,
+): Promise<() => Promise<string>> {
+  const gathered = gatherMetrics(systemClock);
+  const workers = await startProcesses(config, options, graceMilliseconds, gathered.add);
+  started.push(workers.stop);
+  return gathered.read;
 }
 
 /**
@@ -191,12 +212,22 @@ export type FailedMessage = { failed: { message: string; code?: string; port?: n
 /** Sent by the supervisor to make a process finish its work and exit. */
 export type StopMessage = { graceMilliseconds: number };
 
+/** The processes of a service. */
+type Processes = {
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly whenReady: (worker: Worker) => void;
+  /** Those that run. `fork` adds them, and removes them when they end. */
+  readonly live: Set<Worker>;
+  /** Only `stopProcesses` sets it. After that no process is replaced. */
+  isStopping: boolean;
+};
+
 async function startProcesses(
   config: ReadyConfig,
-  role: Role,
-  count: number,
+  { role, processes: count, log }: ServiceOptions,
   graceMilliseconds: number,
-  log: Logger,
   whenReady: (worker: Worker) => void,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
@@ -204,8 +235,22 @@ async function startProcesses(
   // the one that it was handing to a process that hangs or dies (decision 0134).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: processFile, args: [role] });
+  const env = processEnvironment(config);
+  const processes = { env, log, clock, whenReady, live: new Set<Worker>(), isStopping: false };
+  const stop = () => stopProcesses(processes, config.drainSeconds * 1_000, graceMilliseconds);
+  try {
+    await Promise.all(Array.from({ length: count }, () => fork(processes, 0)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+/** The choices that were made here, as settings of a process. */
+function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
-  const env = {
+  return {
     HOST: config.host,
     PORT: String(config.port),
     BASE_URL: config.baseUrl,
@@ -219,64 +264,63 @@ async function startProcesses(
     STRIPE_PUBLISHABLE_KEY: config.gateway.publicKey,
     ...(config.gateway.apiUrl !== undefined && { TEST_GATEWAY_URL: config.gateway.apiUrl }),
   };
-  let stopping = false;
-  const live = new Set<Worker>();
+}
 
-  const start = (pause: number): Promise<void> => {
-    const worker = cluster.fork(env);
-    live.add(worker);
-    return new Promise((resolve, reject) => {
-      let served = false;
-      worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
-        if (message === readyMessage) {
-          served = true;
-          whenReady(worker);
-          resolve();
-        } else if (message.failed) {
-          const { message: text, ...about } = message.failed;
-          reject(Object.assign(new Error(text), about));
-        }
-      });
-      // A message went to a process that was just killed. Its `exit` event follows.
-      worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
-      worker.on('exit', (code, signal) => {
-        live.delete(worker);
-        if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
-        if (stopping || (!served && pause === 0)) return;
-        log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
-        const next = served ? 100 : Math.min(pause * 2, 5_000);
-        void clock.sleep(next).then(() => (stopping ? undefined : start(next).catch(() => {})));
-      });
+/** Resolves when the process serves. One that dies later is replaced, after a growing pause. */
+function fork(processes: Processes, pause: number): Promise<void> {
+  const { env, log, clock, whenReady, live } = processes;
+  const worker = cluster.fork(env);
+  live.add(worker);
+  return new Promise((resolve, reject) => {
+    let served = false;
+    worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
+      if (message === readyMessage) {
+        served = true;
+        whenReady(worker);
+        resolve();
+      } else if (message.failed) {
+        const { message: text, ...about } = message.failed;
+        reject(Object.assign(new Error(text), about));
+      }
     });
-  };
-
-  const stop = async () => {
-    stopping = true;
-    const ended = [...live].map(
-      (worker) =>
-        new Promise<void>((resolve) => {
-          worker.on('exit', () => resolve());
-          if (worker.isConnected()) worker.send({ graceMilliseconds } satisfies StopMessage);
-        }),
-    );
-    const grace = new AbortController();
-    const allowed = config.drainSeconds * 1_000 + graceMilliseconds + stopMilliseconds;
-    const cutOff = clock.sleep(allowed, grace.signal).then(() => {
-      if (grace.signal.aborted) return;
-      for (const worker of live) worker.process.kill('SIGKILL');
+    // A message went to a process that was just killed. Its `exit` event follows.
+    worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
+    worker.on('exit', (code, signal) => {
+      live.delete(worker);
+      if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
+      if (processes.isStopping || (!served && pause === 0)) return;
+      log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
+      const next = served ? 100 : Math.min(pause * 2, 5_000);
+      void clock
+        .sleep(next)
+        .then(() => (processes.isStopping ? undefined : fork(processes, next).catch(() => {})));
     });
-    await Promise.all(ended);
-    grace.abort();
-    await cutOff;
-  };
+  });
+}
 
-  try {
-    await Promise.all(Array.from({ length: count }, () => start(0)));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { stop };
+async function stopProcesses(
+  processes: Processes,
+  drainMilliseconds: number,
+  graceMilliseconds: number,
+): Promise<void> {
+  const { live, clock } = processes;
+  processes.isStopping = true;
+  const ended = [...live].map(
+    (worker) =>
+      new Promise<void>((resolve) => {
+        worker.on('exit', () => resolve());
+        if (worker.isConnected()) worker.send({ graceMilliseconds } satisfies StopMessage);
+      }),
+  );
+  const grace = new AbortController();
+  const allowed = drainMilliseconds + graceMilliseconds + stopMilliseconds;
+  const cutOff = clock.sleep(allowed, grace.signal).then(() => {
+    if (grace.signal.aborted) return;
+    for (const worker of live) worker.process.kill('SIGKILL');
+  });
+  await Promise.all(ended);
+  grace.abort();
+  await cutOff;
 }
 
 /** Metrics are for the operator alone, so they have a port of their own, on loopback by default. */

@@ -42,77 +42,98 @@ export async function followDatabaseClock(
   deps: { database: Database; log: Logger },
   machine: Clock,
 ): Promise<DatabaseClock> {
-  const { database, log } = deps;
-  /** The time is the stopwatch plus this offset. */
-  let offset = 0;
-  let showsMachineTime = false;
-  let problem: string | null = null;
-  let lastSkew = 0;
-  let measuring: Promise<void> | null = null;
-  const stopping = new AbortController();
-
-  async function measure(): Promise<void> {
-    const sample = await bestSample(database, machine);
-    const machineOffset = machine.now().epochMilliseconds - machine.monotonic();
-    const skew = machineOffset - sample.offset;
-    lastSkew = skew;
-    if (Math.abs(skew) - sample.uncertainty > skewMaxMilliseconds) {
-      problem = describe(skew);
-      return;
-    }
-    problem = null;
-    showsMachineTime = Math.abs(skew) <= sample.uncertainty + 1;
-    offset = showsMachineTime ? machineOffset : sample.offset;
-  }
-
-  function measureSoon(): Promise<void> {
-    measuring ??= measure()
-      // The database is away. The stopwatch stays exact for long enough.
-      .catch(() => {})
-      .finally(() => {
-        measuring = null;
-      });
-    return measuring;
-  }
-
-  async function keepMeasuring(): Promise<void> {
-    let reported: string | null = null;
-    while (!stopping.signal.aborted) {
-      await machine.sleep(measureEveryMilliseconds, stopping.signal);
-      if (stopping.signal.aborted) return;
-      await measureSoon();
-      if (problem !== null && reported === null) log.error({ problem }, 'the clocks disagree');
-      if (problem === null && reported !== null) log.info({}, 'the clocks agree again');
-      reported = problem;
-    }
-  }
-
-  await retryTransient(machine, measure);
+  const comparison: Comparison = {
+    database: deps.database,
+    machine,
+    stopping: new AbortController(),
+    offset: 0,
+    showsMachineTime: false,
+    problem: null,
+    skew: 0,
+    measuring: null,
+  };
+  await retryTransient(machine, () => measure(comparison));
+  const { problem, stopping } = comparison;
   if (problem !== null) {
     throw new ClockWrong(
       `${problem} Set both clocks (for example by NTP), and then start again. If rows were written ` +
         'with a wrong time, run `tranche database repair-clock`.',
     );
   }
-  void keepMeasuring();
-
+  void keepMeasuring(comparison, deps.log);
   return {
-    now() {
-      const time = machine.now();
-      const expected = offset + machine.monotonic();
-      const isJump = Math.abs(time.epochMilliseconds - expected) > jumpMilliseconds;
-      if (showsMachineTime && !isJump) return time;
-      // Either the machine was suspended or its clock was set: the next comparison will tell.
-      if (showsMachineTime && !stopping.signal.aborted) void measureSoon();
-      return Temporal.Instant.fromEpochMilliseconds(Math.round(expected));
-    },
+    now: () => timeNow(comparison),
     monotonic: () => machine.monotonic(),
     sleep: (milliseconds, signal) => machine.sleep(milliseconds, signal),
     after: (milliseconds, act) => machine.after(milliseconds, act),
-    problem: () => problem,
-    skewMilliseconds: () => lastSkew,
+    problem: () => comparison.problem,
+    skewMilliseconds: () => comparison.skew,
     stop: () => stopping.abort(),
   };
+}
+
+/** The two clocks, and what the last comparison found. `measure` writes it. */
+type Comparison = {
+  readonly database: Database;
+  readonly machine: Clock;
+  readonly stopping: AbortController;
+  /** The time is the stopwatch plus this offset. */
+  offset: number;
+  showsMachineTime: boolean;
+  problem: string | null;
+  skew: number;
+  /** The comparison in flight. Only `measureSoon` writes it. */
+  measuring: Promise<void> | null;
+};
+
+async function measure(comparison: Comparison): Promise<void> {
+  const { database, machine } = comparison;
+  const sample = await bestSample(database, machine);
+  const machineOffset = machine.now().epochMilliseconds - machine.monotonic();
+  const skew = machineOffset - sample.offset;
+  comparison.skew = skew;
+  if (Math.abs(skew) - sample.uncertainty > skewMaxMilliseconds) {
+    comparison.problem = describe(skew);
+    return;
+  }
+  comparison.problem = null;
+  comparison.showsMachineTime = Math.abs(skew) <= sample.uncertainty + 1;
+  comparison.offset = comparison.showsMachineTime ? machineOffset : sample.offset;
+}
+
+function measureSoon(comparison: Comparison): Promise<void> {
+  comparison.measuring ??= measure(comparison)
+    // The database is away. The stopwatch stays exact for long enough.
+    .catch(() => {})
+    .finally(() => {
+      comparison.measuring = null;
+    });
+  return comparison.measuring;
+}
+
+async function keepMeasuring(comparison: Comparison, log: Logger): Promise<void> {
+  const { machine, stopping } = comparison;
+  let reported: string | null = null;
+  while (!stopping.signal.aborted) {
+    await machine.sleep(measureEveryMilliseconds, stopping.signal);
+    if (stopping.signal.aborted) return;
+    await measureSoon(comparison);
+    const { problem } = comparison;
+    if (problem !== null && reported === null) log.error({ problem }, 'the clocks disagree');
+    if (problem === null && reported !== null) log.info({}, 'the clocks agree again');
+    reported = problem;
+  }
+}
+
+function timeNow(comparison: Comparison): Temporal.Instant {
+  const { machine, offset, showsMachineTime, stopping } = comparison;
+  const time = machine.now();
+  const expected = offset + machine.monotonic();
+  const isJump = Math.abs(time.epochMilliseconds - expected) > jumpMilliseconds;
+  if (showsMachineTime && !isJump) return time;
+  // Either the machine was suspended or its clock was set: the next comparison will tell.
+  if (showsMachineTime && !stopping.signal.aborted) void measureSoon(comparison);
+  return Temporal.Instant.fromEpochMilliseconds(Math.round(expected));
 }
 
 function describe(skew: number): string {

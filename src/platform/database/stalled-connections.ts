@@ -7,9 +7,7 @@ import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 
 /** Facts that a connection's server stated when the connection opened. */
 export type Backend = {
-  /**
-   * The server process of this connection. Null if a pooler is in between, because it may change.
-   */
+  /** The server process of this connection; null if a pooler is in between, which may change it. */
   pid: number | null;
   /** Tells two servers, or two starts of one, apart. */
   startedAt: string;
@@ -26,6 +24,18 @@ export type StallWatch = {
   stop(): void;
 };
 
+/** A connection of one server, and what is known of it. */
+type Stalled = [pg.ClientBase, Watched];
+
+/**
+ * Finds which of these processes are at work on a server. Returns null if the server answers but
+ * does not say, and throws if it is away.
+ */
+type Ask = (
+  server: number,
+  pids: number[],
+) => Promise<{ startedAt: string; active: Set<number> } | null>;
+
 /**
  * Cuts connections whose statements wait for a server that is gone. A slow statement is not cut: a
  * second connection asks the server which of its processes are at work. Two answers in a row that do
@@ -34,56 +44,22 @@ export type StallWatch = {
  * Connections through a pooler are left alone: they show processes of the pooler.
  */
 export function watchForStalls(
-  /**
-   * Finds which of these processes are at work on a server. Returns null if the server answers but
-   * does not say, and throws if it is away.
-   */
-  ask: (
-    server: number,
-    pids: number[],
-  ) => Promise<{ startedAt: string; active: Set<number> } | null>,
+  ask: Ask,
   cut: (client: pg.ClientBase) => void,
   /** A statement that gets no byte of an answer for so long may be on a dead connection. */
   stallMilliseconds: number,
 ): StallWatch {
   const watched = new Map<pg.ClientBase, Watched>();
-
-  const listStalled = () => {
-    const now = systemClock.monotonic();
-    const stalled: [pg.ClientBase, Watched][] = [];
-    for (const [client, one] of watched) {
-      const { bytesRead } = streamOf(client);
-      if (!isWaiting(client) || bytesRead !== one.bytesRead) {
-        Object.assign(one, { bytesRead, since: now, strikes: 0 });
-      } else if (one.backend.pid !== null && now - one.since >= stallMilliseconds) {
-        stalled.push([client, one]);
-      }
-    }
-    return stalled;
-  };
-
-  const look = async () => {
-    const byServer = Map.groupBy(listStalled(), ([, { backend }]) => backend.server);
-    for (const [server, stalled] of byServer) await judge(server, stalled);
-  };
-
-  /** The connections of one server. Another one, a standby perhaps, knows nothing of them. */
-  const judge = async (number: number, stalled: [pg.ClientBase, Watched][]) => {
-    const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
-    const server = await ask(number, pids).catch(() => 'away' as const);
-    if (server === null) return;
-    for (const [client, one] of stalled) {
-      const { pid, startedAt } = one.backend;
-      const isAtWork =
-        server !== 'away' && server.startedAt === startedAt && server.active.has(pid ?? 0);
-      const isSilent = isWaiting(client) && streamOf(client).bytesRead === one.bytesRead;
-      one.strikes = isAtWork || !isSilent ? 0 : one.strikes + 1;
-      if (one.strikes >= 2) cut(client);
-    }
-  };
-
   let isStopped = false;
   let cancel: Cancel | null = null;
+
+  const look = async () => {
+    const all = listStalled(watched, stallMilliseconds);
+    const byServer = Map.groupBy(all, ([, { backend }]) => backend.server);
+    for (const [server, stalled] of byServer) {
+      for (const dead of await findDead(ask, server, stalled)) cut(dead);
+    }
+  };
 
   /** Looks again and again while there are connections. Without any it leaves no timer behind. */
   function lookLater(): void {
@@ -106,6 +82,41 @@ export function watchForStalls(
       cancel?.();
     },
   };
+}
+
+/** The connections whose statement has got no answer for long. The others begin anew. */
+function listStalled(
+  watched: ReadonlyMap<pg.ClientBase, Watched>,
+  stallMilliseconds: number,
+): Stalled[] {
+  const now = systemClock.monotonic();
+  const stalled: Stalled[] = [];
+  for (const [client, one] of watched) {
+    const { bytesRead } = streamOf(client);
+    if (!isWaiting(client) || bytesRead !== one.bytesRead) {
+      Object.assign(one, { bytesRead, since: now, strikes: 0 });
+    } else if (one.backend.pid !== null && now - one.since >= stallMilliseconds) {
+      stalled.push([client, one]);
+    }
+  }
+  return stalled;
+}
+
+/** Asks one server about its connections. Another one, a standby perhaps, knows nothing of them. */
+async function findDead(ask: Ask, number: number, stalled: Stalled[]): Promise<pg.ClientBase[]> {
+  const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
+  const server = await ask(number, pids).catch(() => 'away' as const);
+  if (server === null) return [];
+  const dead: pg.ClientBase[] = [];
+  for (const [client, one] of stalled) {
+    const { pid, startedAt } = one.backend;
+    const isAtWork =
+      server !== 'away' && server.startedAt === startedAt && server.active.has(pid ?? 0);
+    const isSilent = isWaiting(client) && streamOf(client).bytesRead === one.bytesRead;
+    one.strikes = isAtWork || !isSilent ? 0 : one.strikes + 1;
+    if (one.strikes >= 2) dead.push(client);
+  }
+  return dead;
 }
 
 type Internals = {

@@ -4,6 +4,23 @@ import { createInterface } from 'node:readline';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 
+type ProgramOptions = {
+  /** As in a sentence: "the test gateway". */
+  name: string;
+  file: string;
+  port: number;
+  env(port: number): NodeJS.ProcessEnv;
+};
+
+type Program = {
+  readonly deps: { clock: Clock; log: Logger };
+  readonly options: ProgramOptions;
+  /** The process that runs now. `spawnProgram` writes it. */
+  child: ChildProcess | null;
+  /** Whether `stop` was called. */
+  isStopping: boolean;
+};
+
 /**
  * Starts a separate program beside the service, with its own origin. The program prints where it
  * listens as one line of JSON. What it writes to standard error goes to our log. If it dies, it is
@@ -11,82 +28,75 @@ import type { Logger } from './logger.ts';
  */
 export async function startProgram(
   deps: { clock: Clock; log: Logger },
-  options: {
-    /** As in a sentence: "the test gateway". */
-    name: string;
-    file: string;
-    port: number;
-    env(port: number): NodeJS.ProcessEnv;
-  },
+  options: ProgramOptions,
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const { name, file, env } = options;
-  const log = deps.log;
-  let stopping = false;
-  let child: ChildProcess;
+  const program: Program = { deps, options, child: null, isStopping: false };
+  const url = await spawnAfterOrphan(program);
+  void keepRunning(program, Number(new URL(url).port));
+  return { url, stop: () => stopProgram(program) };
+}
 
-  const start = async (port: number): Promise<string> => {
-    child = spawn(process.execPath, [file], {
-      env: env(port),
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Ctrl-C in a terminal must not reach it: it stops after the processes that use it.
-      detached: true,
-    });
-    const url = await untilListening(child, name, port, (line) =>
-      log.warn({ program: name, line }, 'a program wrote to standard error'),
+async function spawnProgram(program: Program, port: number): Promise<string> {
+  const { name, file, env } = program.options;
+  const child = spawn(process.execPath, [file], {
+    env: env(port),
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Ctrl-C in a terminal must not reach it: it stops after the processes that use it.
+    detached: true,
+  });
+  program.child = child;
+  const url = await untilListening(child, name, port, (line) =>
+    program.deps.log.warn({ program: name, line }, 'a program wrote to standard error'),
+  );
+  // From now on it must not keep us alive. Until now it had to, or its error would be lost.
+  child.unref();
+  child.channel?.unref();
+  return url;
+}
+
+/** A program whose parent was killed ends by itself, but may still hold the port for a moment. */
+async function spawnAfterOrphan(program: Program): Promise<string> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await spawnProgram(program, program.options.port);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'EADDRINUSE' || retries >= 15) throw error;
+      await program.deps.clock.sleep(200);
+    }
+  }
+}
+
+async function keepRunning(program: Program, port: number): Promise<void> {
+  const { clock, log } = program.deps;
+  const { name } = program.options;
+  let isUp = true;
+  while (!program.isStopping) {
+    if (isUp && program.child) await once(program.child, 'exit');
+    if (program.isStopping) return;
+    log.error({ program: name }, 'a program died and is started again');
+    await clock.sleep(200);
+    isUp = await spawnProgram(program, port).then(
+      () => true,
+      (error) => {
+        log.error({ program: name, err: error }, 'a program did not start');
+        return false;
+      },
     );
-    // From now on it must not keep us alive. Until now it had to, or its error would be lost.
-    child.unref();
-    child.channel?.unref();
-    return url;
-  };
+  }
+}
 
-  /** A program whose parent was killed ends by itself, but may still hold the port for a moment. */
-  const startAfterOrphan = async (): Promise<string> => {
-    for (let retries = 0; ; retries += 1) {
-      try {
-        return await start(options.port);
-      } catch (error) {
-        if ((error as { code?: string }).code !== 'EADDRINUSE' || retries >= 15) throw error;
-        await deps.clock.sleep(200);
-      }
-    }
-  };
-
-  const url = await startAfterOrphan();
-  const port = Number(new URL(url).port);
-  const watch = async () => {
-    let isUp = true;
-    while (!stopping) {
-      if (isUp) await once(child, 'exit');
-      if (stopping) return;
-      log.error({ program: name }, 'a program died and is started again');
-      await deps.clock.sleep(200);
-      isUp = await start(port).then(
-        () => true,
-        (error) => {
-          log.error({ program: name, err: error }, 'a program did not start');
-          return false;
-        },
-      );
-    }
-  };
-  void watch();
-
-  return {
-    url,
-    async stop() {
-      stopping = true;
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      const grace = new AbortController();
-      void deps.clock.sleep(1_000, grace.signal).then(() => {
-        if (!grace.signal.aborted) child.kill('SIGKILL');
-      });
-      await ended;
-      grace.abort();
-    },
-  };
+async function stopProgram(program: Program): Promise<void> {
+  program.isStopping = true;
+  const { child } = program;
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const grace = new AbortController();
+  void program.deps.clock.sleep(1_000, grace.signal).then(() => {
+    if (!grace.signal.aborted) child.kill('SIGKILL');
+  });
+  await ended;
+  grace.abort();
 }
 
 async function untilListening(
