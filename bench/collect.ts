@@ -55,19 +55,13 @@ export async function benchCollect(
       publicKey: gateway.publishable_key,
       ...testGatewayAt(gateway.url),
     });
-    let collected = 0;
-    const counting: Gateway = {
-      ...adapter,
-      async charge(payment) {
-        const charge = await adapter.charge(payment);
-        collected += 1;
-        if (collected % 1_000 === 0) {
-          progress(`collect: ${collected} of ${options.payments} payments collected`);
-        }
-        return charge;
-      },
+    const counted = { charges: 0 };
+    const deps: Deps = {
+      ...base,
+      gateway: countCharges(adapter, counted, (charges) =>
+        progress(`collect: ${charges} of ${options.payments} payments collected`),
+      ),
     };
-    const deps: Deps = { ...base, gateway: counting };
     const bare: number[] = [];
     const service: number[] = [];
     const memory: number[] = [];
@@ -87,7 +81,7 @@ export async function benchCollect(
         if (done !== count) throw new Error(`${done} of ${count} payments were collected`);
       });
       if (round === 0) {
-        collected = 0;
+        counted.charges = 0;
         continue;
       }
       bare.push(alone);
@@ -108,6 +102,23 @@ export async function benchCollect(
     await stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The same gateway, which reports every thousandth charge. */
+function countCharges(
+  gateway: Gateway,
+  counted: { charges: number },
+  report: (charges: number) => void,
+): Gateway {
+  return {
+    ...gateway,
+    async charge(payment) {
+      const charge = await gateway.charge(payment);
+      counted.charges += 1;
+      if (counted.charges % 1_000 === 0) report(counted.charges);
+      return charge;
+    },
+  };
 }
 
 async function rate(count: number, run: () => Promise<void>): Promise<number> {

@@ -203,6 +203,54 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
   return { cookie: `${cookieName(deps.console.url)}=${token}`, person_id: id };
 }
 
+/** What the service would have written about the checkouts of the table `batch`. */
+const batchStatements = [
+  `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+     client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+     number_of_payments, signed, created_at, expires_at, completed_at)
+   select merchant_id, id, number, integration_id, status, 150000, 'ZAR', 'order-' || n,
+     'https://shop.example/callback', 'https://shop.example/paid', 'https://shop.example/cart',
+     jsonb_build_object('email', 'shopper' || n || '@example.com', 'first_name', 'Thandi',
+       'last_name', 'Dlamini' || n), '[]', '{1,3}',
+     case when status = 'received' then null else 3 end, true, at, at + interval '30 minutes',
+     case when status = 'received' then null else at end
+   from batch`,
+  `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+     collected_at, due_at)
+   select merchant_id, id, k, 50000, 'ZAR', (at + (k - 1) * interval '30 days')::date,
+     case when k = 1 then 'collected' when k = 2 and n % 10 = 3 then 'overdue'
+       else 'scheduled' end,
+     case when k = 1 then at end,
+     case when k = 1 or (k = 2 and n % 10 = 3) then null else at + k * interval '30 days' end
+   from batch, generate_series(1, 3) k where status = 'successful'`,
+  `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+     status, created_at, attempts, delivered_at)
+   select merchant_id, id, id, integration_id, 'https://shop.example/callback', '{}',
+     case when n % 10 = 4 then 'exhausted' else 'delivered' end, at, 1,
+     case when n % 10 = 4 then null else at end
+   from batch where status <> 'received'`,
+  `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
+   select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
+   from batch where status = 'successful'`,
+  `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
+     number_of_payments, amount, currency, payment_ref, card_last4, created_at, settled_at,
+     written_id)
+   select merchant_id, id, id, 1, 'authorised', 3, 50000, 'ZAR', 'pi_' || n, '4242', at, at, id
+   from batch where status = 'successful'`,
+  `insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
+     amount, currency, signed, created_at)
+   select merchant_id, id, number, id, integration_id, 'requested', 1000, 'ZAR', true, at
+   from batch where n % 10 = 5`,
+  `insert into disputes (merchant_id, id, dispute_ref, checkout_id, instalment, payment_ref,
+     amount, currency, reason, status, created_at, due_by, withdrawn, fee, is_pausing, closed_at,
+     due_at)
+   select merchant_id, id, 'dp_' || n, id, 1, 'pi_' || n, 50000, 'ZAR', 'fraudulent',
+     case when n % 20 = 6 then 'needs_response' else 'won' end, at, at + interval '7 days', 0, 0,
+     n % 20 = 6, case when n % 20 = 6 then null else at end,
+     case when n % 20 = 6 then at + interval '7 days' end
+   from batch where n % 10 = 6`,
+];
+
 /**
  * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three payments,
  * one is cancelled and two are open. One has a refund to review, one a payment overdue, one a
@@ -235,64 +283,7 @@ async function fill(
        from generate_series($1::bigint, $2::bigint) n`,
       [from, to, ids, integrations, start, (29 * 86_400_000) / total],
     );
-    await pool.query(
-      `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
-         client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
-         number_of_payments, signed, created_at, expires_at, completed_at)
-       select merchant_id, id, number, integration_id, status, 150000, 'ZAR', 'order-' || n,
-         'https://shop.example/callback', 'https://shop.example/paid', 'https://shop.example/cart',
-         jsonb_build_object('email', 'shopper' || n || '@example.com', 'first_name', 'Thandi',
-           'last_name', 'Dlamini' || n), '[]', '{1,3}',
-         case when status = 'received' then null else 3 end, true, at, at + interval '30 minutes',
-         case when status = 'received' then null else at end
-       from batch`,
-    );
-    await pool.query(
-      `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
-         collected_at, due_at)
-       select merchant_id, id, k, 50000, 'ZAR', (at + (k - 1) * interval '30 days')::date,
-         case when k = 1 then 'collected' when k = 2 and n % 10 = 3 then 'overdue'
-           else 'scheduled' end,
-         case when k = 1 then at end,
-         case when k = 1 or (k = 2 and n % 10 = 3) then null else at + k * interval '30 days' end
-       from batch, generate_series(1, 3) k where status = 'successful'`,
-    );
-    await pool.query(
-      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
-         status, created_at, attempts, delivered_at)
-       select merchant_id, id, id, integration_id, 'https://shop.example/callback', '{}',
-         case when n % 10 = 4 then 'exhausted' else 'delivered' end, at, 1,
-         case when n % 10 = 4 then null else at end
-       from batch where status <> 'received'`,
-    );
-    await pool.query(
-      `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
-       select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
-       from batch where status = 'successful'`,
-    );
-    await pool.query(
-      `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-         number_of_payments, amount, currency, payment_ref, card_last4, created_at, settled_at,
-         written_id)
-       select merchant_id, id, id, 1, 'authorised', 3, 50000, 'ZAR', 'pi_' || n, '4242', at, at, id
-       from batch where status = 'successful'`,
-    );
-    await pool.query(
-      `insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
-         amount, currency, signed, created_at)
-       select merchant_id, id, number, id, integration_id, 'requested', 1000, 'ZAR', true, at
-       from batch where n % 10 = 5`,
-    );
-    await pool.query(
-      `insert into disputes (merchant_id, id, dispute_ref, checkout_id, instalment, payment_ref,
-         amount, currency, reason, status, created_at, due_by, withdrawn, fee, is_pausing, closed_at,
-         due_at)
-       select merchant_id, id, 'dp_' || n, id, 1, 'pi_' || n, 50000, 'ZAR', 'fraudulent',
-         case when n % 20 = 6 then 'needs_response' else 'won' end, at, at + interval '7 days', 0, 0,
-         n % 20 = 6, case when n % 20 = 6 then null else at end,
-         case when n % 20 = 6 then at + interval '7 days' end
-       from batch where n % 10 = 6`,
-    );
+    for (const text of batchStatements) await pool.query(text);
     await pool.query('drop table batch');
   }
   await pool.query(

@@ -9,7 +9,7 @@ import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
 import type { Deps } from '#main.ts';
 import { statementOf } from '#merchants/merchant.ts';
-import { type Kept, type Kind, openStore } from '../test-gateway/store.ts';
+import { type Kept, type Kind, Store } from '../test-gateway/store.ts';
 import {
   type Account,
   createAccount,
@@ -153,7 +153,7 @@ const attemptOf = (n: number) => `00000000-0000-7000-8001-${n.toString(16).padSt
 
 /** Writes copies of the one payment into the gateway's books. */
 function copyPayments(file: string, count: number): void {
-  const store = openStore(file);
+  const store = new Store(file);
   const first = <K extends Kind>(kind: K) => store.list(kind, { limit: 1 })[0] as Kept<K>;
   const [intent, charge, moved] = kinds.map((kind) => first(kind));
   store.transaction(() => {

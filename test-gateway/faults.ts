@@ -58,19 +58,7 @@ export function createFaults() {
       const problem = faultProblem(given);
       if (problem !== null) return problem;
       count += 1;
-      const text = (name: string) => (given[name] === undefined ? null : String(given[name]));
-      const fault: Fault = {
-        id: `fault_${count}`,
-        fault: given.fault as Fault['fault'],
-        method: text('method')?.toUpperCase() ?? null,
-        path: text('path'),
-        key_contains: text('key_contains'),
-        skip: Number(given.skip ?? 0),
-        times: Number(given.times ?? 1),
-        ms: Number(given.ms ?? (given.fault === 'hold_key' ? 30_000 : 1_000)),
-        decline_code: text('decline_code') ?? 'generic_decline',
-        struck: 0,
-      };
+      const fault = makeFault(`fault_${count}`, given);
       faults.push(fault);
       return fault;
     },
@@ -113,6 +101,22 @@ export function createFaults() {
         waiting.add(waiter);
       });
     },
+  };
+}
+
+function makeFault(id: string, given: Record<string, unknown>): Fault {
+  const text = (name: string) => (given[name] === undefined ? null : String(given[name]));
+  return {
+    id,
+    fault: given.fault as Fault['fault'],
+    method: text('method')?.toUpperCase() ?? null,
+    path: text('path'),
+    key_contains: text('key_contains'),
+    skip: Number(given.skip ?? 0),
+    times: Number(given.times ?? 1),
+    ms: Number(given.ms ?? (given.fault === 'hold_key' ? 30_000 : 1_000)),
+    decline_code: text('decline_code') ?? 'generic_decline',
+    struck: 0,
   };
 }
 

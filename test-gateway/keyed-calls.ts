@@ -8,7 +8,7 @@ import type { Fault, Faults } from './faults.ts';
 import type { Form } from './form.ts';
 import { header, send } from './http.ts';
 import type { Operation } from './routes.ts';
-import type { Store } from './store.ts';
+import type { KeyRecord, Store } from './store.ts';
 
 const keyLifeMs = 24 * 60 * 60 * 1000;
 
@@ -26,140 +26,165 @@ export type Call = {
   context: Context;
 };
 
+/** What the calls of one gateway share. */
+type Caller = {
+  readonly store: Store;
+  readonly faults: Faults;
+  /** The keys whose requests have no answer yet. `callWithKey` writes it. */
+  readonly inFlight: Set<string>;
+};
+
 /**
  * Runs operations under their idempotency keys, as Stripe does: the first answer is kept with its
  * effect and sent again. Faults strike here.
  */
 export function createCaller(store: Store, faults: Faults) {
-  const inFlight = new Set<string>();
+  const caller: Caller = { store, faults, inFlight: new Set() };
+  return (call: Call) => callOperation(caller, call);
+}
 
-  /** Does the work and sends its answer, or not, as the fault demands. */
-  async function withFault(
-    fault: Fault | null,
-    socket: Socket,
-    work: () => () => void,
-  ): Promise<void> {
-    switch (fault?.fault) {
-      case 'latency':
-      case 'hold_key':
-        await faults.wait(fault);
-        work()();
-        break;
-      case 'latency_after': {
-        const answer = work();
-        await faults.wait(fault);
-        answer();
-        break;
-      }
-      case 'drop_before':
-        socket.destroy();
-        break;
-      case 'drop_after':
-        work();
-        socket.destroy();
-        break;
-      default:
-        work()();
-    }
+async function callOperation(caller: Caller, call: Call): Promise<void> {
+  const { store, faults } = caller;
+  const { request, response, method, path, form, operation, objectId, context } = call;
+  const key = method === 'POST' ? header(request, 'idempotency-key') : null;
+  if (key !== null && key.length > 255) {
+    throw invalidRequest('An idempotency key has at most 255 characters.', { status: 400 });
   }
-
-  async function callWithKey(
-    { request, response, id, method, path, form, context }: Call,
-    key: string,
-    fault: Fault | null,
-    run: () => Answer,
-  ): Promise<void> {
-    response.setHeader('Idempotency-Key', key);
-    if (inFlight.has(key)) {
-      throw invalidRequest(
-        'There is currently another in-progress request using this idempotency key.',
-        { status: 409, code: 'idempotency_key_in_use' },
-      );
-    }
-    const fingerprint = fingerprintOf(method, path, form);
-    const before = store.findKey(key);
-    if (before !== null && before.at > context.timeOf(before.merchant) * 1000 - keyLifeMs) {
-      if (before.fingerprint !== fingerprint) {
-        throw new StripeAnswer(400, {
-          type: 'idempotency_error',
-          message:
-            'Keys for idempotent requests can only be used with the same parameters they were first used with.',
-        });
-      }
-      response.setHeader('Idempotent-Replayed', 'true');
-      response.setHeader('Original-Request', before.request);
-      // A fault strikes a replayed answer as well as a first one.
-      const { status, body } = before;
-      await withFault(fault, request.socket, () => () => send(response, status, body));
-      return;
-    }
-
-    const keep = (answer: Answer): Answer => {
-      const at = context.timeOf(context.merchant) * 1000;
-      store.pruneKeys(context.merchant, at - keyLifeMs);
-      store.saveKey(key, {
-        fingerprint,
-        status: answer.status,
-        body: JSON.stringify(answer.body),
-        request: id,
-        merchant: context.merchant,
-        at,
-      });
-      return answer;
-    };
-    const effect = (): Answer => {
-      try {
-        // The first answer is replayed even when it was a 500.
-        return store.write(context.merchant, () => keep(run()));
-      } catch (error) {
-        if (!(error instanceof StripeAnswer) || !error.executed) throw error;
-        const refusal = { status: error.status, body: { error: error.body } };
-        return store.write(context.merchant, () => keep(refusal));
-      }
-    };
-    inFlight.add(key);
-    try {
-      await withFault(fault, request.socket, () => {
-        const { status, body } = effect();
-        return () => send(response, status, JSON.stringify(body));
-      });
-    } finally {
-      inFlight.delete(key);
-    }
+  const fault = faults.strike({ method, path, key });
+  if (fault?.fault === 'too_many') {
+    response.setHeader('Retry-After', '1');
+    throw new StripeAnswer(429, {
+      type: 'invalid_request_error',
+      code: 'rate_limit',
+      message: 'Too many requests hit the API too quickly.',
+    });
   }
+  const decline = fault?.fault === 'decline' ? refusalNamed(fault.decline_code) : null;
+  // A fault may make the effect and the answer disagree.
+  const run = (): Answer => {
+    if (fault?.fault === 'error_before') return failure();
+    const answer = operation.run({ ...context, decline }, form, objectId);
+    return fault?.fault === 'error_after' ? failure() : answer;
+  };
+  if (key !== null) {
+    await callWithKey(caller, call, key, fault, run);
+    return;
+  }
+  const work = method !== 'GET' ? () => store.write(context.merchant, run) : run;
+  await withFault(faults, fault, request.socket, () => {
+    const { status, body } = work();
+    return () => send(response, status, JSON.stringify(body));
+  });
+}
 
-  return async function callOperation(call: Call): Promise<void> {
-    const { request, response, method, path, form, operation, objectId, context } = call;
-    const key = method === 'POST' ? header(request, 'idempotency-key') : null;
-    if (key !== null && key.length > 255) {
-      throw invalidRequest('An idempotency key has at most 255 characters.', { status: 400 });
-    }
-    const fault = faults.strike({ method, path, key });
-    if (fault?.fault === 'too_many') {
-      response.setHeader('Retry-After', '1');
-      throw new StripeAnswer(429, {
-        type: 'invalid_request_error',
-        code: 'rate_limit',
-        message: 'Too many requests hit the API too quickly.',
-      });
-    }
-    const decline = fault?.fault === 'decline' ? refusalNamed(fault.decline_code) : null;
-    // A fault may make the effect and the answer disagree.
-    const run = (): Answer => {
-      if (fault?.fault === 'error_before') return failure();
-      const answer = operation.run({ ...context, decline }, form, objectId);
-      return fault?.fault === 'error_after' ? failure() : answer;
-    };
-    if (key !== null) {
-      await callWithKey(call, key, fault, run);
-      return;
-    }
-    const work = method !== 'GET' ? () => store.write(context.merchant, run) : run;
-    await withFault(fault, request.socket, () => {
-      const { status, body } = work();
+async function callWithKey(
+  { store, faults, inFlight }: Caller,
+  call: Call,
+  key: string,
+  fault: Fault | null,
+  run: () => Answer,
+): Promise<void> {
+  const { request, response } = call;
+  response.setHeader('Idempotency-Key', key);
+  if (inFlight.has(key)) {
+    throw invalidRequest(
+      'There is currently another in-progress request using this idempotency key.',
+      { status: 409, code: 'idempotency_key_in_use' },
+    );
+  }
+  const fingerprint = fingerprintOf(call.method, call.path, call.form);
+  const before = findAnswer(store, call, key, fingerprint);
+  if (before !== null) {
+    response.setHeader('Idempotent-Replayed', 'true');
+    response.setHeader('Original-Request', before.request);
+    // A fault strikes a replayed answer as well as a first one.
+    const { status, body } = before;
+    await withFault(faults, fault, request.socket, () => () => send(response, status, body));
+    return;
+  }
+  inFlight.add(key);
+  try {
+    await withFault(faults, fault, request.socket, () => {
+      const { status, body } = runAndKeep(store, call, { key, fingerprint }, run);
       return () => send(response, status, JSON.stringify(body));
     });
+  } finally {
+    inFlight.delete(key);
+  }
+}
+
+/** The answer that is kept under the key; null if there is none or it is too old. */
+function findAnswer(
+  store: Store,
+  { context }: Call,
+  key: string,
+  fingerprint: string,
+): KeyRecord | null {
+  const before = store.findKey(key);
+  if (before === null) return null;
+  if (before.at <= context.timeOf(before.merchant) * 1000 - keyLifeMs) return null;
+  if (before.fingerprint === fingerprint) return before;
+  throw new StripeAnswer(400, {
+    type: 'idempotency_error',
+    message:
+      'Keys for idempotent requests can only be used with the same parameters they were first used with.',
+  });
+}
+
+/** Keeps the answer with its effect. The first answer is replayed even when it was a 500. */
+function runAndKeep(
+  store: Store,
+  { id, context }: Call,
+  { key, fingerprint }: { key: string; fingerprint: string },
+  run: () => Answer,
+): Answer {
+  const { merchant } = context;
+  const keep = (answer: Answer): Answer => {
+    const { status } = answer;
+    const at = context.timeOf(merchant) * 1000;
+    store.pruneKeys(merchant, at - keyLifeMs);
+    const body = JSON.stringify(answer.body);
+    store.saveKey(key, { fingerprint, status, body, request: id, merchant, at });
+    return answer;
   };
+  try {
+    return store.write(merchant, () => keep(run()));
+  } catch (error) {
+    if (!(error instanceof StripeAnswer) || !error.executed) throw error;
+    const refusal = { status: error.status, body: { error: error.body } };
+    return store.write(merchant, () => keep(refusal));
+  }
+}
+
+/** Does the work and sends its answer, or not, as the fault demands. */
+async function withFault(
+  faults: Faults,
+  fault: Fault | null,
+  socket: Socket,
+  work: () => () => void,
+): Promise<void> {
+  switch (fault?.fault) {
+    case 'latency':
+    case 'hold_key':
+      await faults.wait(fault);
+      work()();
+      break;
+    case 'latency_after': {
+      const answer = work();
+      await faults.wait(fault);
+      answer();
+      break;
+    }
+    case 'drop_before':
+      socket.destroy();
+      break;
+    case 'drop_after':
+      work();
+      socket.destroy();
+      break;
+    default:
+      work()();
+  }
 }
 
 /** Requests whose parameters differ only in their order are the same request. */

@@ -63,253 +63,256 @@ export type KeyRecord = {
 
 const comparisons: Record<string, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 
-export type Store = ReturnType<typeof openStore>;
+const schema = `
+  pragma journal_mode = wal;
+  pragma synchronous = full;
+  create table if not exists objects (
+    number integer primary key autoincrement,
+    id text not null unique,
+    kind text not null,
+    merchant text not null,
+    customer text,
+    charge text,
+    body text not null,
+    hidden text not null
+  );
+  create index if not exists objects_by_kind on objects (kind, number);
+  create index if not exists objects_of_customer on objects (customer, kind, number);
+  create index if not exists objects_of_source on objects (kind, body ->> '$.source')
+    where kind = 'balance_transaction';
+  create index if not exists disputes_of_charge on objects (kind, body ->> '$.charge')
+    where kind = 'dispute';
+  create index if not exists objects_of_charge on objects (charge) where charge is not null;
+  create table if not exists keys (
+    key text primary key,
+    fingerprint text not null,
+    status integer not null,
+    body text not null,
+    request text not null,
+    merchant text not null,
+    at integer not null
+  ) without rowid;
+  create index if not exists keys_by_age on keys (merchant, at);
+  create table if not exists merchants (id text primary key, now integer not null) without rowid;
+`;
+
+const prepareStatements = (database: DatabaseSync) => ({
+  begin: database.prepare('begin immediate'),
+  commit: database.prepare('commit'),
+  rollback: database.prepare('rollback'),
+  find: database.prepare('select body, hidden, merchant from objects where id = ? and kind = ?'),
+  save: database.prepare(`
+    insert into objects (id, kind, merchant, customer, charge, body, hidden)
+    values (?, ?, ?, ?, ?, ?, ?)
+    on conflict (id) do update
+    set customer = excluded.customer, body = excluded.body, hidden = excluded.hidden`),
+  ofCustomer: database.prepare(`
+    select body, hidden, merchant from objects
+    where kind = ? and customer = ? and number < ?
+    order by number desc limit ?`),
+  all: database.prepare(`
+    select body, hidden, merchant from objects where kind = ? and number < ?
+    order by number desc limit ?`),
+  ofCharge: database.prepare(
+    "select body, hidden, merchant from objects where charge = ? and kind = 'refund'",
+  ),
+  number: database.prepare('select number from objects where id = ?'),
+  findKey: database.prepare('select * from keys where key = ?'),
+  saveKey: database.prepare(`
+    insert into keys (key, fingerprint, status, body, request, merchant, at)
+    values (?, ?, ?, ?, ?, ?, ?)
+    on conflict (key) do update
+    set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+        request = excluded.request, merchant = excluded.merchant, at = excluded.at`),
+  pruneKeys: database.prepare('delete from keys where merchant = ? and at <= ?'),
+  times: database.prepare('select id, now from merchants'),
+  saveTime: database.prepare(
+    'insert into merchants (id, now) values (?, ?) on conflict (id) do update set now = excluded.now',
+  ),
+});
 
 /**
  * Keeps the state in one SQLite file. An effect, the answer kept under its key and the merchant's
  * time are committed together, and a commit waits for the disk: what was answered is not lost.
  */
-export function openStore(file: string) {
-  const database = new DatabaseSync(file);
-  // The file holds shoppers' names and addresses.
-  if (file !== ':memory:') chmodSync(file, 0o600);
-  database.exec(`
-    pragma journal_mode = wal;
-    pragma synchronous = full;
-    create table if not exists objects (
-      number integer primary key autoincrement,
-      id text not null unique,
-      kind text not null,
-      merchant text not null,
-      customer text,
-      charge text,
-      body text not null,
-      hidden text not null
-    );
-    create index if not exists objects_by_kind on objects (kind, number);
-    create index if not exists objects_of_customer on objects (customer, kind, number);
-    create index if not exists objects_of_source on objects (kind, body ->> '$.source')
-      where kind = 'balance_transaction';
-    create index if not exists disputes_of_charge on objects (kind, body ->> '$.charge')
-      where kind = 'dispute';
-    create index if not exists objects_of_charge on objects (charge) where charge is not null;
-    create table if not exists keys (
-      key text primary key,
-      fingerprint text not null,
-      status integer not null,
-      body text not null,
-      request text not null,
-      merchant text not null,
-      at integer not null
-    ) without rowid;
-    create index if not exists keys_by_age on keys (merchant, at);
-    create table if not exists merchants (id text primary key, now integer not null) without rowid;
-  `);
+export class Store {
+  readonly #database: DatabaseSync;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+  /** The latest time that each merchant's calls named. It never moves backwards. */
+  readonly #times = new Map<string, number>();
+  /** Lists have few combinations of filters. */
+  readonly #texts = new Map<string, StatementSync>();
 
-  const statements = {
-    begin: database.prepare('begin immediate'),
-    commit: database.prepare('commit'),
-    rollback: database.prepare('rollback'),
-    find: database.prepare('select body, hidden, merchant from objects where id = ? and kind = ?'),
-    save: database.prepare(`
-      insert into objects (id, kind, merchant, customer, charge, body, hidden)
-      values (?, ?, ?, ?, ?, ?, ?)
-      on conflict (id) do update
-      set customer = excluded.customer, body = excluded.body, hidden = excluded.hidden`),
-    ofCustomer: database.prepare(`
-      select body, hidden, merchant from objects
-      where kind = ? and customer = ? and number < ?
-      order by number desc limit ?`),
-    all: database.prepare(`
-      select body, hidden, merchant from objects where kind = ? and number < ?
-      order by number desc limit ?`),
-    ofCharge: database.prepare(
-      "select body, hidden, merchant from objects where charge = ? and kind = 'refund'",
-    ),
-    number: database.prepare('select number from objects where id = ?'),
-    findKey: database.prepare('select * from keys where key = ?'),
-    saveKey: database.prepare(`
-      insert into keys (key, fingerprint, status, body, request, merchant, at)
-      values (?, ?, ?, ?, ?, ?, ?)
-      on conflict (key) do update
-      set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-          request = excluded.request, merchant = excluded.merchant, at = excluded.at`),
-    pruneKeys: database.prepare('delete from keys where merchant = ? and at <= ?'),
-    times: database.prepare('select id, now from merchants'),
-    saveTime: database.prepare(
-      'insert into merchants (id, now) values (?, ?) on conflict (id) do update set now = excluded.now',
-    ),
-  };
-
-  // The latest time that each merchant's calls named. It never moves backwards.
-  const times = new Map<string, number>();
-  for (const row of statements.times.all()) times.set(String(row.id), Number(row.now));
-
-  // Lists have few combinations of filters.
-  const texts = new Map<string, StatementSync>();
-  function prepared(text: string): StatementSync {
-    let statement = texts.get(text);
-    if (statement === undefined) {
-      statement = database.prepare(text);
-      texts.set(text, statement);
+  constructor(file: string) {
+    this.#database = new DatabaseSync(file);
+    // The file holds shoppers' names and addresses.
+    if (file !== ':memory:') chmodSync(file, 0o600);
+    this.#database.exec(schema);
+    this.#statements = prepareStatements(this.#database);
+    for (const row of this.#statements.times.all()) {
+      this.#times.set(String(row.id), Number(row.now));
     }
+  }
+
+  /** All access is synchronous, so requests never share a transaction. */
+  transaction<T>(work: () => T): T {
+    this.#statements.begin.run();
+    try {
+      const result = work();
+      this.#statements.commit.run();
+      return result;
+    } catch (error) {
+      this.#statements.rollback.run();
+      throw error;
+    }
+  }
+
+  /** A transaction that also saves the time of the merchant who asked. */
+  write<T>(merchant: string, work: () => T): T {
+    return this.transaction(() => {
+      this.saveTime(merchant);
+      return work();
+    });
+  }
+
+  find<K extends Kind>(kind: K, id: string): Kept<K> | null {
+    const row = this.#statements.find.get(id, kind);
+    return row === undefined ? null : kept<K>(row);
+  }
+
+  save<K extends Kind>(kind: K, { object, hidden, merchant }: Kept<K>): void {
+    const { id, customer, charge } = object as {
+      id: string;
+      customer?: unknown;
+      charge?: unknown;
+    };
+    this.#statements.save.run(
+      id,
+      kind,
+      merchant,
+      typeof customer === 'string' ? customer : null,
+      kind === 'refund' && typeof charge === 'string' ? charge : null,
+      JSON.stringify(object),
+      JSON.stringify(hidden),
+    );
+  }
+
+  /** Newest first; with `after`, only objects older than that one. */
+  list<K extends Kind>(
+    kind: K,
+    filter: { customer?: string | undefined; after?: string | undefined; limit: number },
+  ): Kept<K>[] {
+    const after =
+      filter.after === undefined ? undefined : this.#statements.number.get(filter.after);
+    const below = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.number);
+    const rows =
+      filter.customer === undefined
+        ? this.#statements.all.all(kind, below, filter.limit)
+        : this.#statements.ofCustomer.all(kind, filter.customer, below, filter.limit);
+    return rows.map((row) => kept<K>(row));
+  }
+
+  /** Newest first, or oldest first with `before`: the objects next to the cursor. */
+  page<K extends Kind>(
+    kind: K,
+    filter: {
+      members: (readonly [name: string, value: string])[];
+      created: Record<string, number>;
+      after: string | undefined;
+      before: string | undefined;
+      limit: number;
+    },
+  ): Kept<K>[] {
+    const conditions = ['kind = ?'];
+    const values: (string | number)[] = [kind];
+    const require = (condition: string, value: string | number) => {
+      conditions.push(condition);
+      values.push(value);
+    };
+    for (const [name, value] of filter.members) {
+      // `customer` has a column, and so an index.
+      require(name === 'customer' ? 'customer = ?' : `body ->> '$.${name}' = ?`, value);
+    }
+    for (const [name, value] of Object.entries(filter.created)) {
+      require(`body ->> '$.created' ${comparisons[name]} ?`, value);
+    }
+    const ofCursor = '(select number from objects where id = ?)';
+    if (filter.after !== undefined) require(`number < ${ofCursor}`, filter.after);
+    if (filter.before !== undefined) require(`number > ${ofCursor}`, filter.before);
+    const order = filter.before === undefined ? 'desc' : 'asc';
+    const rows = this.#prepared(`select body, hidden, merchant from objects
+      where ${conditions.join(' and ')} order by number ${order} limit ?`).all(
+      ...values,
+      filter.limit,
+    );
+    return rows.map((row) => kept<K>(row));
+  }
+
+  /** Objects with a member of this value, oldest first. */
+  withMember<K extends Kind>(kind: K, name: 'charge' | 'source', value: string): Kept<K>[] {
+    return this.#prepared(`select body, hidden, merchant from objects
+      where kind = ? and body ->> '$.${name}' = ? order by number`)
+      .all(kind, value)
+      .map((row) => kept<K>(row));
+  }
+
+  /** Refunds that fail some time after they succeeded, and whose failure is not booked yet. */
+  refundsToFail(): Kept<'refund'>[] {
+    return this.#prepared(`select body, hidden, merchant from objects
+      where kind = 'refund' and hidden ->> '$.becomes' = 'failed'
+        and hidden ->> '$.isBooked' is null`)
+      .all()
+      .map((row) => kept<'refund'>(row));
+  }
+
+  refundsOf(charge: string): Kept<'refund'>[] {
+    return this.#statements.ofCharge.all(charge).map((row) => kept<'refund'>(row));
+  }
+
+  findKey(key: string): KeyRecord | null {
+    const row = this.#statements.findKey.get(key);
+    return row === undefined ? null : (row as unknown as KeyRecord);
+  }
+
+  saveKey(key: string, record: KeyRecord): void {
+    const { fingerprint, status, body, request, merchant, at } = record;
+    this.#statements.saveKey.run(key, fingerprint, status, body, request, merchant, at);
+  }
+
+  pruneKeys(merchant: string, before: number): void {
+    this.#statements.pruneKeys.run(merchant, before);
+  }
+
+  /** A merchant's time in milliseconds, or null when no call has named one. */
+  time(merchant: string): number | null {
+    return this.#times.get(merchant) ?? null;
+  }
+
+  advanceTime(merchant: string, now: number): void {
+    this.#times.set(merchant, Math.max(now, this.#times.get(merchant) ?? now));
+  }
+
+  /** Saved with the next effect. A call without an effect need not be remembered. */
+  saveTime(merchant: string): void {
+    const now = this.#times.get(merchant);
+    if (now !== undefined) this.#statements.saveTime.run(merchant, now);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #prepared(text: string): StatementSync {
+    const statement = this.#texts.get(text) ?? this.#database.prepare(text);
+    this.#texts.set(text, statement);
     return statement;
   }
+}
 
-  function kept<K extends Kind>(row: Record<string, unknown>): Kept<K> {
-    return {
-      object: JSON.parse(String(row.body)),
-      hidden: JSON.parse(String(row.hidden)),
-      merchant: String(row.merchant),
-    };
-  }
-
+function kept<K extends Kind>(row: Record<string, unknown>): Kept<K> {
   return {
-    /** All access is synchronous, so requests never share a transaction. */
-    transaction<T>(work: () => T): T {
-      statements.begin.run();
-      try {
-        const result = work();
-        statements.commit.run();
-        return result;
-      } catch (error) {
-        statements.rollback.run();
-        throw error;
-      }
-    },
-
-    /** A transaction that also saves the time of the merchant who asked. */
-    write<T>(merchant: string, work: () => T): T {
-      return this.transaction(() => {
-        this.saveTime(merchant);
-        return work();
-      });
-    },
-
-    find<K extends Kind>(kind: K, id: string): Kept<K> | null {
-      const row = statements.find.get(id, kind);
-      return row === undefined ? null : kept<K>(row);
-    },
-
-    save<K extends Kind>(kind: K, { object, hidden, merchant }: Kept<K>): void {
-      const { id, customer, charge } = object as {
-        id: string;
-        customer?: unknown;
-        charge?: unknown;
-      };
-      statements.save.run(
-        id,
-        kind,
-        merchant,
-        typeof customer === 'string' ? customer : null,
-        kind === 'refund' && typeof charge === 'string' ? charge : null,
-        JSON.stringify(object),
-        JSON.stringify(hidden),
-      );
-    },
-
-    /** Newest first; with `after`, only objects older than that one. */
-    list<K extends Kind>(
-      kind: K,
-      filter: { customer?: string | undefined; after?: string | undefined; limit: number },
-    ): Kept<K>[] {
-      const after = filter.after === undefined ? undefined : statements.number.get(filter.after);
-      const below = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.number);
-      const rows =
-        filter.customer === undefined
-          ? statements.all.all(kind, below, filter.limit)
-          : statements.ofCustomer.all(kind, filter.customer, below, filter.limit);
-      return rows.map((row) => kept<K>(row));
-    },
-
-    /** Newest first, or oldest first with `before`: the objects next to the cursor. */
-    page<K extends Kind>(
-      kind: K,
-      filter: {
-        members: (readonly [name: string, value: string])[];
-        created: Record<string, number>;
-        after: string | undefined;
-        before: string | undefined;
-        limit: number;
-      },
-    ): Kept<K>[] {
-      const conditions = ['kind = ?'];
-      const values: (string | number)[] = [kind];
-      const require = (condition: string, value: string | number) => {
-        conditions.push(condition);
-        values.push(value);
-      };
-      for (const [name, value] of filter.members) {
-        // `customer` has a column, and so an index.
-        require(name === 'customer' ? 'customer = ?' : `body ->> '$.${name}' = ?`, value);
-      }
-      for (const [name, value] of Object.entries(filter.created)) {
-        require(`body ->> '$.created' ${comparisons[name]} ?`, value);
-      }
-      const ofCursor = '(select number from objects where id = ?)';
-      if (filter.after !== undefined) require(`number < ${ofCursor}`, filter.after);
-      if (filter.before !== undefined) require(`number > ${ofCursor}`, filter.before);
-      const order = filter.before === undefined ? 'desc' : 'asc';
-      const rows = prepared(`select body, hidden, merchant from objects
-        where ${conditions.join(' and ')} order by number ${order} limit ?`).all(
-        ...values,
-        filter.limit,
-      );
-      return rows.map((row) => kept<K>(row));
-    },
-
-    /** Objects with a member of this value, oldest first. */
-    withMember<K extends Kind>(kind: K, name: 'charge' | 'source', value: string): Kept<K>[] {
-      return prepared(`select body, hidden, merchant from objects
-        where kind = ? and body ->> '$.${name}' = ? order by number`)
-        .all(kind, value)
-        .map((row) => kept<K>(row));
-    },
-
-    /** Refunds that fail some time after they succeeded, and whose failure is not booked yet. */
-    refundsToFail(): Kept<'refund'>[] {
-      return prepared(`select body, hidden, merchant from objects
-        where kind = 'refund' and hidden ->> '$.becomes' = 'failed'
-          and hidden ->> '$.isBooked' is null`)
-        .all()
-        .map((row) => kept<'refund'>(row));
-    },
-
-    refundsOf(charge: string): Kept<'refund'>[] {
-      return statements.ofCharge.all(charge).map((row) => kept<'refund'>(row));
-    },
-
-    findKey(key: string): KeyRecord | null {
-      const row = statements.findKey.get(key);
-      return row === undefined ? null : (row as unknown as KeyRecord);
-    },
-
-    saveKey(key: string, record: KeyRecord): void {
-      const { fingerprint, status, body, request, merchant, at } = record;
-      statements.saveKey.run(key, fingerprint, status, body, request, merchant, at);
-    },
-
-    pruneKeys(merchant: string, before: number): void {
-      statements.pruneKeys.run(merchant, before);
-    },
-
-    /** A merchant's time in milliseconds, or null when no call has named one. */
-    time(merchant: string): number | null {
-      return times.get(merchant) ?? null;
-    },
-
-    advanceTime(merchant: string, now: number): void {
-      times.set(merchant, Math.max(now, times.get(merchant) ?? now));
-    },
-
-    /** Saved with the next effect. A call without an effect need not be remembered. */
-    saveTime(merchant: string): void {
-      const now = times.get(merchant);
-      if (now !== undefined) statements.saveTime.run(merchant, now);
-    },
-
-    close(): void {
-      database.close();
-    },
+    object: JSON.parse(String(row.body)),
+    hidden: JSON.parse(String(row.hidden)),
+    merchant: String(row.merchant),
   };
 }

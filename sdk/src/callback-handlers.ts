@@ -100,42 +100,8 @@ type Answer = { status: number; body: { redirect_url?: string; error?: string } 
 
 /** Handlers for the address in `notify_url`. They read the raw bytes themselves. */
 export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandlers {
-  const keys = readKeys(options.signingKey);
-  checkTolerance(options.toleranceSeconds);
-  const verification = { ...options, replays: options.replays ?? memoryOfReplays() };
-  const onError =
-    options.onError ?? ((error) => console.error(isRefusal(error) ? error.message : error));
-
-  /** A failing `onError` must not cost the service its answer. */
-  async function report(error: unknown): Promise<void> {
-    try {
-      await onError(error);
-    } catch (failure) {
-      console.error('onError failed:', failure);
-    }
-  }
-
-  async function answer(
-    method: string | undefined,
-    headers: GivenHeaders,
-    read: () => Promise<RawBody>,
-  ): Promise<Answer> {
-    if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
-    try {
-      const { callback, forget } = await verify(await read(), headers, keys, verification);
-      try {
-        return { status: 200, body: answerOf(await options.onCallback(callback)) };
-      } catch (error) {
-        await forget();
-        throw error;
-      }
-    } catch (error) {
-      void report(error);
-      return isRefusal(error)
-        ? { status: statusOf(error), body: { error: error.message } }
-        : { status: 500, body: { error: 'The callback was understood and could not be handled.' } };
-    }
-  }
+  const answer = answerer(options);
+  const { onError = reportToConsole } = options;
 
   async function node(request: NodeRequest, response: NodeResponse): Promise<void> {
     const { status, body } = await answer(request.method, request.headers, () => readNode(request));
@@ -147,7 +113,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
       response.end(JSON.stringify(body));
     } catch (error) {
       // Other code has already answered this request.
-      void report(error);
+      void report(onError, error);
     }
   }
 
@@ -179,6 +145,46 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
       });
     },
   };
+}
+
+/** Verifies a request, calls `onCallback`, and makes the answer, whatever the framework. */
+function answerer(options: CallbackHandlerOptions) {
+  const keys = readKeys(options.signingKey);
+  checkTolerance(options.toleranceSeconds);
+  const verification = { ...options, replays: options.replays ?? memoryOfReplays() };
+  const { onError = reportToConsole } = options;
+  return async (
+    method: string | undefined,
+    headers: GivenHeaders,
+    read: () => Promise<RawBody>,
+  ): Promise<Answer> => {
+    if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
+    try {
+      const { callback, forget } = await verify(await read(), headers, keys, verification);
+      try {
+        return { status: 200, body: answerOf(await options.onCallback(callback)) };
+      } catch (error) {
+        await forget();
+        throw error;
+      }
+    } catch (error) {
+      void report(onError, error);
+      return isRefusal(error)
+        ? { status: statusOf(error), body: { error: error.message } }
+        : { status: 500, body: { error: 'The callback was understood and could not be handled.' } };
+    }
+  };
+}
+
+const reportToConsole = (error: unknown) => console.error(isRefusal(error) ? error.message : error);
+
+/** A failing `onError` must not cost the service its answer. */
+async function report(onError: (error: unknown) => unknown, error: unknown): Promise<void> {
+  try {
+    await onError(error);
+  } catch (failure) {
+    console.error('onError failed:', failure);
+  }
 }
 
 /** Sends only `redirect_url`: a handler may return more, such as the order. */

@@ -45,10 +45,50 @@ const intentShape = {
   expand: 'strings',
 } as const;
 
+/** The parameters of a payment that is created, read and not yet checked. */
+const readIntent = (form: Form) => readForm(form, intentShape);
+type GivenIntent = ReturnType<typeof readIntent>;
+
 export function createPaymentIntent(context: Context, form: Form): Answer {
   const { store } = context;
-  const given = readForm(form, intentShape);
+  const given = readIntent(form);
   const expand = readExpand(given.expand);
+  const { amount, currency } = checkAmount(given);
+  const card_options = checkOptions(context, given);
+  checkLimits(context, given, amount, currency);
+  const method = methodOf(context, given);
+  if (given.off_session !== true && given.return_url === undefined) throwMissing('return_url');
+
+  const intent = makePaymentIntent(context, {
+    amount,
+    currency,
+    customer: given.customer ?? null,
+    capture_method: given.capture_method === 'manual' ? 'manual' : 'automatic_async',
+    setup_future_usage: (given.setup_future_usage ?? null) as 'off_session' | null,
+    card_options,
+    statement_descriptor_suffix: given.statement_descriptor_suffix ?? null,
+    description: given.description ?? null,
+    receipt_email: given.receipt_email ?? null,
+    metadata: given.metadata ?? {},
+    payment_method: method.object.id,
+    return_url: given.return_url ?? null,
+  });
+
+  const card = cardNamed(method.hidden.card);
+  const authentication = authenticationOf(card, given.off_session === true, card_options);
+  if (authentication === 'challenge' && context.decline === null) {
+    challenge(context, intent);
+    store.save('payment_method', method);
+    store.save('payment_intent', intent);
+    return ok(present(context, intent, expand));
+  }
+  const refusal = context.decline ?? refusalOf(card, method, given.off_session === true);
+  const error = attempt(context, intent, method, refusal, authentication);
+  if (error === null) return ok(present(context, intent, expand));
+  return { status: 402, body: { error: { ...error, payment_intent: intent.object } } };
+}
+
+function checkAmount(given: GivenIntent): { amount: number; currency: string } {
   const amount = given.amount ?? throwMissing('amount');
   const currency = given.currency ?? throwMissing('currency');
   if (amount < 1) {
@@ -60,6 +100,10 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   if (!/^[a-z]{3}$/.test(currency) || !currencies.has(currency.toUpperCase())) {
     throw invalidRequest('Invalid currency.', { param: 'currency' });
   }
+  return { amount, currency };
+}
+
+function checkOptions(context: Context, given: GivenIntent): ReturnType<typeof readCardOptions> {
   if (given.confirm !== true) {
     throw invalidRequest('The test gateway takes payments that are confirmed at creation only.', {
       param: 'confirm',
@@ -72,6 +116,10 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   for (const type of given.allowed_payment_method_types ?? []) {
     oneOf(type, ['card'], 'allowed_payment_method_types');
   }
+  return options;
+}
+
+function checkLimits(context: Context, given: GivenIntent, amount: number, currency: string): void {
   const customer = given.customer === undefined ? null : findCustomer(context, given.customer);
   if (given.customer !== undefined && customer === null) {
     throw missing('customer', given.customer, 'customer');
@@ -83,50 +131,18 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
       param: 'amount',
     });
   }
+}
 
-  if (given.confirmation_token !== undefined && given.payment_method !== undefined) {
+function methodOf(context: Context, given: GivenIntent): Kept<'payment_method'> {
+  const { confirmation_token, payment_method } = given;
+  if (confirmation_token !== undefined && payment_method !== undefined) {
     throw invalidRequest('Pass confirmation_token or payment_method, not both.', {
       code: 'parameters_exclusive',
       param: 'payment_method',
     });
   }
-  const method =
-    given.confirmation_token !== undefined
-      ? useToken(context, given.confirmation_token)
-      : storedMethod(
-          context,
-          given.payment_method ?? throwMissing('payment_method'),
-          given.customer,
-        );
-  if (given.off_session !== true && given.return_url === undefined) throwMissing('return_url');
-
-  const intent = makePaymentIntent(context, {
-    amount,
-    currency,
-    customer: given.customer ?? null,
-    capture_method: given.capture_method === 'manual' ? 'manual' : 'automatic_async',
-    setup_future_usage: (given.setup_future_usage ?? null) as 'off_session' | null,
-    card_options: options,
-    statement_descriptor_suffix: given.statement_descriptor_suffix ?? null,
-    description: given.description ?? null,
-    receipt_email: given.receipt_email ?? null,
-    metadata: given.metadata ?? {},
-    payment_method: method.object.id,
-    return_url: given.return_url ?? null,
-  });
-
-  const card = cardNamed(method.hidden.card);
-  const authentication = authenticationOf(card, given.off_session === true, options);
-  if (authentication === 'challenge' && context.decline === null) {
-    challenge(context, intent);
-    store.save('payment_method', method);
-    store.save('payment_intent', intent);
-    return ok(present(context, intent, expand));
-  }
-  const refusal = context.decline ?? refusalOf(card, method, given.off_session === true);
-  const error = attempt(context, intent, method, refusal, authentication);
-  if (error === null) return ok(present(context, intent, expand));
-  return { status: 402, body: { error: { ...error, payment_intent: intent.object } } };
+  if (confirmation_token !== undefined) return useToken(context, confirmation_token);
+  return storedMethod(context, payment_method ?? throwMissing('payment_method'), given.customer);
 }
 
 function tooSmall({ account }: Context, currency: string, param: string): StripeAnswer {

@@ -1,6 +1,8 @@
 // The test gateway's script for payment pages: the few calls of Stripe.js that a page needs to take
 // a card. The card is typed into a frame on the gateway's own origin; this script never sees it.
-(() => {
+
+// The names of a block in strict mode stay in it, so the page sees none but Stripe.
+{
   const gatewayOrigin = new URL(document.currentScript.src).origin;
   const frameHeight = 196;
   const loadTimeoutMs = 15_000;
@@ -27,7 +29,7 @@
       create(type, elementOptions) {
         if (type !== 'payment' && type !== 'card') throw new Error(`There is no element ${type}.`);
         if (element !== null) throw new Error('There is one card form already.');
-        element = createCardElement(
+        element = new CardElement(
           publishableKey,
           () => options,
           elementOptions ?? {},
@@ -55,39 +57,146 @@
     };
   }
 
-  function createCardElement(publishableKey, options, elementOptions, forget) {
-    const listeners = new Map();
-    const answers = new Map();
-    let frame = null;
-    let asked = 0;
-    let loadTimer = 0;
-    let ready = false;
+  /** The frame with the card form, and what the page hears of it. */
+  class CardElement {
+    #publishableKey;
+    #options;
+    #elementOptions;
+    #forget;
+    #listeners = new Map();
+    /** The questions that the frame has not answered, by number. */
+    #answers = new Map();
+    #asked = 0;
+    #frame = null;
+    #loadTimer = 0;
+    #ready = false;
 
-    function emit(name, event) {
-      for (const listener of listeners.get(name) ?? []) {
+    constructor(publishableKey, options, elementOptions, forget) {
+      this.#publishableKey = publishableKey;
+      this.#options = options;
+      this.#elementOptions = elementOptions;
+      this.#forget = forget;
+    }
+
+    mount(place) {
+      const holder = typeof place === 'string' ? document.querySelector(place) : place;
+      if (!holder) throw new Error('There is no such place for the card form.');
+      if (this.#frame !== null) this.unmount();
+      const frame = document.createElement('iframe');
+      frame.title = 'Card details';
+      frame.allow = 'payment';
+      frame.src = `${gatewayOrigin}/v1/card-frame?${new URLSearchParams({ parent: location.origin })}`;
+      // The height is reserved from the start, so that nothing on the page moves.
+      Object.assign(frame.style, {
+        display: 'block',
+        width: '100%',
+        height: `${frameHeight}px`,
+        border: '0',
+        colorScheme: schemeOf(this.#options().appearance),
+      });
+      this.#frame = frame;
+      window.addEventListener('message', this.#hear);
+      this.#loadTimer = setTimeout(() => {
+        this.#emit('loaderror', {
+          error: { type: 'api_error', message: 'The card form did not load.' },
+        });
+      }, loadTimeoutMs);
+      holder.append(frame);
+    }
+
+    unmount() {
+      clearTimeout(this.#loadTimer);
+      window.removeEventListener('message', this.#hear);
+      this.#frame?.remove();
+      this.#frame = null;
+      this.#ready = false;
+      // The frame will not answer any more.
+      for (const answer of this.#answers.values()) {
+        answer({ error: { type: 'api_error', message: 'The card form was closed.' } });
+      }
+      this.#answers.clear();
+    }
+
+    destroy() {
+      this.unmount();
+      this.#listeners.clear();
+      this.#forget();
+    }
+
+    on(name, listener) {
+      if (!this.#listeners.has(name)) this.#listeners.set(name, new Set());
+      this.#listeners.get(name).add(listener);
+      return this;
+    }
+
+    off(name, listener) {
+      if (listener) this.#listeners.get(name)?.delete(listener);
+      else this.#listeners.delete(name);
+      return this;
+    }
+
+    update(changed) {
+      this.#tell('update', { readOnly: changed.readOnly });
+    }
+
+    focus() {
+      this.#frame?.focus();
+      this.#tell('focus', {});
+    }
+
+    clear() {
+      this.#tell('clear', {});
+    }
+
+    collapse() {}
+
+    _tell(type, members) {
+      if (members.appearance && this.#frame) {
+        this.#frame.style.colorScheme = schemeOf(members.appearance);
+      }
+      this.#tell(type, members);
+    }
+
+    _ask(type) {
+      if (this.#frame === null || !this.#ready) {
+        const error = { type: 'api_error', message: 'The card form is not ready yet.' };
+        return Promise.resolve({ error });
+      }
+      this.#asked += 1;
+      const id = this.#asked;
+      return new Promise((resolve) => {
+        this.#answers.set(id, resolve);
+        this.#tell(type, { id });
+      });
+    }
+
+    #emit(name, event) {
+      for (const listener of this.#listeners.get(name) ?? []) {
         listener({ elementType: 'payment', ...event });
       }
     }
 
-    function tell(type, members) {
-      frame?.contentWindow?.postMessage({ type, ...members }, gatewayOrigin);
+    #tell(type, members) {
+      this.#frame?.contentWindow?.postMessage({ type, ...members }, gatewayOrigin);
     }
 
-    function hear(event) {
+    #hear = (event) => {
+      const frame = this.#frame;
       if (frame === null || event.source !== frame.contentWindow) return;
       if (event.origin !== gatewayOrigin) return;
       const message = event.data ?? {};
       switch (message.type) {
         case 'hello': {
-          const { appearance } = options();
-          tell('init', { key: publishableKey, appearance, readOnly: elementOptions.readOnly });
+          const { appearance } = this.#options();
+          const { readOnly } = this.#elementOptions;
+          this.#tell('init', { key: this.#publishableKey, appearance, readOnly });
           break;
         }
         case 'ready':
-          if (ready) break;
-          ready = true;
-          clearTimeout(loadTimer);
-          emit('ready', {});
+          if (this.#ready) break;
+          this.#ready = true;
+          clearTimeout(this.#loadTimer);
+          this.#emit('ready', {});
           break;
         case 'height':
           if (message.height > 0 && message.height < 2000) {
@@ -95,7 +204,7 @@
           }
           break;
         case 'change':
-          emit('change', {
+          this.#emit('change', {
             complete: message.complete === true,
             empty: message.empty === true,
             collapsed: false,
@@ -104,100 +213,16 @@
           break;
         case 'focus':
         case 'blur':
-          emit(message.type, {});
+          this.#emit(message.type, {});
           break;
         case 'enter':
           frame.closest('form')?.requestSubmit();
           break;
         case 'answer':
-          answers.get(message.id)?.(message.answer);
-          answers.delete(message.id);
+          this.#answers.get(message.id)?.(message.answer);
+          this.#answers.delete(message.id);
           break;
       }
-    }
-
-    function unmount() {
-      clearTimeout(loadTimer);
-      window.removeEventListener('message', hear);
-      frame?.remove();
-      frame = null;
-      ready = false;
-      // The frame will not answer any more.
-      for (const answer of answers.values()) {
-        answer({ error: { type: 'api_error', message: 'The card form was closed.' } });
-      }
-      answers.clear();
-    }
-
-    return {
-      mount(place) {
-        const holder = typeof place === 'string' ? document.querySelector(place) : place;
-        if (!holder) throw new Error('There is no such place for the card form.');
-        if (frame !== null) unmount();
-        frame = document.createElement('iframe');
-        frame.title = 'Card details';
-        frame.allow = 'payment';
-        frame.src = `${gatewayOrigin}/v1/card-frame?${new URLSearchParams({ parent: location.origin })}`;
-        // The height is reserved from the start, so that nothing on the page moves.
-        Object.assign(frame.style, {
-          display: 'block',
-          width: '100%',
-          height: `${frameHeight}px`,
-          border: '0',
-          colorScheme: schemeOf(options().appearance),
-        });
-        window.addEventListener('message', hear);
-        loadTimer = setTimeout(() => {
-          emit('loaderror', {
-            error: { type: 'api_error', message: 'The card form did not load.' },
-          });
-        }, loadTimeoutMs);
-        holder.append(frame);
-      },
-      unmount,
-      destroy() {
-        unmount();
-        listeners.clear();
-        forget();
-      },
-      on(name, listener) {
-        if (!listeners.has(name)) listeners.set(name, new Set());
-        listeners.get(name).add(listener);
-        return this;
-      },
-      off(name, listener) {
-        if (listener) listeners.get(name)?.delete(listener);
-        else listeners.delete(name);
-        return this;
-      },
-      update(changed) {
-        tell('update', { readOnly: changed.readOnly });
-      },
-      focus() {
-        frame?.focus();
-        tell('focus', {});
-      },
-      clear: () => tell('clear', {}),
-      collapse() {},
-
-      _tell(type, members) {
-        if (members.appearance && frame) {
-          frame.style.colorScheme = schemeOf(members.appearance);
-        }
-        tell(type, members);
-      },
-      _ask(type) {
-        if (frame === null || !ready) {
-          const error = { type: 'api_error', message: 'The card form is not ready yet.' };
-          return Promise.resolve({ error });
-        }
-        asked += 1;
-        const id = asked;
-        return new Promise((resolve) => {
-          answers.set(id, resolve);
-          tell(type, { id });
-        });
-      },
     };
   }
 
@@ -209,4 +234,4 @@
   }
 
   window.Stripe = Stripe;
-})();
+}

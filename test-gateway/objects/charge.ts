@@ -44,42 +44,12 @@ export function makeCharge(
       livemode: false,
       metadata: intent.metadata,
       on_behalf_of: null,
-      outcome: {
-        advice_code: refusal?.advice_code ?? null,
-        network_advice_code: null,
-        network_decline_code: refusal?.network_decline_code ?? null,
-        network_status: refusal === null ? 'approved_by_network' : 'declined_by_network',
-        reason: refusal?.decline_code ?? null,
-        risk_level: 'normal',
-        seller_message: refusal === null ? 'Payment complete.' : refusal.message,
-        type: refusal === null ? 'authorized' : 'issuer_declined',
-      },
+      outcome: outcomeOf(refusal),
       paid: refusal === null,
       payment_intent: intent.id,
       payment_method: method.object.id,
       payment_method_details: {
-        card: {
-          amount_authorized: refusal === null ? intent.amount : null,
-          authorization_code: refusal === null ? '123456' : null,
-          brand: card?.brand ?? null,
-          ...(refusal === null && manual && { capture_before: now + holdSeconds }),
-          checks: card?.checks ?? null,
-          country: card?.country ?? null,
-          electronic_commerce_indicator: three_d_secure?.electronic_commerce_indicator ?? null,
-          exp_month: card?.exp_month ?? 0,
-          exp_year: card?.exp_year ?? 0,
-          fingerprint: card?.fingerprint ?? null,
-          funding: card?.funding ?? null,
-          installments: null,
-          last4: card?.last4 ?? null,
-          mandate: null,
-          network: card?.brand ?? null,
-          network_transaction_id: refusal === null ? newId('ntx') : null,
-          regulated_status: 'unregulated',
-          three_d_secure,
-          transaction_link_id: null,
-          wallet: null,
-        },
+        card: cardDetails(now, intent, method, refusal, three_d_secure),
         type: 'card',
       },
       radar_options: {},
@@ -99,6 +69,50 @@ export function makeCharge(
     },
     hidden: {},
     merchant,
+  };
+}
+
+const outcomeOf = (refusal: Refusal | null): Stripe.Charge.Outcome => ({
+  advice_code: refusal?.advice_code ?? null,
+  network_advice_code: null,
+  network_decline_code: refusal?.network_decline_code ?? null,
+  network_status: refusal === null ? 'approved_by_network' : 'declined_by_network',
+  reason: refusal?.decline_code ?? null,
+  risk_level: 'normal',
+  seller_message: refusal === null ? 'Payment complete.' : refusal.message,
+  type: refusal === null ? 'authorized' : 'issuer_declined',
+});
+
+function cardDetails(
+  now: number,
+  intent: Stripe.PaymentIntent,
+  method: Kept<'payment_method'>,
+  refusal: Refusal | null,
+  three_d_secure: ThreeDSecure | null,
+): Stripe.Charge.PaymentMethodDetails.Card {
+  const { card } = method.object;
+  const isHold = refusal === null && intent.capture_method === 'manual';
+  return {
+    amount_authorized: refusal === null ? intent.amount : null,
+    authorization_code: refusal === null ? '123456' : null,
+    brand: card?.brand ?? null,
+    ...(isHold && { capture_before: now + holdSeconds }),
+    checks: card?.checks ?? null,
+    country: card?.country ?? null,
+    electronic_commerce_indicator: three_d_secure?.electronic_commerce_indicator ?? null,
+    exp_month: card?.exp_month ?? 0,
+    exp_year: card?.exp_year ?? 0,
+    fingerprint: card?.fingerprint ?? null,
+    funding: card?.funding ?? null,
+    installments: null,
+    last4: card?.last4 ?? null,
+    mandate: null,
+    network: card?.brand ?? null,
+    network_transaction_id: refusal === null ? newId('ntx') : null,
+    regulated_status: 'unregulated',
+    three_d_secure,
+    transaction_link_id: null,
+    wallet: null,
   };
 }
 

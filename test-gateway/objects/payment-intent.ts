@@ -3,27 +3,26 @@ import { daySeconds, type Made, newId } from './made.ts';
 
 export const holdSeconds = 7 * daySeconds;
 
-export function makePaymentIntent(
-  { merchant, now }: Made,
-  given: {
-    amount: number;
-    currency: string;
-    customer: string | null;
-    capture_method: 'automatic_async' | 'manual';
-    setup_future_usage: 'off_session' | 'on_session' | null;
-    card_options: {
-      stored_credential_usage?: string | undefined;
-      setup_credential_usage?: string | undefined;
-      request_three_d_secure?: string | undefined;
-    };
-    statement_descriptor_suffix: string | null;
-    description: string | null;
-    receipt_email: string | null;
-    metadata: Record<string, string>;
-    payment_method: string;
-    return_url: string | null;
-  },
-): Kept<'payment_intent'> {
+type Given = {
+  amount: number;
+  currency: string;
+  customer: string | null;
+  capture_method: 'automatic_async' | 'manual';
+  setup_future_usage: 'off_session' | 'on_session' | null;
+  card_options: {
+    stored_credential_usage?: string | undefined;
+    setup_credential_usage?: string | undefined;
+    request_three_d_secure?: string | undefined;
+  };
+  statement_descriptor_suffix: string | null;
+  description: string | null;
+  receipt_email: string | null;
+  metadata: Record<string, string>;
+  payment_method: string;
+  return_url: string | null;
+};
+
+export function makePaymentIntent({ merchant, now }: Made, given: Given): Kept<'payment_intent'> {
   const id = newId('pi');
   return {
     object: {
@@ -57,20 +56,7 @@ export function makePaymentIntent(
       on_behalf_of: null,
       payment_method: given.payment_method,
       payment_method_configuration_details: null,
-      payment_method_options: {
-        card: {
-          installments: null,
-          mandate_options: null,
-          network: null,
-          request_three_d_secure: given.card_options.request_three_d_secure ?? 'automatic',
-          ...(given.card_options.stored_credential_usage && {
-            stored_credential_usage: given.card_options.stored_credential_usage,
-          }),
-          ...(given.card_options.setup_credential_usage && {
-            setup_credential_usage: given.card_options.setup_credential_usage,
-          }),
-        },
-      },
+      payment_method_options: { card: cardOptions(given.card_options) },
       payment_method_types: ['card'],
       payment_record: null,
       processing: null,
@@ -89,6 +75,19 @@ export function makePaymentIntent(
     merchant,
   };
 }
+
+const cardOptions = (given: Given['card_options']) => ({
+  installments: null,
+  mandate_options: null,
+  network: null,
+  request_three_d_secure: given.request_three_d_secure ?? 'automatic',
+  ...(given.stored_credential_usage && {
+    stored_credential_usage: given.stored_credential_usage,
+  }),
+  ...(given.setup_credential_usage && {
+    setup_credential_usage: given.setup_credential_usage,
+  }),
+});
 
 /** A hold that was not captured in time is cancelled by the gateway. */
 export function agedIntent(kept: Kept<'payment_intent'>, now: number): Kept<'payment_intent'> {
