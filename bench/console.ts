@@ -203,7 +203,7 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
   return { cookie: `${cookieName(deps.console.url)}=${token}`, person_id: id };
 }
 
-/** What the service would have written about the checkouts of the table `batch`. */
+/** Inserts the rows that the service would have written about the checkouts of the table `batch`. */
 const batchStatements = [
   `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
      client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,

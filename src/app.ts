@@ -117,7 +117,7 @@ function createServer(deps: AppDeps): FastifyInstance {
   });
 }
 
-/** What happens around every request: its deadline, its headers, its metrics and its log line. */
+/** Adds to every request its deadline, its headers, its metrics and its log line. */
 function addHooks(app: FastifyInstance, deps: AppDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);

@@ -53,7 +53,7 @@ export type ReadyConfig = Config & {
   gateway: StripeSettings;
 };
 
-/** What a test or a simulation brings itself. */
+/** Parts that a test or a simulation brings itself. */
 type Given = {
   /** The time, for a simulation. Without it the time comes from the database. */
   clock?: Clock;

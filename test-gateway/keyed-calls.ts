@@ -26,7 +26,7 @@ export type Call = {
   context: Context;
 };
 
-/** What the calls of one gateway share. */
+/** The state that the calls of one gateway share. */
 type Caller = {
   readonly store: Store;
   readonly faults: Faults;

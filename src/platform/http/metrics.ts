@@ -69,7 +69,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   };
 }
 
-/** What happens in this process, counted when it happens. */
+/** Events of this process, counted when they happen. */
 function createEventMetrics(registry: Registry) {
   const registers = [registry];
   return {

@@ -34,7 +34,7 @@ import {
 } from './openapi-components.ts';
 import { endpointLimits } from './rate-limits.ts';
 
-/** What a document says besides its routes. */
+/** The parts of a document besides its routes. */
 type About = {
   audience: Audience;
   baseUrl: string;
