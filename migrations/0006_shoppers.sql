@@ -94,7 +94,7 @@ create index plan_sessions_by_end on plan_sessions (expires_at);
 
 -- Up to which checkout each merchant's personal data is older than the time of retention. There are no
 -- rows while there is no time of retention. A row falls due when the next checkout is old enough.
-create table retention_marks (
+create table retention_dates (
   merchant_id  uuid not null primary key,
   -- The number of the last checkout that was old enough.
   number       bigint not null,
@@ -103,7 +103,7 @@ create table retention_marks (
   lease        uuid,
   leased_until timestamptz(3)
 );
-create index retention_marks_due on retention_marks (due_at);
+create index retention_dates_due on retention_dates (due_at);
 
 -- Checkouts that are old enough and not erased yet. One whose plan is not finished is looked at again.
 create table erasures (

@@ -27,7 +27,7 @@ create table reconciliation (
 insert into reconciliation (only_row) values (true);
 
 -- Whether this database knows everything that the gateway did (decision 0097).
-create table gateway_mark (
+create table gateway_heartbeat (
   only_row       boolean primary key default true check (only_row),
   -- The gateway's name for this database. Null until the service has started once.
   id             uuid,
@@ -42,7 +42,7 @@ create table gateway_mark (
   due_at         timestamptz(3),
   check ((stopped_at is null) = (stopped_reason is null))
 );
-insert into gateway_mark (only_row) values (true);
+insert into gateway_heartbeat (only_row) values (true);
 
 -- One reading of the gateway's records. A run that was interrupted continues where it was. The process
 -- that reads holds an advisory lock.
@@ -66,7 +66,7 @@ create table reconciliation_seen (
   primary key (run_id, reference)
 );
 
-create table reconciliation_findings (
+create table reconciliation_differences (
   run_id      uuid not null,
   record_kind text not null,
   reference   text not null,

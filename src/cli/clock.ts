@@ -103,7 +103,7 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   statement_mails: 'send a statement to the merchant',
   shopper_attempts: "look up the outcome of a shopper's attempt",
   replaced_cards: 'remove a replaced card',
-  retention_marks: 'find checkouts to erase',
+  retention_dates: 'find checkouts to erase',
   erasures: 'erase a shopper',
   deleted_customers: 'delete a shopper at the gateway',
 };

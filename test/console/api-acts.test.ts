@@ -1102,7 +1102,7 @@ describe('the money of merchants', () => {
     const second = `/api/disputes/${await openDispute(paying, other)}`;
     const stop = async (reason: string | null) => {
       await paying.service.deps.database.pool.query(
-        'update gateway_mark set stopped_reason = $1, stopped_at = $2',
+        'update gateway_heartbeat set stopped_reason = $1, stopped_at = $2',
         [reason, reason && '2026-01-01'],
       );
       // The guard of the money reads the row once a second.

@@ -399,7 +399,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     // The process that ran on notices that the heartbeat fell.
     assert.match((await problemOf(own)) ?? '', /The beat of the database fell from 2 to 1/);
     await own.service.deps.database.pool.query(
-      'update gateway_mark set stopped_at = null, stopped_reason = null',
+      'update gateway_heartbeat set stopped_at = null, stopped_reason = null',
     );
     const service = await startService({ databaseUrl: server.url, clock: own.clock, env });
     const again = continueOn(own, service);
@@ -630,12 +630,12 @@ describe('a service whose data folder is restored after it marked the gateway', 
       const acts = await adopted();
       await rowsOf(`create function refuse() returns trigger language plpgsql
         as $$ begin raise exception 'killed'; end $$`);
-      await rowsOf(`create trigger killed before update of outcome on reconciliation_findings
+      await rowsOf(`create trigger killed before update of outcome on reconciliation_differences
         for each row execute function refuse()`);
       const killed = await tranche.run('gateway', 'reconcile', '--adopt');
       assert.match(killed.stderr, /killed/);
       assert.ok((await adopted()) > acts);
-      await rowsOf('drop trigger killed on reconciliation_findings');
+      await rowsOf('drop trigger killed on reconciliation_differences');
       await rowsOf('drop function refuse');
       // Two operators start it again. One process adopts at a time.
       const runs = await Promise.all([
@@ -816,7 +816,9 @@ describe('whether money may move', () => {
       guards.map(() => null),
     );
     const marks = await paying.gateway.gateway.listHeartbeats();
-    const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select * from gateway_heartbeat',
+    );
     const own = marks.filter(({ database }) => database === rows[0].id);
     assert.deepEqual(
       own.map(({ count }) => count),
@@ -872,7 +874,9 @@ describe('whether money may move', () => {
   }
 
   async function readMarks() {
-    const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select * from gateway_heartbeat',
+    );
     const marks = await paying.gateway.gateway.listHeartbeats();
     return { row: rows[0], there: marks.find(({ database }) => database === rows[0].id) };
   }
@@ -940,7 +944,7 @@ describe('whether money may move', () => {
     } finally {
       await paying.gateway.gateway.writeHeartbeat({ ...mark, count: row.beat });
       await paying.service.deps.database.pool.query(
-        'update gateway_mark set stopped_at = null, stopped_reason = null',
+        'update gateway_heartbeat set stopped_at = null, stopped_reason = null',
       );
     }
   });

@@ -208,7 +208,7 @@ describe("the gateway's record of an erased shopper", () => {
 
 test('without a time of retention nothing falls due', async () => {
   await findExpired({ ...paying.service.deps, retentionDays: null });
-  for (const table of ['retention_marks', 'erasures']) {
+  for (const table of ['retention_dates', 'erasures']) {
     const { rows } = await paying.service.deps.database.pool.query(`select 1 from ${table}`);
     assert.deepEqual(rows, []);
   }

@@ -67,7 +67,7 @@ const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][
 /** The next time at which a row falls due. A paused payment does not. */
 const findNextDue = `select min(due_at) as due_at from (${[
   ...dueWork.map(([table]) => table),
-  'retention_marks',
+  'retention_dates',
 ]
   .map(
     (table) => `select due_at from ${table}${table === 'instalments' ? ' where not paused' : ''}`,

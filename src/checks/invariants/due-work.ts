@@ -31,7 +31,7 @@ export const dueWorkInvariants: Invariant[] = [
         union all
         select merchant_id, checkout_id, card_ref, due_at, leased_until from replaced_cards
         union all
-        select merchant_id, merchant_id, 'retention', due_at, leased_until from retention_marks
+        select merchant_id, merchant_id, 'retention', due_at, leased_until from retention_dates
         union all
         select merchant_id, checkout_id, 'erasure', due_at, leased_until from erasures
         union all

@@ -3,7 +3,7 @@ import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { adoptInFlight } from './adopt-in-flight.ts';
-import { nameDatabase, readMark, resumeMoney } from './gateway-mark.sql.ts';
+import { nameDatabase, readMark, resumeMoney } from './gateway-heartbeat.sql.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
 import { lockAdoption } from './reconciliation.sql.ts';
 

@@ -15,7 +15,7 @@ import {
   raiseBeat,
   readMark,
   stopMoney,
-} from './gateway-mark.sql.ts';
+} from './gateway-heartbeat.sql.ts';
 import { describeStop, explainAhead, explainFall, explainLost } from './money-stop.ts';
 
 /**

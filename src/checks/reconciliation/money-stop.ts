@@ -1,5 +1,5 @@
 import type { Heartbeat } from '#gateway/gateway.ts';
-import type { Mark } from './gateway-mark.sql.ts';
+import type { Mark } from './gateway-heartbeat.sql.ts';
 
 // When money must stop (decision 0097), decided from what the database and the gateway know. Each
 // function returns the reason, or null if money may move.

@@ -227,7 +227,7 @@ export async function recordPages(
        insert into reconciliation_seen (run_id, reference)
        select $1, unnest($5::text[]) on conflict do nothing
      ), found as (
-       insert into reconciliation_findings
+       insert into reconciliation_differences
          (run_id, record_kind, reference, kind, of_merchant, checkout_id, record, created_at)
        select $1, f.record_kind, f.reference, f.kind, f.merchant_id, f.checkout_id, f.record,
          (f.record ->> 'created_at')::timestamptz
@@ -248,7 +248,7 @@ export async function listOpenFindings(
 ): Promise<RunFinding[]> {
   const { rows } = await client.query<RunFinding>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
-     from reconciliation_findings where run_id = $1 and outcome is null
+     from reconciliation_differences where run_id = $1 and outcome is null
      order by record_kind = 'dispute', created_at, record_kind, reference limit $2`,
     [run_id, limit],
   );
@@ -258,7 +258,7 @@ export async function listOpenFindings(
 export async function listFindings(client: Client, run_id: string): Promise<RunFinding[]> {
   const { rows } = await client.query<RunFinding>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, null as record, alert_id, outcome
-     from reconciliation_findings where run_id = $1 and outcome <> 'adopted'
+     from reconciliation_differences where run_id = $1 and outcome <> 'adopted'
      order by created_at desc nulls last, record_kind, reference`,
     [run_id],
   );
@@ -267,7 +267,7 @@ export async function listFindings(client: Client, run_id: string): Promise<RunF
 
 export async function countAdopted(client: Client, run_id: string): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
-    `select count(*)::int as count from reconciliation_findings
+    `select count(*)::int as count from reconciliation_differences
      where run_id = $1 and outcome = 'adopted'`,
     [run_id],
   );
@@ -280,7 +280,7 @@ export async function moveFinding(
   finding: Pick<RunFinding, 'record_kind' | 'reference' | 'outcome' | 'alert_id'>,
 ): Promise<void> {
   await client.query(
-    `update reconciliation_findings set outcome = $4, alert_id = $5, record = null
+    `update reconciliation_differences set outcome = $4, alert_id = $5, record = null
      where run_id = $1 and record_kind = $2 and reference = $3`,
     [run_id, finding.record_kind, finding.reference, finding.outcome, finding.alert_id],
   );
@@ -298,7 +298,7 @@ export async function endRun(client: Client, run_id: string, at: Timestamp): Pro
         .toString(),
     ],
   );
-  await client.query('delete from reconciliation_findings where run_id = $1', [run_id]);
+  await client.query('delete from reconciliation_differences where run_id = $1', [run_id]);
 }
 
 /** The open refunds of one request at the gateway. */
@@ -309,7 +309,7 @@ export async function listRequestFindings(
 ): Promise<RunFinding[]> {
   const { rows } = await client.query<RunFinding>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
-     from reconciliation_findings
+     from reconciliation_differences
      where run_id = $1 and outcome is null and record_kind = 'refund'
        and record -> 'request' ->> 'id' = $2`,
     [run_id, request_id],

@@ -9,7 +9,7 @@ declare module '#platform/database/tables.ts' {
       due_at: Timestamp | null;
       leased_until: Timestamp | null;
     };
-    gateway_mark: {
+    gateway_heartbeat: {
       only_row: ColumnType<boolean, never, never>;
       id: string | null;
       beat: Generated<number>;
@@ -34,7 +34,7 @@ declare module '#platform/database/tables.ts' {
       run_id: Fixed<string>;
       reference: Fixed<string>;
     };
-    reconciliation_findings: {
+    reconciliation_differences: {
       run_id: Fixed<string>;
       record_kind: Fixed<string>;
       reference: Fixed<string>;

@@ -39,7 +39,7 @@ export const distribution = [
   { table: 'alerts', by: null },
   { table: 'audit', by: null },
   { table: 'reconciliation', by: null },
-  { table: 'gateway_mark', by: null },
+  { table: 'gateway_heartbeat', by: null },
   { table: 'gateway_account_fees', by: null },
   { table: 'dispute_poll', by: null },
   { table: 'rollups', by: null },
@@ -77,7 +77,7 @@ export const distribution = [
   { table: 'merchant_dues', by: 'merchant_id', beside: 'list_totals' },
   { table: 'merchant_overdue', by: 'merchant_id', beside: 'list_totals' },
   { table: 'checkout_moves', by: 'merchant_id', beside: 'list_totals' },
-  { table: 'retention_marks', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'retention_dates', by: 'merchant_id', beside: 'list_totals' },
   { table: 'erasures', by: 'merchant_id', beside: 'list_totals' },
   { table: 'deleted_customers', by: 'merchant_id', beside: 'list_totals' },
   { table: 'plan_links', by: 'merchant_id', beside: 'list_totals' },
@@ -92,7 +92,7 @@ export const distribution = [
   { table: 'nodes', by: null, stays: true },
   { table: 'reconciliation_runs', by: null, stays: true },
   { table: 'reconciliation_seen', by: null, stays: true },
-  { table: 'reconciliation_findings', by: null, stays: true },
+  { table: 'reconciliation_differences', by: null, stays: true },
 ] as const satisfies Placement[];
 
 type Placement =

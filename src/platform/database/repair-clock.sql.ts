@@ -28,7 +28,7 @@ export const leasedTables: Table[] = [
   'replaced_cards',
   'long_acts',
   'disputes',
-  'retention_marks',
+  'retention_dates',
   'erasures',
   'deleted_customers',
   'audit',

@@ -45,7 +45,7 @@ const recheckDays = 7;
 /** A shorter time of retention applies to waiting checkouts after this long at the latest. */
 const waitDaysMax = 30;
 
-const marks: MerchantDueWork<'retention_marks', ErasureDeps> = {
+const marks: MerchantDueWork<'retention_dates', ErasureDeps> = {
   due: dueMarks,
   leaseSeconds,
   batchSize: 1,
@@ -100,7 +100,7 @@ const checkoutsBatchSize = 200;
 async function moveMarkOn(
   deps: ErasureDeps,
   merchant: Merchant,
-  mark: Selectable<Tables['retention_marks']>,
+  mark: Selectable<Tables['retention_dates']>,
 ): Promise<void> {
   const now = merchant.now();
   await transaction(deps, async ({ db }) => {

@@ -7,7 +7,7 @@ import type { PlanKey } from './plan-proof.sql.ts';
 // Statements of the time of retention, and of the gateway's records of erased shoppers
 // (decision 0070).
 
-export const dueMarks: DueWork<'retention_marks'> = { table: 'retention_marks', due: 'due_at' };
+export const dueMarks: DueWork<'retention_dates'> = { table: 'retention_dates', due: 'due_at' };
 export const dueErasures: DueWork<'erasures'> = { table: 'erasures', due: 'due_at' };
 export const dueCustomers: DueWork<'deleted_customers'> = {
   table: 'deleted_customers',
@@ -17,12 +17,12 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
 /** Gives every merchant a retention date before its first checkout, due at once. */
 export async function insertMissingMarks(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
-  const marks = await db.selectFrom('retention_marks').select('merchant_id').execute();
+  const marks = await db.selectFrom('retention_dates').select('merchant_id').execute();
   const known = new Set(marks.map(({ merchant_id }) => merchant_id));
   const missing = merchants.filter(({ id }) => !known.has(id));
   if (missing.length === 0) return;
   await db
-    .insertInto('retention_marks')
+    .insertInto('retention_dates')
     .values(missing.map(({ id }) => ({ merchant_id: id, number: 0, due_at })))
     .onConflict((conflict) => conflict.doNothing())
     .execute();
@@ -30,7 +30,7 @@ export async function insertMissingMarks(db: Handle, due_at: Timestamp): Promise
 
 /** There is no time of retention any more: nothing is due. */
 export async function deleteRetention(db: Handle): Promise<void> {
-  await sql`delete from retention_marks`.execute(db);
+  await sql`delete from retention_dates`.execute(db);
   await sql`delete from erasures`.execute(db);
 }
 
@@ -79,7 +79,7 @@ export async function moveMark(
   to: { number: number; due_at: Timestamp },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('retention_marks')
+    .updateTable('retention_dates')
     .set({ ...to, tries: 0, lease: null, leased_until: null })
     .where('merchant_id', '=', mark.merchant_id)
     .where('lease', '=', mark.lease)

@@ -41,7 +41,7 @@ declare module '#platform/database/tables.ts' {
       lease: string | null;
       leased_until: Timestamp | null;
     };
-    retention_marks: {
+    retention_dates: {
       merchant_id: Fixed<string>;
       number: number;
       due_at: Timestamp;

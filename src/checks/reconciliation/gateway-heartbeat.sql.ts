@@ -27,7 +27,7 @@ export async function readMark(db: Handle): Promise<Mark> {
     db,
   );
   const mark = await db
-    .selectFrom('gateway_mark')
+    .selectFrom('gateway_heartbeat')
     .select(['id', 'beat', 'beat_at', 'server', 'stopped_at', 'stopped_reason'])
     .executeTakeFirstOrThrow();
   const [server] = rows;
@@ -37,13 +37,13 @@ export async function readMark(db: Handle): Promise<Mark> {
 
 /** Names the database once, at its first start. */
 export async function nameDatabase(db: Handle, id: string): Promise<void> {
-  await db.updateTable('gateway_mark').set({ id }).where('id', 'is', null).execute();
+  await db.updateTable('gateway_heartbeat').set({ id }).where('id', 'is', null).execute();
 }
 
 /** Claims the next heartbeat. Returns false if it is not due, or another process makes it. */
 export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('gateway_mark')
+    .updateTable('gateway_heartbeat')
     .set({ due_at: next })
     .where((where) => where.or([where('due_at', 'is', null), where('due_at', '<=', now)]))
     .where('stopped_at', 'is', null)
@@ -58,7 +58,7 @@ export async function raiseBeat(
   server: string,
 ): Promise<number | null> {
   const row = await db
-    .updateTable('gateway_mark')
+    .updateTable('gateway_heartbeat')
     .set((set) => ({ beat: set('beat', '+', 1), beat_at: now, server }))
     .where('stopped_at', 'is', null)
     .returning('beat')
@@ -68,13 +68,13 @@ export async function raiseBeat(
 
 /** The database runs on another server and has lost nothing. */
 export async function moveServer(db: Handle, server: string): Promise<void> {
-  await db.updateTable('gateway_mark').set({ server }).execute();
+  await db.updateTable('gateway_heartbeat').set({ server }).execute();
 }
 
 /** Returns false if money is stopped already. */
 export async function stopMoney(db: Handle, at: Timestamp, reason: string): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('gateway_mark')
+    .updateTable('gateway_heartbeat')
     .set({ stopped_at: at, stopped_reason: reason })
     .where('stopped_at', 'is', null)
     .executeTakeFirstOrThrow();
@@ -87,7 +87,7 @@ export async function resumeMoney(
   mark: { beat: number; at: Timestamp; server: string },
 ): Promise<void> {
   await db
-    .updateTable('gateway_mark')
+    .updateTable('gateway_heartbeat')
     .set({
       beat: mark.beat,
       beat_at: mark.at,
