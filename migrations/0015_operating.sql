@@ -131,7 +131,7 @@ create table merchant_overdue (
 
 -- Several actions of a person as one. Due work continues it when the person has left, and after a
 -- restart.
-create table long_acts (
+create table bulk_actions (
   id           uuid primary key,
   kind         text not null,
   actor        jsonb not null,
@@ -148,5 +148,5 @@ create table long_acts (
   lease        uuid,
   leased_until timestamptz(3)
 );
-create index long_acts_due on long_acts (due_at, id) where due_at is not null;
-create index long_acts_of_person on long_acts ((actor ->> 'person_id'), id);
+create index bulk_actions_due on bulk_actions (due_at, id) where due_at is not null;
+create index bulk_actions_of_person on bulk_actions ((actor ->> 'person_id'), id);

@@ -2,7 +2,7 @@ import { auditSlice } from '#checks/books/audit-books.ts';
 import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import type { Merchant } from '#merchants/merchant.ts';
-import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import type { AnyDueWork } from '#platform/database/due-work.sql.ts';
@@ -212,7 +212,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   { name: 'add up the charts', pauseSeconds: 5, run: (deps) => rollUp(deps) },
   { name: 'add up what is overdue', pauseSeconds: 30, run: rollUpOverdue },
   { name: 'write statistics of receivers', pauseSeconds: 5, run: writeDestinationStatistics },
-  { name: 'go on with long acts', pauseSeconds: 0.5, run: runLongActs },
+  { name: 'go on with bulk actions', pauseSeconds: 0.5, run: runBulkActions },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
   {
     name: 'delete idempotency keys',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createMerchant } from '#merchants/create-merchant.ts';
-import { beginLongAct } from '#operating/acts/begin-long-act.ts';
+import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
 import { pageAlerts } from '#operating/operations/alerts.sql.ts';
 import { pageActions } from '#operating/operations/audit.sql.ts';
 import { pageCallbacks } from '#operating/operations/callbacks.sql.ts';
@@ -168,7 +168,7 @@ test('a merchant is found by the beginning of its name, and only within the scop
   assert.deepEqual(await search(deps, foreign, name, 10), []);
 });
 
-test('a person and a long act are found by their ids, by readers of all merchants', async () => {
+test('a person and a bulk action are found by their ids, by readers of all merchants', async () => {
   const { deps } = paying.service;
   const person = await addPerson(paying.service, { roles: ['support'], name: 'Nomsa Dube' });
   const origin = {
@@ -178,7 +178,7 @@ test('a person and a long act are found by their ids, by readers of all merchant
     session_id: person.session_id,
   };
   const wanted = { merchant_ids: null, host: null, until_id: unknownId };
-  const id = await beginLongAct({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
+  const id = await beginBulkAction({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
   const own: Scope = { merchant_ids: [paying.account.merchant.id] };
   for (const [text, kind, called] of [
     [person.id, 'person', 'Nomsa Dube'],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { changeRules } from '#merchants/change-rules.ts';
-import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
@@ -240,8 +240,13 @@ describe('a refund in the console', () => {
         });
       });
       const act = await done(post(other, '/api/refunds/approve', { ids: [id] }));
-      while ((await runLongActs(deps)) > 0);
-      const { body: ended } = await askExactly(console(), other, 'GET', `/api/acts/${act.id}`);
+      while ((await runBulkActions(deps)) > 0);
+      const { body: ended } = await askExactly(
+        console(),
+        other,
+        'GET',
+        `/api/bulk-actions/${act.id}`,
+      );
       assert.deepEqual([ended.done, ended.failed], [1, 0]);
       const { body: seen } = await askExactly(console(), other, 'GET', `/api/refunds/${id}`);
       assert.deepEqual([seen.merchant_id, seen.status], [own.merchant.id, 'complete']);
@@ -473,10 +478,10 @@ describe('above the threshold of a merchant', () => {
   });
 });
 
-describe('a long act', () => {
+describe('a bulk action', () => {
   /** Runs bulk actions as a worker does, until there are none. */
   async function work() {
-    while ((await runLongActs(paying.service.deps)) > 0);
+    while ((await runBulkActions(paying.service.deps)) > 0);
   }
 
   test('approves several refunds, says which were refused, and is seen by its person only', async () => {
@@ -488,14 +493,14 @@ describe('a long act', () => {
     const act = await done(post(reviewer, '/api/refunds/approve', { ids }));
     assert.deepEqual([act.total, act.done, act.finished_at], [3, 0, null]);
     await work();
-    const { body } = await askExactly(console(), reviewer, 'GET', `/api/acts/${act.id}`);
+    const { body } = await askExactly(console(), reviewer, 'GET', `/api/bulk-actions/${act.id}`);
     assert.deepEqual([body.done, body.failed], [2, 1]);
     assert.equal(body.problems[0].id, ids[1]);
     assert.notEqual(body.finished_at, null);
-    const { body: own } = await askExactly(console(), reviewer, 'GET', '/api/acts');
+    const { body: own } = await askExactly(console(), reviewer, 'GET', '/api/bulk-actions');
     assert.equal(own.data[0].id, act.id);
     const other = await person();
-    assert.equal((await ask(console(), other, 'GET', `/api/acts/${act.id}`)).status, 404);
+    assert.equal((await ask(console(), other, 'GET', `/api/bulk-actions/${act.id}`)).status, 404);
     const { rows } = await paying.service.deps.database.pool.query(
       `select person_id from operator_actions where action = 'refunds approve'
        and subject_id = any($1)`,
@@ -522,11 +527,16 @@ describe('a long act', () => {
     assert.equal(act.total, 3);
     const stopping = new AbortController();
     stopping.abort();
-    await runLongActs(deps, stopping.signal);
-    const stopped = await askExactly(console(), onCall, 'GET', `/api/acts/${act.id}`);
+    await runBulkActions(deps, stopping.signal);
+    const stopped = await askExactly(console(), onCall, 'GET', `/api/bulk-actions/${act.id}`);
     assert.deepEqual([stopped.body.done, stopped.body.finished_at], [0, null]);
     await Promise.all([work(), work()]);
-    const { body: finished } = await askExactly(console(), onCall, 'GET', `/api/acts/${act.id}`);
+    const { body: finished } = await askExactly(
+      console(),
+      onCall,
+      'GET',
+      `/api/bulk-actions/${act.id}`,
+    );
     assert.deepEqual([finished.done, finished.failed], [3, 0]);
     for (const shopper of made) {
       const [callback] = await shopper.rows('callbacks');
@@ -560,9 +570,9 @@ describe('a long act', () => {
     const refund = await askRefund(paying, await paid(), 10_000);
     const short = await done(post(reviewer, '/api/refunds/approve', { ids: [refund] }));
     const read = async (who: ConsolePerson, { id }: { id: string }) =>
-      (await askExactly(console(), who, 'GET', `/api/acts/${id}`)).body;
-    await runLongActs(deps);
-    await runLongActs(deps);
+      (await askExactly(console(), who, 'GET', `/api/bulk-actions/${id}`)).body;
+    await runBulkActions(deps);
+    await runBulkActions(deps);
     assert.notEqual((await read(reviewer, short)).finished_at, null);
     const { done: resent, finished_at } = await read(onCall, long);
     assert.deepEqual([resent, finished_at], [1, null]);
@@ -583,7 +593,7 @@ describe('a long act', () => {
     );
     await work();
     const { rows } = await paying.service.deps.database.pool.query(
-      'select done, failed from long_acts where id = $1',
+      'select done, failed from bulk_actions where id = $1',
       [act.id],
     );
     assert.deepEqual(rows, [{ done: 0, failed: 1 }]);

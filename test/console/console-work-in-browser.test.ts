@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { changeRules } from '#merchants/change-rules.ts';
-import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeFindings } from '../support/axe.ts';
@@ -94,7 +94,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const both = /^Approve 2 refunds of R.260,00 and start 1 of R.150,00$/;
     await page.getByRole('button', { name: both }).click();
     await page.getByText('Approving refunds').waitFor();
-    while ((await runLongActs(deps)) > 0);
+    while ((await runBulkActions(deps)) > 0);
     await paying.work();
     assert.equal(await statusOf(paying, asked), 'complete');
     assert.equal(await statusOf(paying, other), 'requested');
@@ -143,7 +143,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('Approving refunds').waitFor();
     await page.reload();
     await page.getByText('Approving refunds').waitFor();
-    while ((await runLongActs(paying.service.deps)) > 0);
+    while ((await runBulkActions(paying.service.deps)) > 0);
     await page.getByText('Refunds approved').waitFor();
     await page.getByText('2 of 2 done').waitFor();
     await paying.work();
@@ -187,9 +187,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
     await page.getByText('Resending callbacks').waitFor();
     // More than are counted: the panel says how many are done.
-    await pool.query('update long_acts set total = null where finished_at is null');
+    await pool.query('update bulk_actions set total = null where finished_at is null');
     await page.getByText('0 done', { exact: true }).waitFor();
-    while ((await runLongActs(paying.service.deps)) > 0);
+    while ((await runBulkActions(paying.service.deps)) > 0);
     await page.getByText('Callbacks resent').waitFor();
     await page.getByText('1 done', { exact: true }).waitFor();
     assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
-import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import type { ConsoleRoute } from '#operating/console/route.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
 import { type OperatorRole, operatorRoles, permissionsOf } from '#operating/people/permission.ts';
@@ -336,7 +336,7 @@ describe('every route of the console', () => {
         if (answer.status < 300) assertNoTrace(route, answer, foreign);
       }
       // Bulk actions go on in the worker.
-      while ((await runLongActs(paying.service.deps, new AbortController().signal)) > 0);
+      while ((await runBulkActions(paying.service.deps, new AbortController().signal)) > 0);
       assert.equal(await digestOf(foreign), before, 'a foreign row changed');
     });
   }

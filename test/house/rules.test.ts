@@ -365,7 +365,7 @@ test('the console takes from the service types and what both sides share, nothin
     'web/console/b.ts': [
       `import {\n  A,\n} from '#operating/console/a.schema.ts';`,
       `export * from '#purchases/refunds/refund.ts';`,
-      `const c = await import('#operating/acts/long-act.ts');`,
+      `const c = await import('#operating/bulk-actions/bulk-action.ts');`,
       `import '#main.ts';`,
     ].join('\n'),
   });
@@ -374,7 +374,7 @@ test('the console takes from the service types and what both sides share, nothin
     [
       'operating/console/a.schema',
       'purchases/refunds/refund',
-      'operating/acts/long-act',
+      'operating/bulk-actions/bulk-action',
       'main',
     ].map(
       (name) => `web/console/b.ts imports src/${name}.ts: import only its types ("import type")`,

@@ -6,7 +6,7 @@ import type { Session } from '#operating/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
 import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';
-import { LongActsPanel } from './parts/long-acts.tsx';
+import { BulkActionsPanel } from './parts/bulk-actions.tsx';
 import { ProofDialog } from './parts/proof.tsx';
 import { Bones, Problem, State, Unread } from './parts/states.tsx';
 import { SessionProvider, useCan } from './session.tsx';
@@ -131,7 +131,7 @@ function Inside() {
     return (
       <SessionProvider session={data}>
         <Shell>
-          <LongActsPanel />
+          <BulkActionsPanel />
           <Suspense
             fallback={
               <Card>

@@ -1,6 +1,6 @@
-import { beginLongAct } from '#operating/acts/begin-long-act.ts';
-import { countCallbacksToRetry } from '#operating/acts/long-act.sql.ts';
-import { LongAct } from '#operating/operations/act.schema.ts';
+import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
+import { countCallbacksToRetry } from '#operating/bulk-actions/bulk-action.sql.ts';
+import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { RetriedCallback, RetryCallbacks } from '#operating/operations/callback.schema.ts';
 import { callbackList, presentCallback, readCallback } from '#operating/operations/callbacks.ts';
 import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
@@ -11,7 +11,7 @@ import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import { readLongAct } from './act-routes.ts';
+import { readBulkAction } from './bulk-action-routes.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
@@ -49,7 +49,7 @@ export const callbackRoutes: ConsoleRoute[] = [
     method: 'POST',
     url: '/api/callbacks/retry-all',
     permission: 'callbacks.retry',
-    schema: { body: RetryCallbacks, response: LongAct },
+    schema: { body: RetryCallbacks, response: BulkAction },
     async run({ deps, person, scope, operator }, { body }) {
       const { merchant, host = null } = body;
       if (merchant !== undefined && !isWithin(scope, merchant)) throw notFound();
@@ -62,8 +62,8 @@ export const callbackRoutes: ConsoleRoute[] = [
       };
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));
       const total = count > totalMax ? null : count;
-      const id = await beginLongAct(deps, operator, 'callbacks retry', wanted, total);
-      return () => readLongAct(deps, person.id, id);
+      const id = await beginBulkAction(deps, operator, 'callbacks retry', wanted, total);
+      return () => readBulkAction(deps, person.id, id);
     },
   }),
 ];

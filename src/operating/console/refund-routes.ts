@@ -1,5 +1,5 @@
-import { beginLongAct } from '#operating/acts/begin-long-act.ts';
-import { LongAct } from '#operating/operations/act.schema.ts';
+import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
+import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { ApproveRefunds, RefundDetails } from '#operating/operations/refund.schema.ts';
 import {
@@ -9,7 +9,7 @@ import {
   refundList,
 } from '#operating/operations/refunds.ts';
 import { mustSee } from '#operating/operations/viewer.ts';
-import { readLongAct } from './act-routes.ts';
+import { readBulkAction } from './bulk-action-routes.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
@@ -32,14 +32,14 @@ export const refundRoutes: ConsoleRoute[] = [
     url: '/api/refunds/approve',
     permission: 'refunds.review',
     fresh: true,
-    schema: { body: ApproveRefunds, response: LongAct },
+    schema: { body: ApproveRefunds, response: BulkAction },
     async run(context, { body }) {
       const { deps, person, operator } = context;
       const ids = [...new Set(body.ids.map((id) => id.toLowerCase()))];
       if ((await findRefunds(context, ids)).length !== ids.length) throw notFound();
       const wanted = { refund_ids: ids };
-      const id = await beginLongAct(deps, operator, 'refunds approve', wanted, ids.length);
-      return () => readLongAct(deps, person.id, id);
+      const id = await beginBulkAction(deps, operator, 'refunds approve', wanted, ids.length);
+      return () => readBulkAction(deps, person.id, id);
     },
   }),
 ];

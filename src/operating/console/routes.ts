@@ -1,5 +1,5 @@
-import { actRoutes } from './act-routes.ts';
 import { auditRoutes } from './audit-routes.ts';
+import { actRoutes } from './bulk-action-routes.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { checkoutRoutes } from './checkout-routes.ts';
 import { disputeRoutes } from './dispute-routes.ts';

@@ -257,7 +257,7 @@ export async function findSharedRowById(
 export async function findOperatorsRowById(
   db: Handle,
   scope: Scope,
-  table: 'people' | 'long_acts',
+  table: 'people' | 'bulk_actions',
   id: string,
 ): Promise<OperatorsRow | null> {
   if (scope !== 'all merchants') return null;
@@ -269,7 +269,7 @@ export async function findOperatorsRowById(
           .where('id', '=', id)
           .executeTakeFirst()
       : await db
-          .selectFrom('long_acts')
+          .selectFrom('bulk_actions')
           .select(['id', 'kind as name', sql<null>`null`.as('email'), 'created_at'])
           .where('id', '=', id)
           .executeTakeFirst();

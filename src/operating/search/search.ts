@@ -145,7 +145,7 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       findRowById(db, scope, table, id)
         .then((found) => one(found && { ...found, id: found.checkout_id }))
         .then(as('checkout', 'id'));
-    const ofOperators = (table: 'people' | 'long_acts') =>
+    const ofOperators = (table: 'people' | 'bulk_actions') =>
       findOperatorsRowById(db, scope, table, id).then(one);
     return [
       row('checkouts').then(as('checkout', 'id')),
@@ -160,7 +160,7 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       shared('alerts').then(as('alert', 'id')),
       shared('payouts').then(as('payout', 'id')),
       ofOperators('people').then(as('person', 'id')),
-      ofOperators('long_acts').then(as('act', 'id')),
+      ofOperators('bulk_actions').then(as('act', 'id')),
       // A shop may use a UUID as its order reference.
       findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
     ];

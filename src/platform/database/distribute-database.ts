@@ -43,7 +43,7 @@ export const distribution = [
   { table: 'gateway_account_fees', by: null },
   { table: 'dispute_poll', by: null },
   { table: 'rollups', by: null },
-  { table: 'long_acts', by: null },
+  { table: 'bulk_actions', by: null },
   { table: 'list_totals', by: 'merchant_id', beside: null },
   { table: 'checkouts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'refund_requests', by: 'merchant_id', beside: 'list_totals' },

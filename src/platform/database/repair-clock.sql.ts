@@ -26,7 +26,7 @@ export const leasedTables: Table[] = [
   'statement_mails',
   'shopper_attempts',
   'replaced_cards',
-  'long_acts',
+  'bulk_actions',
   'disputes',
   'retention_dates',
   'erasures',

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { LongAct } from '#operating/operations/act.schema.ts';
+import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import type {
   CallbackRow,
   DestinationRow,
@@ -14,10 +14,10 @@ import { count, duration, percent, reasonWords, sentence } from '../format.ts';
 import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
+import { followAct } from '../parts/bulk-actions.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { followAct } from '../parts/long-acts.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useCan, useSession } from '../session.tsx';
@@ -337,7 +337,7 @@ function ResendAll({ close }: { close: () => void }) {
       busy={busy}
       problem={problem}
       onAct={() =>
-        void run<LongAct>({
+        void run<BulkAction>({
           path: '/api/callbacks/retry-all',
           body: {
             ...(filters.merchant && { merchant: filters.merchant }),

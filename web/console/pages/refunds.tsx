@@ -2,15 +2,15 @@ import { Button, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { LongAct } from '#operating/operations/act.schema.ts';
+import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import type { RefundDetails, RefundRow } from '#operating/operations/refund.schema.ts';
 import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { followAct } from '../parts/bulk-actions.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { followAct } from '../parts/long-acts.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { reviewOf, reviewOfAll } from '../parts/review.ts';
 import { Unread } from '../parts/states.tsx';
@@ -181,7 +181,7 @@ export default function RefundsPage() {
               loading={bulk.busy}
               onClick={() =>
                 void bulk
-                  .run<LongAct>({
+                  .run<BulkAction>({
                     path: '/api/refunds/approve',
                     body: { ids: chosen.map(({ id }) => id) },
                     what,

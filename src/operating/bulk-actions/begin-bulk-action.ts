@@ -1,26 +1,26 @@
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { insertLongAct } from './long-act.sql.ts';
-import type { LongActKind, LongActWanted } from './long-act.ts';
+import { insertBulkAction } from './bulk-action.sql.ts';
+import type { BulkActionKind, BulkActionWanted } from './bulk-action.ts';
 
 /**
  * A person begins a bulk action. The worker does it, in their name, as they were then. It is one
  * row of the audit, and every single action is another. Returns its id.
  */
-export async function beginLongAct(
+export async function beginBulkAction(
   deps: OperatorDeps,
   operator: string,
-  kind: LongActKind,
-  wanted: LongActWanted,
+  kind: BulkActionKind,
+  wanted: BulkActionWanted,
   total: number | null,
 ): Promise<string> {
   const { origin } = deps;
   if (!origin || !('person_id' in origin)) {
-    throw new OperatorError('Only a person with a session begins a long act.');
+    throw new OperatorError('Only a person with a session begins a bulk action.');
   }
   const id = deps.random.uuid();
   const actor = { operator, ...origin };
   await operate(deps, operator, `${kind} many`, async (db, created_at) => {
-    await insertLongAct(db, { id, kind, actor, wanted, created_at, total });
+    await insertBulkAction(db, { id, kind, actor, wanted, created_at, total });
     return { subject_id: id, details: { ...wanted, total }, result: null };
   });
   return id;

@@ -10,16 +10,16 @@ import type { RefundProcessDeps } from '#purchases/refunds/process-refunds.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import {
-  claimLongAct,
+  claimBulkAction,
   listCallbacksToRetry,
   moveProgress,
   type Progress,
-  releaseLongAct,
-} from './long-act.sql.ts';
-import type { LongAct } from './long-act.ts';
-import { problemsMax } from './long-act.ts';
+  releaseBulkAction,
+} from './bulk-action.sql.ts';
+import type { BulkAction } from './bulk-action.ts';
+import { problemsMax } from './bulk-action.ts';
 
-export type LongActDeps = DeliveryDeps & RefundProcessDeps;
+export type BulkActionDeps = DeliveryDeps & RefundProcessDeps;
 
 /** Longer than one action takes. The claim is prolonged after each. */
 const leaseSeconds = 120;
@@ -34,22 +34,25 @@ const turnSeconds = 3;
  * Then it is due again, behind the actions that have waited meanwhile. Returns 0 if there is no
  * more to do now.
  */
-export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Promise<number> {
+export async function runBulkActions(
+  deps: BulkActionDeps,
+  stopping?: AbortSignal,
+): Promise<number> {
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
-  const act = await claimLongAct(db, lease);
+  const act = await claimBulkAction(db, lease);
   if (!act) return 0;
   try {
     const end = await goOn(deps, act, lease, stopping);
     const now = timestamp(deps.clock.now());
     const to =
       end === 'finished' ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
-    await releaseLongAct(db, { id: act.id, lease: lease.lease }, to);
+    await releaseBulkAction(db, { id: act.id, lease: lease.lease }, to);
     return end === 'stopped' ? 0 : 1;
   } catch (error) {
-    deps.log.error({ err: error, act_id: act.id }, 'a long act could not go on');
+    deps.log.error({ err: error, act_id: act.id }, 'a bulk action could not go on');
     const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
-    await releaseLongAct(db, { id: act.id, lease: lease.lease }, { due_at, finished_at: null });
+    await releaseBulkAction(db, { id: act.id, lease: lease.lease }, { due_at, finished_at: null });
     return 0;
   }
 }
@@ -59,8 +62,8 @@ export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Pr
  * one item. `stopped`: this process ends, or it lost the claim.
  */
 async function goOn(
-  deps: LongActDeps,
-  act: LongAct,
+  deps: BulkActionDeps,
+  act: BulkAction,
   { lease }: Lease,
   stopping?: AbortSignal,
 ): Promise<'finished' | 'turn over' | 'stopped'> {
@@ -103,8 +106,8 @@ async function goOn(
 
 /** The next items, each with the position to note when it is done. */
 async function nextItems(
-  deps: LongActDeps,
-  { wanted }: LongAct,
+  deps: BulkActionDeps,
+  { wanted }: BulkAction,
   position: string | null,
 ): Promise<{ id: string; position: string }[]> {
   if ('refund_ids' in wanted) {
@@ -119,8 +122,8 @@ async function nextItems(
 
 /** The row of an item, or why the person may not act on it any more: they may have been revoked. */
 async function findAllowed(
-  deps: LongActDeps,
-  act: LongAct,
+  deps: BulkActionDeps,
+  act: BulkAction,
   id: string,
 ): Promise<FoundRow | { problem: string }> {
   const { db } = deps.database;
@@ -140,9 +143,9 @@ async function findAllowed(
 
 /** Why one action was refused, or null. */
 async function attempt(
-  deps: LongActDeps,
+  deps: BulkActionDeps,
   operator: string,
-  { kind }: LongAct,
+  { kind }: BulkAction,
   row: FoundRow,
 ): Promise<string | null> {
   try {

@@ -2,14 +2,14 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { isFree, type Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { LongAct, LongActProblem } from './long-act.ts';
+import type { BulkAction, BulkActionProblem } from './bulk-action.ts';
 
-export async function insertLongAct(
+export async function insertBulkAction(
   db: Handle,
-  act: Pick<LongAct, 'id' | 'kind' | 'actor' | 'wanted' | 'created_at' | 'total'>,
+  act: Pick<BulkAction, 'id' | 'kind' | 'actor' | 'wanted' | 'created_at' | 'total'>,
 ): Promise<void> {
   await db
-    .insertInto('long_acts')
+    .insertInto('bulk_actions')
     .values({
       ...act,
       actor: JSON.stringify(act.actor),
@@ -21,13 +21,13 @@ export async function insertLongAct(
 }
 
 /** A bulk action of one person. */
-export async function findLongAct(
+export async function findBulkAction(
   db: Handle,
   person_id: string,
   id: string,
-): Promise<LongAct | null> {
+): Promise<BulkAction | null> {
   const row = await db
-    .selectFrom('long_acts')
+    .selectFrom('bulk_actions')
     .selectAll()
     .where('id', '=', id)
     .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
@@ -36,13 +36,13 @@ export async function findLongAct(
 }
 
 /** The newest bulk actions of one person. */
-export async function listLongActs(
+export async function listBulkActions(
   db: Handle,
   person_id: string,
   limit: number,
-): Promise<LongAct[]> {
+): Promise<BulkAction[]> {
   return await db
-    .selectFrom('long_acts')
+    .selectFrom('bulk_actions')
     .selectAll()
     .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
     .orderBy('id', 'desc')
@@ -51,16 +51,16 @@ export async function listLongActs(
 }
 
 /** Claims the bulk action that has waited longest. They belong to no merchant. */
-export async function claimLongAct(
+export async function claimBulkAction(
   db: Handle,
   { lease, leased_until, now }: Lease,
-): Promise<LongAct | null> {
+): Promise<BulkAction | null> {
   const row = await db
     .with(
       (name) => name('chosen').materialized(),
       (from) =>
         from
-          .selectFrom('long_acts')
+          .selectFrom('bulk_actions')
           .select('id')
           .where('due_at', '<=', now)
           .where(isFree(now))
@@ -70,11 +70,11 @@ export async function claimLongAct(
           .forUpdate()
           .skipLocked(),
     )
-    .updateTable('long_acts')
+    .updateTable('bulk_actions')
     .from('chosen')
     .set({ lease, leased_until })
-    .whereRef('long_acts.id', '=', 'chosen.id')
-    .returningAll('long_acts')
+    .whereRef('bulk_actions.id', '=', 'chosen.id')
+    .returningAll('bulk_actions')
     .executeTakeFirst();
   return row ?? null;
 }
@@ -83,7 +83,7 @@ export type Progress = {
   position: string | null;
   done: number;
   failed: number;
-  problems: LongActProblem[];
+  problems: BulkActionProblem[];
 };
 
 /**
@@ -97,7 +97,7 @@ export async function moveProgress(
   leased_until: Timestamp,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('long_acts')
+    .updateTable('bulk_actions')
     .set({ ...progress, problems: JSON.stringify(problems), leased_until })
     .where('id', '=', id)
     .where('lease', '=', lease)
@@ -106,13 +106,13 @@ export async function moveProgress(
 }
 
 /** Ends a claim: the action is finished, or due again. */
-export async function releaseLongAct(
+export async function releaseBulkAction(
   db: Handle,
   { id, lease }: { id: string; lease: string },
   to: { due_at: Timestamp | null; finished_at: Timestamp | null },
 ): Promise<void> {
   await db
-    .updateTable('long_acts')
+    .updateTable('bulk_actions')
     .set({ ...to, lease: null, leased_until: null })
     .where('id', '=', id)
     .where('lease', '=', lease)

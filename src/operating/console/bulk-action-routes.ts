@@ -1,6 +1,6 @@
-import { findLongAct, listLongActs } from '#operating/acts/long-act.sql.ts';
-import type { LongAct as LongActRow } from '#operating/acts/long-act.ts';
-import { LongAct, LongActs } from '#operating/operations/act.schema.ts';
+import { findBulkAction, listBulkActions } from '#operating/bulk-actions/bulk-action.sql.ts';
+import type { BulkAction as BulkActionRow } from '#operating/bulk-actions/bulk-action.ts';
+import { BulkAction, BulkActions } from '#operating/operations/bulk-action.schema.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
@@ -12,37 +12,37 @@ const actsMax = 20;
 export const actRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
-    url: '/api/acts',
+    url: '/api/bulk-actions',
     permission: 'signed-in',
-    schema: { response: LongActs },
+    schema: { response: BulkActions },
     async handle({ deps, person }) {
-      const acts = await reading(deps, (db) => listLongActs(db, person.id, actsMax));
-      return { data: acts.map(presentLongAct) };
+      const acts = await reading(deps, (db) => listBulkActions(db, person.id, actsMax));
+      return { data: acts.map(presentBulkAction) };
     },
   }),
   consoleRoute({
     method: 'GET',
-    url: '/api/acts/:id',
+    url: '/api/bulk-actions/:id',
     permission: 'signed-in',
-    schema: { params: IdParams, response: LongAct },
+    schema: { params: IdParams, response: BulkAction },
     async handle({ deps, person }, { params }) {
-      return await readLongAct(deps, person.id, params.id);
+      return await readBulkAction(deps, person.id, params.id);
     },
   }),
 ];
 
 /** A bulk action as it is now. */
-export async function readLongAct(
+export async function readBulkAction(
   deps: ConsoleDeps,
   person_id: string,
   id: string,
-): Promise<LongAct> {
-  const act = await reading(deps, (db) => findLongAct(db, person_id, id));
+): Promise<BulkAction> {
+  const act = await reading(deps, (db) => findBulkAction(db, person_id, id));
   if (!act) throw notFound();
-  return presentLongAct(act);
+  return presentBulkAction(act);
 }
 
-function presentLongAct(act: LongActRow): LongAct {
+function presentBulkAction(act: BulkActionRow): BulkAction {
   return {
     id: act.id,
     kind: act.kind,

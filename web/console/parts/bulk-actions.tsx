@@ -1,7 +1,7 @@
 import { CloseButton } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
-import type { LongAct, LongActs } from '#operating/operations/act.schema.ts';
+import type { BulkAction, BulkActions } from '#operating/operations/bulk-action.schema.ts';
 import { get } from '../api.ts';
 import { count } from '../format.ts';
 
@@ -42,12 +42,12 @@ const shownAfterMs = 10 * 60_000;
 /**
  * The person's actions that go on or ended a short time ago. They are found again after a reload.
  */
-export function LongActsPanel() {
+export function BulkActionsPanel() {
   useSyncExternalStore(subscribe, () => version);
   const client = useQueryClient();
   const { data, refetch } = useQuery({
-    queryKey: ['/api/acts'],
-    queryFn: ({ signal }) => get<LongActs>('/api/acts', {}, signal),
+    queryKey: ['/api/bulk-actions'],
+    queryFn: ({ signal }) => get<BulkActions>('/api/bulk-actions', {}, signal),
     retry: false,
     refetchInterval: (query) =>
       query.state.data?.data.some(({ finished_at }) => finished_at === null) ? 1_000 : 60_000,
@@ -80,7 +80,7 @@ export function LongActsPanel() {
   );
 }
 
-function Progress({ of: one }: { of: LongAct }) {
+function Progress({ of: one }: { of: BulkAction }) {
   const over = one.done + one.failed;
   const share = one.total ? over / one.total : 1;
   const title = one.finished_at === null ? names[one.kind] : ends[one.kind];

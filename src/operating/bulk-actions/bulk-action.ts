@@ -4,11 +4,11 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  * Several actions of one person as one: resend all callbacks that match, approve many refunds. It
  * is a row with due work, so it goes on when the person has closed the browser and after a restart.
  */
-export const longActKinds = ['callbacks retry', 'refunds approve'] as const;
-export type LongActKind = (typeof longActKinds)[number];
+export const bulkActionKinds = ['callbacks retry', 'refunds approve'] as const;
+export type BulkActionKind = (typeof bulkActionKinds)[number];
 
 /** The person who began it, as `operate` writes them into the audit. */
-export type LongActActor = {
+export type BulkActionActor = {
   operator: string;
   person_id: string;
   roles: string[];
@@ -17,24 +17,24 @@ export type LongActActor = {
 };
 
 /** Selects the rows that it acts on. Fixed when it begins. Null stands for any. */
-export type LongActWanted =
+export type BulkActionWanted =
   | { refund_ids: string[] }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };
 
-export type LongActProblem = { id: string; problem: string };
+export type BulkActionProblem = { id: string; problem: string };
 
-export type LongAct = {
+export type BulkAction = {
   id: string;
-  kind: LongActKind;
-  actor: LongActActor;
-  wanted: LongActWanted;
+  kind: BulkActionKind;
+  actor: BulkActionActor;
+  wanted: BulkActionWanted;
   created_at: Timestamp;
   finished_at: Timestamp | null;
   /** Null if there were too many to count when it began. */
   total: number | null;
   done: number;
   failed: number;
-  problems: LongActProblem[];
+  problems: BulkActionProblem[];
   position: string | null;
   due_at: Timestamp | null;
   lease: string | null;

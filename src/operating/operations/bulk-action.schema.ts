@@ -1,14 +1,14 @@
 import Type from 'typebox';
-import { longActKinds } from '#operating/acts/long-act.ts';
+import { bulkActionKinds } from '#operating/bulk-actions/bulk-action.ts';
 import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /**
  * Several actions as one: a row with due work, which goes on when the browser is closed. The answer
- * of GET /api/acts/:id, and of the request that begins one.
+ * of GET /api/bulk-actions/:id, and of the request that begins one.
  */
-export const LongAct = Type.Object({
+export const BulkAction = Type.Object({
   id: Id,
-  kind: oneOf(longActKinds),
+  kind: oneOf(bulkActionKinds),
   by: Type.String(),
   created_at: Time,
   finished_at: nullable(Time),
@@ -19,8 +19,8 @@ export const LongAct = Type.Object({
   /** The reason of the first failure. */
   problems: Type.Array(Type.Object({ id: Id, problem: Type.String() })),
 });
-export type LongAct = Type.Static<typeof LongAct>;
+export type BulkAction = Type.Static<typeof BulkAction>;
 
-/** GET /api/acts: the person's own, the newest first. */
-export const LongActs = Type.Object({ data: Type.Array(LongAct) });
-export type LongActs = Type.Static<typeof LongActs>;
+/** GET /api/bulk-actions: the person's own, the newest first. */
+export const BulkActions = Type.Object({ data: Type.Array(BulkAction) });
+export type BulkActions = Type.Static<typeof BulkActions>;
