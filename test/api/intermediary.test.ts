@@ -240,7 +240,7 @@ describe('another merchant’s resources cannot be read or refunded, nor told fr
           if (may) assert.equal(theirs.status, 200, JSON.stringify(theirs.body));
           else assert.deepEqual(theirs.body, errorBody(404, detail));
         }
-        // Lists: a plain merchant cannot name another one.
+        // A plain merchant cannot name another merchant in its lists.
         const query = `filter[merchant_id]=${whose.merchant.id}&page[items]=100`;
         for (const [path, id] of [
           [`/api/checkouts?${query}`, whose.checkout],

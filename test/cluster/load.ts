@@ -132,7 +132,7 @@ export function startLoad(options: Options): Load {
     return data;
   }
 
-  /** A shopper pays, and does again what the page would let them do after a failure. */
+  /** A shopper pays, and retries after a failure as the page allows. */
   async function shop(index: number): Promise<void> {
     const checkout = await create(index, {}, true);
     if (checkout === null) return;

@@ -345,7 +345,7 @@ describe('above the threshold of a merchant', () => {
     const url = `/api/checkouts/${shopper.id}/refunds`;
     const body = { amount: 20_001, request_id: paying.service.deps.random.uuid() };
     assert.equal((await done(post(scoped, url, body))).view, 'review');
-    // Stricter, or as before, is allowed.
+    // A stricter threshold, or the same one, is allowed.
     for (const above of [20_000, 10_000]) {
       assert.equal((await done(change(scoped, above))).four_eyes_above, above);
     }

@@ -28,7 +28,7 @@ import { createAccount, send } from '../support/service.ts';
 // Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
 // of the one before.
 
-const webhookSecret = 'whsec_of_tests';
+const webhookSecret = 'whsec_of_the_tests';
 let paying: Paying;
 let tranche: Tranche;
 before(async () => {

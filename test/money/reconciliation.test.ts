@@ -298,7 +298,8 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
   });
   expected.push(`unknown_to_us ${charge.payment_ref}`);
-  // Disputes that are not found yet, and that we believe to have withdrawn nothing.
+  // Disputes that we have not found yet, and disputes that withdrew money although our rows say
+  // otherwise.
   expected.push(`unknown_to_us ${await dispute(1)}`);
   await plant(
     `other_state ${known}`,

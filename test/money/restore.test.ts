@@ -46,7 +46,7 @@ import {
 // A database is restored from a backup while the gateway remembers everything. The restored service
 // does again what the lost one did, and no money may move twice.
 
-const webhookSecret = 'whsec_of_tests';
+const webhookSecret = 'whsec_of_the_tests';
 const checkouts = isLong ? 20 : 8;
 const declined = '4000000000000002';
 /** How long after the lost work the database is restored. The gateway forgets keys after a day. */

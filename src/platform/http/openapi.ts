@@ -120,6 +120,6 @@ export function describeLimit(endpoint: Endpoint): string {
   const { max_requests, window_seconds } = endpointLimits[endpoint];
   const units: Record<number, string> = { 1: 'second', 60: 'minute', 3600: 'hour' };
   const window = units[window_seconds] ?? `${window_seconds} seconds`;
-  const whose = endpoint.includes('{merchant_id}') ? ', per merchant' : '';
-  return `${max_requests} request${max_requests === 1 ? '' : 's'} per ${window}${whose}`;
+  const scope = endpoint.includes('{merchant_id}') ? ', per merchant' : '';
+  return `${max_requests} request${max_requests === 1 ? '' : 's'} per ${window}${scope}`;
 }

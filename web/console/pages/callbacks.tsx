@@ -325,9 +325,9 @@ function ResendAll({ close }: { close: () => void }) {
   const { data: merchants } = useMerchantNames(filters.merchant ? [filters.merchant] : []);
   const { run, busy, problem } = useAct();
   const merchant = filters.merchant ? merchants?.[0] : undefined;
-  const whose = merchant ? ` of ${merchant.name}` : '';
+  const ofMerchant = merchant ? ` of ${merchant.name}` : '';
   const where = filters.host ? ` to ${filters.host}` : '';
-  const what = `Resend all given up${whose}${where}`;
+  const what = `Resend all given up${ofMerchant}${where}`;
   return (
     <ActDialog
       title="Resend callbacks"
@@ -352,7 +352,7 @@ function ResendAll({ close }: { close: () => void }) {
       }
     >
       <p>
-        Every callback{whose}
+        Every callback{ofMerchant}
         {where} that was given up is sent once more. Receivers see the same bytes as before, so one
         that has handled a callback already can ignore it.
       </p>

@@ -30,7 +30,7 @@ export const oldestEnd = (row: IntegrationRow): string | null =>
     .sort()[0] ?? null;
 
 const columns: Column<IntegrationRow>[] = [
-  { head: 'Whose', cell: ownerOf },
+  { head: 'Owner', cell: ownerOf },
   { head: 'Status', cell: (row) => <IntegrationStatus of={row} />, phone: 'end' },
   { head: 'Id', cell: (row) => <span className="mono">{shortId(row.id)}</span>, phone: 'sub' },
   {

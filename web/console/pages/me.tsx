@@ -90,7 +90,7 @@ export default function Me() {
           <SessionLines
             sessions={sessions.data}
             pathOf={(id) => `/api/sessions/${id}`}
-            whose={person.name}
+            owner={person.name}
             mayRevoke
           />
         ) : (

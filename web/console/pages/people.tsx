@@ -277,7 +277,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               <SessionLines
                 sessions={sessions.data}
                 pathOf={(session) => `/api/people/${id}/sessions/${session}`}
-                whose={person.name}
+                owner={person.name}
                 mayRevoke={can('people.manage')}
               />
             ) : (

@@ -28,7 +28,7 @@ function browserOf(agent: string): string {
 export function SessionLines(props: {
   sessions: Sessions;
   pathOf: (id: string) => string;
-  whose: string;
+  owner: string;
   mayRevoke: boolean;
 }) {
   const { run, busy } = useQuietAct();
@@ -54,12 +54,12 @@ export function SessionLines(props: {
                 variant="default"
                 color="danger"
                 disabled={busy}
-                aria-label={`End the session of ${props.whose} from ${session.address}, ${browserOf(session.user_agent)}`}
+                aria-label={`End the session of ${props.owner} from ${session.address}, ${browserOf(session.user_agent)}`}
                 onClick={() =>
                   void run({
                     method: 'DELETE',
                     path: props.pathOf(session.id),
-                    what: `End the session of ${props.whose}`,
+                    what: `End the session of ${props.owner}`,
                     said: () => 'The session has ended.',
                   })
                 }
