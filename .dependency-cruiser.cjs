@@ -6,7 +6,7 @@ const nouns =
   '^src/(gateway/(gateway|retry-times)|merchants/(merchant|integrations/integration)|operating/bulk-actions/bulk-action|' +
   'record/ledger/(posting|settlement)|purchases/(callbacks/callback|checkouts/checkout|disputes/dispute|' +
   'instalments/instalment|legacy/legacy-credential|messages/message|payments/payment-attempt|' +
-  'payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-act|shopper-attempt)))[.]ts$';
+  'payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-attempt)))[.]ts$';
 
 module.exports = {
   forbidden: [

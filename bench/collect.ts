@@ -221,9 +221,11 @@ async function insertDue(
        at
      from bought`,
     `insert into list_totals select ${owner}, 'checkouts', count(*), max(at) from bought`,
-    `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-       number_of_payments, amount, currency, payment_ref, created_at, settled_at)
-     select ${owner}, gen_random_uuid(), id, 1, 'authorised', 2, 75000, 'ZAR', 'pi_' || n, at, at
+    `insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
+       number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
+       payment_ref, settled_at)
+     select ${owner}, gen_random_uuid(), id, 'first_payment', 1, '{1}', 2, 75000, 'ZAR', false, at,
+       id, 'authorised', 'pi_' || n, at
      from bought`,
     `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
        payment_ref, collected_at)

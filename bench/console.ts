@@ -232,10 +232,11 @@ const batchStatements = [
   `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
    select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
    from batch where status = 'successful'`,
-  `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-     number_of_payments, amount, currency, payment_ref, card_last4, created_at, settled_at,
-     written_id)
-   select merchant_id, id, id, 1, 'authorised', 3, 50000, 'ZAR', 'pi_' || n, '4242', at, at, id
+  `insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
+     number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
+     payment_ref, card_last4, settled_at)
+   select merchant_id, id, id, 'first_payment', 1, '{1}', 3, 50000, 'ZAR', false, at, id,
+     'authorised', 'pi_' || n, '4242', at
    from batch where status = 'successful'`,
   `insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
      amount, currency, signed, created_at)

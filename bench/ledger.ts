@@ -177,10 +177,11 @@ const saleSteps = ({ owner, integration_id, total }: Filling) => ({
     from sold;
     insert into list_totals values (${owner}, 'checkouts', ${total}, '2026-12-01')`,
   'payment attempts': `
-    insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-      number_of_payments, amount, currency, payment_ref, created_at, settled_at)
-    select ${owner}, ${uuid(8001)}, id, 1, 'authorised', term, first, 'ZAR', 'pi_' || n || '_1',
-      completed_at, completed_at
+    insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
+      number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
+      payment_ref, settled_at)
+    select ${owner}, ${uuid(8001)}, id, 'first_payment', 1, '{1}', term, first, 'ZAR', false,
+      completed_at, id, 'authorised', 'pi_' || n || '_1', completed_at
     from sold where status = 'successful'`,
 });
 

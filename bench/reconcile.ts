@@ -194,10 +194,11 @@ async function insertPayments(
        'https://shop.example/cart', '{"email": "thandi@example.com"}', '[]', '{1}', 1, true, at,
        at + interval '30 minutes', at
      from ${series}`,
-    `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-       number_of_payments, amount, currency, payment_ref, created_at, settled_at)
-     select ${owner}, ${uuid(8001)}, ${uuid(8000)}, 1, 'authorised', 1, ${amount}, 'ZAR',
-       'pi_' || n, at, at
+    `insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
+       number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
+       payment_ref, settled_at)
+     select ${owner}, ${uuid(8001)}, ${uuid(8000)}, 'first_payment', 1, '{1}', 1, ${amount}, 'ZAR',
+       false, at, ${uuid(8001)}, 'authorised', 'pi_' || n, at
      from ${series}`,
     `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
        payment_ref, collected_at)

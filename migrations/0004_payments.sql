@@ -1,22 +1,35 @@
--- The shopper pays on the hosted page.
+-- The shopper pays.
 
--- One attempt to pay a checkout: written before the gateway hears of it, kept for ever. The status says
--- what is known. `due_at` is on the merchant's clock.
+-- One attempt of a shopper: to pay a checkout (`first_payment`), to pay payments of its plan
+-- (`plan_payment`), or to replace the stored card (`new_card`). It is written before the gateway
+-- hears of it, and kept for ever. The status says what is known. `due_at` is on the merchant's clock.
 create table payment_attempts (
   merchant_id          uuid not null,
   id                   uuid not null,
   checkout_id          uuid not null,
+  purpose              text not null check (purpose in
+                         ('first_payment', 'plan_payment', 'new_card')),
+  -- Counts the first payments of a checkout, and apart from them the attempts on its plan.
   number               integer not null check (number > 0),
-  status               text not null check (status in
-                         ('starting', 'challenged', 'authorised', 'declined', 'refused',
-                          'voiding', 'voided')),
+  -- The numbers of the payments that it pays.
+  instalments          integer[] not null,
   number_of_payments   integer not null,
-  amount               bigint not null check (amount > 0),
+  amount               bigint not null,
   currency             text not null,
+  -- The stored card is charged. Its reference is in card_ref from the beginning.
+  uses_stored_card     boolean not null,
+  -- With a consent the card is stored once the attempt has succeeded.
+  consent              jsonb,
+  created_at           timestamptz(3) not null,
+  -- The id of an attempt is derived from its checkout. This one ascends with time.
+  written_id           uuid not null,
+  status               text not null check (status in
+                         ('starting', 'challenged', 'authorised', 'charged', 'verified', 'declined',
+                          'refused', 'voiding', 'voided')),
   -- The service needs it to ask the gateway again, and forgets it once the answer is known.
   sealed_card_token    bytea,
-  consent              jsonb,
   customer_ref         text,
+  -- The gateway's payment, or its verification of the card.
   payment_ref          text,
   challenge_url        text,
   card_ref             text,
@@ -32,25 +45,39 @@ create table payment_attempts (
   -- Why the card was declined, in the codes of the gateway and of the card network.
   decline_code         text,
   network_decline_code text,
-  created_at           timestamptz(3) not null,
-  -- When the request to hold the amount was last sent, on the real clock.
+  -- When the request was last sent, on the real clock.
   asked_at             timestamptz(3),
   settled_at           timestamptz(3),
   due_at               timestamptz(3),
   tries                integer not null default 0,
   lease                uuid,
   leased_until         timestamptz(3),
-  -- The id of an attempt is derived from its checkout. This one ascends with time.
-  written_id           uuid,
   primary key (id, merchant_id),
-  unique (merchant_id, checkout_id, number),
+  unique (merchant_id, checkout_id, purpose, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   check ((status in ('starting', 'challenged', 'voiding')) = (due_at is not null)),
-  check ((status = 'authorised') <= (payment_ref is not null))
+  check ((due_at is null) = (settled_at is not null)),
+  check ((status in ('authorised', 'charged', 'verified')) <= (payment_ref is not null)),
+  constraint payment_attempts_purpose_status check (case status
+    when 'authorised' then purpose = 'first_payment'
+    when 'refused' then purpose = 'first_payment'
+    when 'charged' then purpose = 'plan_payment'
+    when 'verified' then purpose = 'new_card'
+    else true end),
+  constraint payment_attempts_purpose_amount check (case purpose
+    when 'new_card' then amount = 0 and cardinality(instalments) = 0
+    else amount > 0 and cardinality(instalments) > 0 end),
+  constraint payment_attempts_purpose_card check (case purpose
+    when 'first_payment' then not uses_stored_card
+    when 'plan_payment' then not (uses_stored_card and consent is not null)
+    else not uses_stored_card and consent is not null end),
+  check (purpose = 'first_payment' or customer_ref is not null)
 );
--- At most one attempt of a checkout is in flight, even if the code believes otherwise (decision 0023).
+-- At most one attempt of a checkout is in flight, even if the code believes otherwise (decision
+-- 0023). A first payment that is being voided cannot become the outcome; an attempt on the plan may
+-- have charged the card until its outcome is known.
 create unique index payment_attempts_in_flight on payment_attempts (merchant_id, checkout_id)
-  where status in ('starting', 'challenged');
+  where status in ('starting', 'challenged') or status = 'voiding' and purpose <> 'first_payment';
 -- And at most one becomes the outcome.
 create unique index payment_attempts_outcome on payment_attempts (merchant_id, checkout_id)
   where status = 'authorised';
@@ -67,15 +94,4 @@ create index payment_attempts_by_payment_ref on payment_attempts (payment_ref)
 create index payment_attempts_by_customer_ref on payment_attempts (customer_ref)
   where customer_ref is not null;
 create index payment_attempts_in_order on payment_attempts (written_id)
-  where written_id is not null;
-
--- That the hosted page of a checkout was opened, once for each. No foreign key: the page is opened
--- while another transaction may hold the checkout's lock.
-create table checkout_opens (
-  merchant_id uuid not null,
-  checkout_id uuid not null,
-  id          uuid not null,
-  at          timestamptz(3) not null,
-  primary key (checkout_id, merchant_id)
-);
-create index checkout_opens_in_order on checkout_opens (id);
+  where purpose = 'first_payment';

@@ -27,15 +27,20 @@ import { traceRequests } from '#platform/tracing/trace-requests.ts';
 import { type CheckoutDeps, checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { type LegacyDeps, legacyRoutes } from '#purchases/legacy/legacy.routes.ts';
-import { type PaymentRouteDeps, paymentRoutes } from '#purchases/payments/payment.routes.ts';
 import { payoutRoutes } from '#purchases/payouts/payout.routes.ts';
 import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
-import { type ShopperDeps, shopperRoutes } from '#purchases/shoppers/shopper.routes.ts';
+import type { PageDeps } from '#purchases/shoppers/open-page.ts';
+import type { ShopperDeps } from '#purchases/shoppers/open-plan.ts';
+import { pageRoutes } from '#purchases/shoppers/page.routes.ts';
+import { paymentRoutes } from '#purchases/shoppers/payment.routes.ts';
+import { planRoutes } from '#purchases/shoppers/plan.routes.ts';
+import { receiptRoutes } from '#purchases/shoppers/receipt.routes.ts';
+import { shopperRoutes } from '#purchases/shoppers/shopper.routes.ts';
 import type { Config } from './config.ts';
 
 export type AppDeps = CheckoutDeps &
   LegacyDeps &
-  PaymentRouteDeps &
+  PageDeps &
   ShopperDeps & {
     trustProxy: Config['trustProxy'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];
@@ -66,7 +71,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const described = collectRoutes(app);
   app.register((scope) => healthRoutes(scope, deps));
   app.register((scope) => docsRoutes(scope, deps, described));
+  app.register((scope) => pageRoutes(scope, deps));
   app.register((scope) => paymentRoutes(scope, deps));
+  app.register((scope) => planRoutes(scope, deps));
+  app.register((scope) => receiptRoutes(scope, deps));
   app.register((scope) => shopperRoutes(scope, deps));
   app.register((scope) => legacyRoutes(scope, deps));
   if (deps.gateway.receivesEvents) app.register((scope) => gatewayEventRoutes(scope, deps));

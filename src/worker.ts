@@ -38,15 +38,17 @@ import {
   sendMerchantMessages,
 } from '#purchases/messages/sending/send-messages.ts';
 import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
-import { recoverAttempts, recoverMerchantAttempts } from '#purchases/payments/recover-attempts.ts';
-import type { PaymentDeps } from '#purchases/payments/start-payment.ts';
+import {
+  type PaymentDeps,
+  recoverAttempts,
+  recoverMerchantAttempts,
+} from '#purchases/payments/settle-attempt.ts';
 import { makeDuePayouts, makeMerchantPayouts } from '#purchases/payouts/make-payouts.ts';
 import { duePayoutDays } from '#purchases/payouts/payout.sql.ts';
 import { sendDueStatements, sendMerchantStatements } from '#purchases/payouts/send-statements.ts';
 import { dueStatementMails } from '#purchases/payouts/statement-mail.sql.ts';
 import { processDueRefunds, processMerchantRefunds } from '#purchases/refunds/process-refunds.ts';
 import { dueRefunds } from '#purchases/refunds/refund.sql.ts';
-import { recoverActs, recoverMerchantActs } from '#purchases/shoppers/act-on-plan.ts';
 import {
   deleteErasedCustomers,
   deleteMerchantCustomers,
@@ -60,7 +62,6 @@ import {
 } from '#purchases/shoppers/erase-expired.ts';
 import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
 import { dueCustomers, dueErasures, dueMarks } from '#purchases/shoppers/retention.sql.ts';
-import { dueShopperAttempts } from '#purchases/shoppers/shopper-attempt.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
 
 export type WorkerDeps = PaymentDeps &
@@ -119,14 +120,6 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: collectDueInstalments,
     due: dueInstalments,
     runFor: collectMerchantInstalments,
-  },
-  {
-    name: "settle shoppers' attempts",
-    movesMoney: true,
-    pauseSeconds: 0.5,
-    run: recoverActs,
-    due: dueShopperAttempts,
-    runFor: recoverMerchantActs,
   },
   {
     name: 'detach replaced cards',

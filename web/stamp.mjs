@@ -17,7 +17,7 @@ const elsewhere = [
   'package-lock.json',
   'src/operating/docs/mark.svg',
   'src/platform/signing/signature-mistakes.ts',
-  'src/purchases/payments/pay-page.ts',
+  'src/purchases/shoppers/pay-page.ts',
   'src/platform/shared/hosted-page.ts',
   'src/platform/shared/language.ts',
   'src/platform/shared/money.ts',

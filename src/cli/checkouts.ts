@@ -125,7 +125,7 @@ function present(history: CheckoutHistory) {
       instalments: act.instalments,
       amount: act.amount,
       payment_ref: act.payment_ref,
-      keeps_card: act.keeps_card,
+      keeps_card: act.consent !== null,
       card_brand: act.card_brand,
       card_last4: act.card_last4,
       card_expires: act.card_expires,

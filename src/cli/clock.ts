@@ -101,7 +101,6 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   disputes: 'look at a dispute',
   payout_days: 'make the payout of the day',
   statement_mails: 'send a statement to the merchant',
-  shopper_attempts: "look up the outcome of a shopper's attempt",
   replaced_cards: 'remove a replaced card',
   retention_dates: 'find checkouts to erase',
   erasures: 'erase a shopper',

@@ -3,7 +3,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
-import type { CancelRequest, PayPage, PayRequest } from '#purchases/payments/pay-page.ts';
+import type { CancelRequest, PayPage, PayRequest } from '#purchases/shoppers/pay-page.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type Context, command, oneOf } from './command.ts';
 import { withSealing } from './connect.ts';

@@ -144,7 +144,7 @@ test('a card that the shopper used later is found by its digits, its reference a
   await acting.replaceCard('378282246310005');
   await acting.pay('next');
   assert.deepEqual(idsOf(await find('0005')), [id]);
-  const attempts = await shopper.rows('shopper_attempts');
+  const attempts = await shopper.planAttempts();
   const charges = await shopper.rows('collections');
   assert.deepEqual([attempts.length, charges.length > 0], [2, true]);
   const foreign: Scope = { merchant_ids: [other.merchant.id] };

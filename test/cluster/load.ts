@@ -1,7 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import type { Receiver } from '../support/receiver.ts';
 import type { Credentials } from '../support/sandbox-process.ts';

@@ -683,13 +683,13 @@ describe('the overview', () => {
          (select count(*)::int from checkouts c where c.merchant_id = $1) as created,
          (select count(*)::int from checkout_opens o where o.merchant_id = $1) as opened,
          (select count(*)::int from payment_attempts a where a.merchant_id = $1
-            and number = 1) as tried,
+            and purpose = 'first_payment' and number = 1) as tried,
          (select count(*)::int from checkouts c where c.merchant_id = $1
             and status = 'successful') as paid,
          (select count(*)::int from payment_attempts a where a.merchant_id = $1
             and status = 'authorised') as approved,
          (select count(*)::int from payment_attempts a where a.merchant_id = $1
-            and status = 'declined') as declined,
+            and purpose = 'first_payment' and status = 'declined') as declined,
          (select coalesce(sum(amount), 0) from postings p where p.merchant_id = $1
             and kind = 'sold') as sold,
          (select coalesce(sum(amount), 0) from postings p where p.merchant_id = $1

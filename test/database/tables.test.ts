@@ -21,10 +21,9 @@ import {
   attemptOutcomes as messageOutcomes,
   messageStatuses,
 } from '#purchases/messages/message.ts';
-import { attemptStatuses } from '#purchases/payments/payment-attempt.ts';
+import { attemptPurposes, attemptStatuses } from '#purchases/payments/payment-attempt.ts';
 import { payoutStatuses } from '#purchases/payouts/payout.ts';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/refunds/refund.ts';
-import { purposes, shopperAttemptStatuses } from '#purchases/shoppers/shopper-attempt.ts';
 import { accounts, movementKinds } from '#record/ledger/posting.ts';
 import { entryKinds, fundings, refundFees } from '#record/ledger/settlement.ts';
 import { createTestDatabase, log } from '../support/service.ts';
@@ -153,6 +152,7 @@ describe('a status in the code is a status in the database', () => {
     ['checkouts', 'status', checkoutStatuses],
     ['refund_requests', 'status', refundStatuses],
     ['payment_attempts', 'status', attemptStatuses],
+    ['payment_attempts', 'purpose', attemptPurposes],
     ['instalments', 'status', instalmentStatuses],
     ['collections', 'status', collectionStatuses],
     ['collections', 'kind', collectionKinds],
@@ -176,8 +176,6 @@ describe('a status in the code is a status in the database', () => {
     ['settlement_terms', 'funding', fundings],
     ['settlement_terms', 'refund_fee', refundFees],
     ['payouts', 'status', payoutStatuses],
-    ['shopper_attempts', 'status', shopperAttemptStatuses],
-    ['shopper_attempts', 'purpose', purposes],
     ['disputes', 'status', disputeStatuses],
   ] as const) {
     test(`${table}.${column}`, async () => {
@@ -229,10 +227,11 @@ test('the database refuses statements that break a rule of amounts, statuses or 
     [again('payment_attempts', 'number = 2'), /payment_attempts_in_flight/],
     [
       again('payment_attempts', 'number = 1'),
-      /payment_attempts_merchant_id_checkout_id_number_key/,
+      /payment_attempts_merchant_id_checkout_id_purpose_number_key/,
     ],
     [
-      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null;
+      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null,
+         settled_at = created_at;
        ${again('payment_attempts', 'number = 2')}`,
       /payment_attempts_outcome/,
     ],
@@ -298,9 +297,11 @@ async function onRows(statement: string): Promise<void> {
       insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
         amount, currency, signed, created_at)
         values (${id}, ${id}, 1, ${id}, ${id}, 'requested', 1, 'ZAR', false, ${at});
-      insert into payment_attempts (merchant_id, id, checkout_id, number, status,
-        number_of_payments, amount, currency, created_at, due_at)
-        values (${id}, ${id}, ${id}, 1, 'starting', 1, 5, 'ZAR', ${at}, ${at});
+      insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
+        number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
+        due_at)
+        values (${id}, ${id}, ${id}, 'first_payment', 1, '{1}', 1, 5, 'ZAR', false, ${at}, ${id},
+        'starting', ${at});
       insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
         due_at)
         values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised', ${at});

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { openDatabase } from '#platform/database/database.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import {
   kill,

@@ -13,14 +13,13 @@ import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
-import { paymentRoutes } from '#purchases/payments/payment.routes.ts';
+import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
 import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
 import type { RefundRequest } from '#purchases/refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
-import { recoverActs } from '#purchases/shoppers/act-on-plan.ts';
-import type { PayablePart } from '#purchases/shoppers/plan-act.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { actingOn } from '../support/acts.ts';
@@ -28,7 +27,7 @@ import { assertAgreed } from '../support/agreement.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
-import { challengeCard, type Paying, type Shopper, visa } from '../support/payments.ts';
+import { challengeCard, type Paying, type Shopper, servePages, visa } from '../support/payments.ts';
 import { type Act, createPlayer } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
@@ -53,7 +52,7 @@ const serve = async (api: FastifyInstance, deps: Deps) => {
     useMerchantApi(scope, deps);
     await refundRoutes(scope, deps);
   });
-  api.register((scope) => paymentRoutes(scope, deps));
+  await servePages(api, deps);
 };
 
 /** The fate of a commit is unknown: the service closes the connection (decision 0013). */
@@ -420,7 +419,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
       const collected = await collectDueInstalments(service.deps);
-      const acted = await recoverActs(service.deps);
+      const acted = await recoverAttempts(service.deps);
       const processed = await processDueRefunds(service.deps);
       const detached = await detachReplacedCards(service.deps);
       const sent = await sendDueMessages(service.deps);
@@ -438,7 +437,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
              select due_at, leased_until from refund_requests
              where merchant_id = $1 and due_at is not null
              union all
-             select due_at, leased_until from shopper_attempts
+             select due_at, leased_until from payment_attempts
              where merchant_id = $1 and due_at is not null
              union all
              select due_at, leased_until from replaced_cards
@@ -521,7 +520,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
           ['collect', collectDueInstalments],
           ['refund', processDueRefunds],
           ['refund', processDueRefunds],
-          ['act', recoverActs],
+          ['settle', recoverAttempts],
           ['detach', detachReplacedCards],
         ] as const);
         note('work', `${description} by the ${actor}`);
@@ -698,13 +697,13 @@ async function assertHeard(shopper: Shopper): Promise<void> {
       .sort(),
     'a message for every refund',
   );
-  const acts = await shopper.rows('shopper_attempts');
+  const attempts = await shopper.planAttempts();
   assert.deepEqual(
     told('card_replaced')
       .map(({ about }) => about)
       .sort(),
-    acts
-      .filter(({ status, keeps_card }) => keeps_card && /^(charged|verified)$/.test(status))
+    attempts
+      .filter(({ status, consent }) => consent !== null && /^(charged|verified)$/.test(status))
       .map(({ card_ref }) => card_ref)
       .sort(),
     'a message for every card',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
-import { recoverAttempts } from '#purchases/payments/recover-attempts.ts';
+import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
 import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { faultKinds } from '../../test-gateway/faults.ts';
 import { readCallback } from '../support/callbacks.ts';

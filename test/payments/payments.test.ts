@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { changeRules } from '#merchants/change-rules.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { lookUpAttempt } from '#purchases/payments/ask-gateway.ts';
 import { claimAttempt } from '#purchases/payments/payment-attempt.sql.ts';
 import { recordOutcome } from '#purchases/payments/record-outcome.ts';
 import { testCards } from '../../test-gateway/cards.ts';
@@ -406,10 +407,9 @@ test('a finding counts only under the current lease of the attempt', async () =>
   });
   assert.deepEqual(await shopper.attempts(), [quick]);
   await shopper.decide('approve');
-  const held = await deps.gateway.payment(
-    { id: paying.account.merchant.id, now: timestamp(paying.clock.now()) },
-    payment_ref,
-  );
+  const time = { id: paying.account.merchant.id, now: timestamp(paying.clock.now()) };
+  const held = await lookUpAttempt(deps.gateway, time, quick);
+  assert(held);
   await recordOutcome(deps, paying.account.merchant, quick, held);
   assert.equal((await shopper.attempts())[0]?.status, 'authorised');
 });

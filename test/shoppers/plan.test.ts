@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { actingOn } from '../support/acts.ts';
 import { countStatuses, inParallel } from '../support/expectations.ts';
 import { cards, refundNow } from '../support/money.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
-import type { PayablePart } from '#purchases/shoppers/plan-act.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { hashToken } from '#purchases/shoppers/send-link.ts';
 import { answerChallenge } from './gateway.ts';
 import type { Paying, Shopper } from './payments.ts';
@@ -91,12 +91,12 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
       return await state();
     },
     async attempts(): Promise<string[]> {
-      const rows = await shopper.rows('shopper_attempts');
-      return rows
-        .sort((one, other) => one.number - other.number)
-        .map(({ purpose, status, instalments, amount }) =>
-          purpose === 'pay' ? `${status} ${instalments.join('+')} ${amount}` : `card ${status}`,
-        );
+      const attempts = await shopper.planAttempts();
+      return attempts.map(({ purpose, status, instalments, amount }) =>
+        purpose === 'plan_payment'
+          ? `${status} ${instalments.join('+')} ${amount}`
+          : `card ${status}`,
+      );
     },
   };
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { collectsAt, type Instalment } from '#purchases/instalments/instalment.ts';
-import type { ShopperAttempt } from '#purchases/shoppers/shopper-attempt.ts';
 import type { Paying, Shopper } from './payments.ts';
 import type { Story } from './seeds.ts';
 
@@ -15,9 +14,9 @@ export async function assertAgreed(
   const instalments: Instalment[] = await shopper.rows('instalments');
   const collections = await shopper.rows('collections');
   const parts = await shopper.rows('refund_parts');
-  const attempts = await shopper.rows('payment_attempts');
-  const acts: ShopperAttempt[] = await shopper.rows('shopper_attempts');
-  const customer: string = attempts[0].customer_ref;
+  const attempts = await shopper.attempts();
+  const acts = await shopper.planAttempts();
+  const customer = attempts[0]?.customer_ref ?? '';
   const books = await paying.gateway.books({ checkout: shopper.id, customer });
   const postings = await shopper.rows('postings');
   const sum = (list: { amount: number }[]) => list.reduce((total, one) => total + one.amount, 0);

@@ -10,15 +10,22 @@ import { checkDueDisputes } from '#purchases/disputes/check-disputes.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
-import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
-import { recoverAttempts } from '#purchases/payments/recover-attempts.ts';
+import {
+  isFirstPayment,
+  isOnPlan,
+  type PaymentAttempt,
+} from '#purchases/payments/payment-attempt.ts';
+import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
 import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
-import { recoverActs } from '#purchases/shoppers/act-on-plan.ts';
 import { deleteErasedCustomers } from '#purchases/shoppers/delete-customers.ts';
 import { eraseExpired, findExpired } from '#purchases/shoppers/erase-expired.ts';
+import type { PageDeps } from '#purchases/shoppers/open-page.ts';
+import { pageRoutes } from '#purchases/shoppers/page.routes.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { paymentRoutes } from '#purchases/shoppers/payment.routes.ts';
+import { planRoutes } from '#purchases/shoppers/plan.routes.ts';
 import {
   answerChallenge,
   type Books,
@@ -53,7 +60,6 @@ const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][
   ['payment_attempts', recoverAttempts],
   ['callbacks', deliverDueCallbacks],
   ['instalments', collectDueInstalments],
-  ['shopper_attempts', recoverActs],
   ['refund_requests', processDueRefunds],
   ['replaced_cards', detachReplacedCards],
   ['messages', sendDueMessages],
@@ -81,6 +87,13 @@ const findDue = `select name from (${dueWork
     + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'`,
   )
   .join(' union all ')}) due group by name`;
+
+/** The hosted page with its requests, and nothing else. */
+export async function servePages(api: FastifyInstance, deps: PageDeps): Promise<void> {
+  for (const routes of [pageRoutes, paymentRoutes, planRoutes]) {
+    api.register((scope) => routes(scope, deps));
+  }
+}
 
 export type Paying = {
   service: Service;
@@ -243,6 +256,14 @@ function shopperOf(
     };
   }
 
+  async function allAttempts(): Promise<PaymentAttempt[]> {
+    const { rows } = await service.deps.database.pool.query(
+      'select * from payment_attempts where checkout_id = $1 order by number',
+      [id],
+    );
+    return rows;
+  }
+
   async function page(method: 'GET' | 'POST', action: string, body?: unknown): Promise<PayPage> {
     const answer = await send(method, action, body);
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
@@ -289,12 +310,12 @@ function shopperOf(
       assert.deepEqual([answer.status, answer.headers.location], [303, url]);
       return await page('GET', 'state');
     },
+    /** The first payments. */
     async attempts(): Promise<PaymentAttempt[]> {
-      const { rows } = await service.deps.database.pool.query(
-        'select * from payment_attempts where checkout_id = $1 order by number',
-        [id],
-      );
-      return rows;
+      return (await allAttempts()).filter(isFirstPayment);
+    },
+    async planAttempts(): Promise<PaymentAttempt[]> {
+      return (await allAttempts()).filter(isOnPlan);
     },
     // biome-ignore lint/suspicious/noExplicitAny: assertions read the rows.
     async rows(table: string): Promise<any[]> {

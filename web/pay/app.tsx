@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Language } from '#platform/shared/language.ts';
 import type { PageWords } from '#platform/shared/words/words.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { Footer } from './footer.tsx';
 import { buttonWords, PayForm } from './form.tsx';
 import { I18nContext } from './i18n.tsx';

@@ -1,6 +1,6 @@
 import { hydrate } from 'preact';
 import type { PageWords } from '#platform/shared/words/words.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { App } from './app.tsx';
 
 const data = document.getElementById('pay-page')?.textContent;

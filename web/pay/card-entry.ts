@@ -1,5 +1,5 @@
 import type { PageKey } from '#platform/shared/words/words.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 
 // The shopper types the card into the gateway's frame, which turns it into a token. No card data
 // passes through this page. Below are the calls of Stripe.js that this takes.

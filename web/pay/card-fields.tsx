@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { type CardForm, type CardUse, mountCard } from './card-entry.ts';
 import { CardMarks } from './card-marks.tsx';
 import { Text, useI18n } from './i18n.tsx';

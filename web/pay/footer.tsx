@@ -1,5 +1,5 @@
 import { type Language, languageNames, languages } from '#platform/shared/language.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from './i18n.tsx';
 import { Mark } from './mark.tsx';
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeclineReason } from '#gateway/gateway.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
-import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
+import type { PayPage, Plan } from '#purchases/shoppers/pay-page.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import type { Payment } from './payment.ts';
@@ -247,7 +247,7 @@ const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
 };
 
 function troubleWords(view: View, decline: PayPage['decline'], i18n: I18n) {
-  const isAboutCard = (view.askedFor ?? view.page?.act?.purpose) === 'replace_card';
+  const isAboutCard = (view.askedFor ?? view.page?.act?.purpose) === 'new_card';
   if (view.activity === 'lost') {
     const next = i18n.text(isAboutCard ? 'lost_card_next' : 'lost_next');
     return { tone: 'warning', happened: i18n.text('lost'), next };
@@ -262,7 +262,7 @@ function troubleWords(view: View, decline: PayPage['decline'], i18n: I18n) {
   }
   if (decline === null) return null;
   const { happened, next } = declineWords(decline, i18n);
-  const key = newsOf(view)?.purpose === 'replace_card' ? cardDeclines[decline.reason] : undefined;
+  const key = newsOf(view)?.purpose === 'new_card' ? cardDeclines[decline.reason] : undefined;
   return { tone: 'danger', happened: key ? i18n.text(key) : happened, next };
 }
 

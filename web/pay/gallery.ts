@@ -9,10 +9,10 @@ import type { CardEntry } from '#gateway/gateway.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
-import { loadPayHtml } from '#purchases/payments/pay-html.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import { loadPayHtml } from '#purchases/shoppers/pay-html.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { type Plan, type PlanPayment, withoutReasons } from '#purchases/shoppers/plan.ts';
-import type { PlanAct } from '#purchases/shoppers/plan-act.ts';
+import type { PlanAttempt } from '#purchases/shoppers/plan-attempt.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
 /** A page, no answer at all, or a broken connection. */
@@ -259,9 +259,9 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     { 1: { amount: 150_000, late: { reason: null, retries_at: null } } },
     { is_card_stored: false },
   );
-  const act = (changes: Partial<PlanAct>): PlanAct => ({
+  const act = (changes: Partial<PlanAttempt>): PlanAttempt => ({
     number: 1,
-    purpose: 'pay',
+    purpose: 'plan_payment',
     status: 'done',
     payments: [2],
     amount: 50_000,
@@ -286,7 +286,7 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     presses: 'Use this card',
   };
   const cardDeclined = act({
-    purpose: 'replace_card',
+    purpose: 'new_card',
     status: 'declined',
     payments: [],
     amount: 0,
@@ -441,7 +441,7 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
       page: {
         ...signedIn,
         plan: planOf(['paid', 'next', 'planned'], {}, { card: { brand: 'amex', last4: '0005' } }),
-        act: act({ purpose: 'replace_card', payments: [], amount: 0 }),
+        act: act({ purpose: 'new_card', payments: [], amount: 0 }),
       },
     },
     'plan-card-lost': {

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PageKey } from '#platform/shared/words/words.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
-import type { PayablePart } from '#purchases/shoppers/plan-act.ts';
+import type { PayablePart, PlanPurpose } from '#purchases/shoppers/plan-attempt.ts';
 import type { CardForm, CardUse } from './card-entry.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
@@ -570,7 +570,7 @@ export function ActNotice({
       return (
         <p class="notice good" role="status">
           <strong>
-            {act.purpose === 'pay'
+            {act.purpose === 'plan_payment'
               ? i18n.text('act_paid', { amount: i18n.money(act.amount) })
               : i18n.text('act_replaced', { card: plan.card ? cardName(plan.card, i18n) : '' })}
           </strong>
@@ -579,8 +579,8 @@ export function ActNotice({
   }
 }
 
-function bankWords(purpose: 'pay' | 'replace_card', amount: number, i18n: I18n): string {
-  return purpose === 'pay'
+function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
+  return purpose === 'plan_payment'
     ? i18n.text('bank_next', { amount: i18n.money(amount) })
     : i18n.text('act_bank_card');
 }

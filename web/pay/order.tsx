@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { LineItem } from '#purchases/checkouts/checkout.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { Text, useI18n } from './i18n.tsx';
 
 const itemsFirst = 5;

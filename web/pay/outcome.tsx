@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import type { Payment } from './payment.ts';

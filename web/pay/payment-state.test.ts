@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import {
   type ActRequest,
   type Effect,
@@ -38,7 +38,7 @@ const payLate = {
 } as ActRequest;
 const planWith = (act: object | null) =>
   pageOf('successful', {
-    act: act && { number: 1, purpose: 'pay', payments: [2], challenge_url: null, ...act },
+    act: act && { number: 1, purpose: 'plan_payment', payments: [2], challenge_url: null, ...act },
   });
 
 /** An event, or a function of the tab for those that carry the number of a request. */
@@ -435,7 +435,13 @@ const tables: Record<string, Row[]> = {
     ],
   ],
   'an attempt on the plan': [
-    ['asks once', planWith(null), [acts, acts], { activity: 'paying', askedFor: 'pay' }, []],
+    [
+      'asks once',
+      planWith(null),
+      [acts, acts],
+      { activity: 'paying', askedFor: 'plan_payment' },
+      [],
+    ],
     [
       'waits for its outcome',
       planWith(null),

@@ -1,5 +1,9 @@
-import type { CancelRequest, PayPage, PayRequest } from '#purchases/payments/pay-page.ts';
-import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '#purchases/shoppers/plan-act.ts';
+import type { CancelRequest, PayPage, PayRequest } from '#purchases/shoppers/pay-page.ts';
+import type {
+  PayPlanRequest,
+  PlanAttempt,
+  ReplaceCardRequest,
+} from '#purchases/shoppers/plan-attempt.ts';
 import type { CardProblem, CardToken } from './card-entry.ts';
 
 // The state of the payment in this tab, as a pure function of what happens: `react`. The server
@@ -35,7 +39,7 @@ export type View = {
   /**
    * The last request of this tab on the plan: a notice about the card must not speak of a payment.
    */
-  askedFor: PlanAct['purpose'] | null;
+  askedFor: PlanAttempt['purpose'] | null;
   /** The shopper left the bank's challenge to use another card. */
   anotherCard: boolean;
   /** The wait has been long enough for the page to say so. */
@@ -151,20 +155,20 @@ export function isInFlight(page: PayPage | null): boolean {
 
 const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFlight(page);
 
-const hasEnded = ({ status }: PlanAct) => status !== 'working' && status !== 'challenge';
+const hasEnded = ({ status }: PlanAttempt) => status !== 'working' && status !== 'challenge';
 
 /** The newest attempt, unless it had ended before this tab asked for another one. */
-export function newsOf({ page, seenAct }: View): PlanAct | null {
+export function newsOf({ page, seenAct }: View): PlanAttempt | null {
   const act = page?.act ?? null;
   if (act === null || act.status === 'refused') return act;
   return hasEnded(act) && act.number <= seenAct ? null : act;
 }
 
-const purposeOf = ({ step }: ActRequest): PlanAct['purpose'] =>
-  step === 'plan/card' ? 'replace_card' : 'pay';
+const purposeOf = ({ step }: ActRequest): PlanAttempt['purpose'] =>
+  step === 'plan/card' ? 'new_card' : 'plan_payment';
 
 /** Whether an attempt in the document is the one that this tab asked for. */
-function isAnswer(act: PlanAct | null, request: ActRequest): boolean {
+function isAnswer(act: PlanAttempt | null, request: ActRequest): boolean {
   if (act?.purpose !== purposeOf(request)) return false;
   return request.step === 'plan/card' || act.payments.join() === request.payments.join();
 }

@@ -5,7 +5,7 @@ import type {
   PayPage,
   PayRequest,
   SpokenPage,
-} from '#purchases/payments/pay-page.ts';
+} from '#purchases/shoppers/pay-page.ts';
 import type { CardToken } from './card-entry.ts';
 import {
   type ActRequest,

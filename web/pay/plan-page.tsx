@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
 import { useI18n } from './i18n.tsx';
 import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
@@ -101,7 +101,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   }
   // The notice about paying what is late stands in its place.
   const isPaying =
-    page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
+    page.act?.purpose === 'plan_payment' && ['working', 'challenge'].includes(page.act.status);
   const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
   return (
     <div class="plan-page">

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { brandName } from '#platform/shared/card-names.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
-import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
 import { CardMark } from './card-marks.tsx';
 import { Text, useI18n } from './i18n.tsx';

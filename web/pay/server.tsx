@@ -1,5 +1,5 @@
 import { renderToString } from 'preact-render-to-string';
-import type { RenderPayPage } from '#purchases/payments/pay-html.ts';
+import type { RenderPayPage } from '#purchases/shoppers/pay-html.ts';
 import mark from '../../src/operating/docs/mark.svg?inline';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';

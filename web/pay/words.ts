@@ -4,7 +4,7 @@ import { fillIn } from '#platform/shared/words/fill-in.ts';
 import type { PageKey, PageWords } from '#platform/shared/words/words.ts';
 import { writeCharges } from '#platform/shared/words/write-charges.ts';
 import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
-import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
+import type { PayPage, Plan } from '#purchases/shoppers/pay-page.ts';
 import type { PaymentState } from '#purchases/shoppers/plan.ts';
 
 // The page's texts that depend on amounts, dates or reasons, in the language that it speaks.

@@ -13,9 +13,9 @@ export const messageInvariants: Invariant[] = [
       where c.status <> 'successful'
         or m.kind = 'charged' and i.status is distinct from 'collected'
         or m.kind = 'card_replaced' and not exists (
-          select 1 from shopper_attempts a
+          select 1 from payment_attempts a
           where a.checkout_id = m.checkout_id and a.merchant_id = m.merchant_id
-            and a.card_ref = m.about and a.keeps_card and a.status in ('charged', 'verified'))
+            and a.card_ref = m.about and a.consent is not null and a.status in ('charged', 'verified'))
         or m.kind = 'declined' and not exists (
           select 1 from collections k
           where k.checkout_id = m.checkout_id and k.merchant_id = m.merchant_id

@@ -1,27 +1,26 @@
-import { attemptStatuses, isInFlight } from '#purchases/payments/payment-attempt.ts';
 import type { Invariant } from './invariant.ts';
 
-const inFlight = attemptStatuses
-  .filter((status) => isInFlight({ status }))
-  .map((status) => `'${status}'`)
-  .join(', ');
+// A first payment that is being voided cannot succeed any more; another attempt can.
+const inFlight = `(status in ('starting', 'challenged')
+  or status = 'voiding' and purpose <> 'first_payment')`;
 
 export const paymentInvariants: Invariant[] = [
   {
     name: 'M3',
     description: 'at most one payment attempt of a checkout is in flight',
     sql: `
-      select checkout_id from payment_attempts where status in (${inFlight})
+      select checkout_id from payment_attempts where ${inFlight}
       group by merchant_id, checkout_id having count(*) > 1`,
   },
   {
     name: 'M4',
-    description: 'a checkout that has ended has no attempt in flight',
+    description:
+      'a checkout that has ended has no first payment in flight, and only a paid one has an attempt on its plan',
     sql: `
-      select c.id, c.status, a.status as attempt
-      from payment_attempts a
+      select c.id, c.status, a.purpose, a.status as attempt
+      from (select * from payment_attempts where ${inFlight} or purpose <> 'first_payment') a
       join checkouts c on c.id = a.checkout_id and c.merchant_id = a.merchant_id
-      where a.status in (${inFlight}) and c.status <> 'received'`,
+      where c.status <> case a.purpose when 'first_payment' then 'received' else 'successful' end`,
   },
   {
     name: 'M4',

@@ -8,7 +8,8 @@ export const shopperInvariants: Invariant[] = [
       select merchant_id, checkout_id, number, attempt
       from (
         select merchant_id, checkout_id, unnest(instalments) as number, id as attempt
-        from shopper_attempts where due_at is not null and ${within('checkout_id')}
+        from payment_attempts
+        where purpose = 'plan_payment' and due_at is not null and ${within('checkout_id')}
         union all
         select merchant_id, checkout_id, number, shopper_attempt
         from instalments where shopper_attempt is not null and ${within('checkout_id')}
@@ -23,7 +24,8 @@ export const shopperInvariants: Invariant[] = [
       select merchant_id, checkout_id, number
       from (
         select merchant_id, checkout_id, unnest(instalments) as number
-        from shopper_attempts where due_at is not null and ${within('checkout_id')}
+        from payment_attempts
+        where purpose = 'plan_payment' and due_at is not null and ${within('checkout_id')}
         union all
         select merchant_id, checkout_id, instalment
         from collections
@@ -37,7 +39,7 @@ export const shopperInvariants: Invariant[] = [
       'a charged attempt of the shopper brought its amount, by one payment, for exactly the payments that it covers',
     sql: (within) => `
       select a.checkout_id, a.number, a.amount, sum(k.amount) as brought
-      from shopper_attempts a left join collections k
+      from payment_attempts a left join collections k
         on k.checkout_id = a.checkout_id and k.merchant_id = a.merchant_id
         and k.kind = 'shopper' and k.status = 'collected' and k.payment_ref = a.payment_ref
         and k.instalment = any (a.instalments) and ${within('k.checkout_id')}
@@ -50,7 +52,7 @@ export const shopperInvariants: Invariant[] = [
     description: 'what a shopper paid belongs to a charged attempt',
     sql: (within) => `
       select k.checkout_id, k.instalment, k.number, k.payment_ref
-      from collections k left join shopper_attempts a
+      from collections k left join payment_attempts a
         on a.checkout_id = k.checkout_id and a.merchant_id = k.merchant_id
         and a.status = 'charged' and a.payment_ref = k.payment_ref
         and k.instalment = any (a.instalments) and ${within('a.checkout_id')}
@@ -62,12 +64,12 @@ export const shopperInvariants: Invariant[] = [
     description: 'a card that a shopper added is stored, or was replaced by another',
     sql: (within) => `
       select a.checkout_id, a.number, a.card_ref
-      from shopper_attempts a
+      from payment_attempts a
       left join stored_cards s on s.checkout_id = a.checkout_id
         and s.merchant_id = a.merchant_id and s.card_ref = a.card_ref
       left join replaced_cards r on r.checkout_id = a.checkout_id
         and r.merchant_id = a.merchant_id and r.card_ref = a.card_ref
-      where ${within('a.checkout_id')} and a.keeps_card and a.card_ref is not null
+      where ${within('a.checkout_id')} and a.consent is not null and a.card_ref is not null
         and a.status in ('charged', 'verified')
         and (s.card_ref is null) = (r.card_ref is null)`,
   },

@@ -1,15 +1,13 @@
-import { OutcomeUnknown, type PaymentState, RequestRefused } from '#gateway/gateway.ts';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
 import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { listOpenDisputes } from '#purchases/disputes/dispute.sql.ts';
-import { listInFlightAttempts } from '#purchases/payments/payment-attempt.sql.ts';
-import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
+import { lookUpAttempt } from '#purchases/payments/ask-gateway.ts';
+import { listUnsettledAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import { isFirstPayment, type PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
 import { recordOutcome } from '#purchases/payments/record-outcome.ts';
-import { lookUpAct } from '#purchases/shoppers/ask-gateway.ts';
-import { recordAct } from '#purchases/shoppers/record-act.ts';
-import { listActsInFlight } from '#purchases/shoppers/shopper-attempt.sql.ts';
 import type { AdoptDeps } from './adopt.ts';
 
 /**
@@ -30,42 +28,27 @@ export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
       return false;
     });
   }
-  for (const attempt of await listInFlightAttempts(db)) {
+  for (const attempt of await listUnsettledAttempts(db)) {
     settled += await tried(deps, attempt, (merchant) => settleEnded(deps, merchant, attempt));
-  }
-  for (const attempt of await listActsInFlight(db)) {
-    settled += await tried(deps, attempt, async (merchant) => {
-      const finding = await lookUpAct(deps.gateway, merchant.forGateway(), attempt);
-      if (!finding || !['done', 'declined', 'voided'].includes(finding.outcome)) return false;
-      await recordAct({ ...deps, sendsMessages: false }, merchant, attempt, finding);
-      return true;
-    });
   }
   return settled;
 }
 
-/** A first payment without a hold: a later attempt, which was lost, may have one. */
+/** A first payment with a hold is left to the reading: a later attempt, which was lost, may have one. */
 async function settleEnded(
   deps: AdoptDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
 ): Promise<boolean> {
-  const state = await lookUp(deps, merchant, attempt);
-  if (state?.outcome !== 'declined' && state?.outcome !== 'voided') return false;
-  await recordOutcome({ ...deps, sendsMessages: false }, merchant, attempt, state);
-  return true;
-}
-
-async function lookUp(
-  deps: AdoptDeps,
-  merchant: Merchant,
-  { id: attempt_id, payment_ref, customer_ref }: PaymentAttempt,
-): Promise<PaymentState | null> {
   const time = merchant.forGateway();
-  if (payment_ref !== null) return await deps.gateway.payment(time, payment_ref);
-  return customer_ref === null
-    ? null
-    : await deps.gateway.findPayment(time, { customer_ref, attempt_id });
+  const answer = await lookUpAttempt(deps.gateway, time, attempt);
+  const isEnded =
+    answer?.outcome === 'declined' ||
+    answer?.outcome === 'voided' ||
+    (answer?.outcome === 'done' && !isFirstPayment(attempt));
+  if (!isEnded) return false;
+  await recordOutcome({ ...deps, sendsMessages: false }, merchant, attempt, answer);
+  return true;
 }
 
 /**

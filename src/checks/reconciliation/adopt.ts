@@ -13,9 +13,12 @@ import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { adoptCapture, adoptCharge } from '#purchases/instalments/adopt-payment.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
-import { adoptPurchase } from '#purchases/payments/adopt-payment.ts';
+import {
+  adoptFirstPayment,
+  adoptPlanPayment,
+  findAttemptNumber,
+} from '#purchases/payments/adopt-payment.ts';
 import { adoptRefund } from '#purchases/refunds/adopt-refund.ts';
-import { adoptShopperPayment, findAttemptNumber } from '#purchases/shoppers/adopt-payment.ts';
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import { compareWithRows, type FindingKind } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
@@ -134,10 +137,10 @@ async function adoptPayment(
       throw new CannotAdopt('the shopper may still approve it. Void it at the gateway first');
     }
     const at = record.created_at;
-    const number = findAttemptNumber(checkout_id, own_id);
+    const number = findAttemptNumber('plan_payment', checkout_id, own_id);
     if (number !== null) {
       const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
-      await adoptShopperPayment(quiet, db, checkout, paid);
+      await adoptPlanPayment(quiet, db, checkout, paid);
       return 'all';
     }
     if (checkout.status === 'received') {
@@ -145,7 +148,7 @@ async function adoptPayment(
       const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
       if (number_of_payments === null || !isLive) throw new CannotAdopt('it is no first payment');
       const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
-      await adoptPurchase(quiet, db, merchant, checkout, held);
+      await adoptFirstPayment(quiet, db, merchant, checkout, held);
       return state.outcome === 'captured' ? 'purchase' : 'all';
     }
     const [instalment] = instalments;

@@ -49,7 +49,7 @@ const payments = `
   from payment_attempts a
   left join instalments i on i.merchant_id = a.merchant_id and i.checkout_id = a.checkout_id
     and i.number = 1
-  where a.payment_ref = any ($1) or a.id = any ($2)
+  where a.purpose = 'first_payment' and (a.payment_ref = any ($1) or a.id = any ($2))
   union all
   select k.payment_ref, k.id, k.merchant_id, k.checkout_id, k.amount,
     case k.status when 'collected' then 'taken' when 'open' then 'in_flight' else 'nothing' end,
@@ -59,7 +59,7 @@ const payments = `
   select s.payment_ref, s.id, s.merchant_id, s.checkout_id, 0,
     case when s.status in ('starting', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
     null, null
-  from shopper_attempts s where s.id = any ($2)`;
+  from payment_attempts s where s.purpose <> 'first_payment' and s.id = any ($2)`;
 
 const refunds = `
   select refund_ref as reference, id as own_id, merchant_id, checkout_id, amount,

@@ -17,11 +17,13 @@ import { listCollections, listInstalments } from '#purchases/instalments/instalm
 import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
 import type { MessageKind } from '#purchases/messages/message.ts';
 import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
-import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
+import {
+  isFirstPayment,
+  isOnPlan,
+  type PaymentAttempt,
+} from '#purchases/payments/payment-attempt.ts';
 import { listCheckoutRefunds, listParts } from '#purchases/refunds/refund.sql.ts';
 import type { RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
-import { listShopperAttempts } from '#purchases/shoppers/shopper-attempt.sql.ts';
-import type { ShopperAttempt } from '#purchases/shoppers/shopper-attempt.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { listPostings } from '#record/ledger/posting.sql.ts';
@@ -35,13 +37,14 @@ export type CheckoutHistory = {
   merchant: Merchant;
   checkout: Checkout;
   move: { to_status: CheckoutStatus; at: Timestamp } | null;
+  /** The first payments. */
   attempts: PaymentAttempt[];
   callback: Callback | null;
   callback_attempts: CallbackAttempt[];
   instalments: Instalment[];
   collections: Collection[];
-  /** The shopper's attempts on the plan after paying. */
-  acts: ShopperAttempt[];
+  /** The shopper's attempts on the plan, after paying. */
+  acts: PaymentAttempt[];
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
@@ -68,6 +71,7 @@ export async function readCheckoutHistory(
     if (!checkout) return null;
     const key = { merchant_id: merchant.id, checkout_id: checkout.id };
     const of = [key.merchant_id, key.checkout_id] as const;
+    const attempts = (await listAttempts(db, key)).reverse();
     const callback = await findCheckoutCallback(db, ...of);
     const refunds = await listCheckoutRefunds(db, ...of);
     const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
@@ -82,12 +86,12 @@ export async function readCheckoutHistory(
       merchant,
       checkout,
       move: await findMove(db, ...of),
-      attempts: (await listAttempts(db, ...of)).reverse(),
+      attempts: attempts.filter(isFirstPayment),
       callback,
       callback_attempts: callback ? await listCallbackAttempts(db, callback) : [],
       instalments: await listInstalments(db, key),
       collections: await listCollections(db, key),
-      acts: await listShopperAttempts(db, key),
+      acts: attempts.filter(isOnPlan),
       refunds: refunds.map((refund) => withNames(refund, names)),
       parts: await listParts(db, ...of),
       postings: (await listPostings(db, ...of)).sort(byCause),
@@ -269,12 +273,12 @@ function describeAttempt(attempt: PaymentAttempt, money: Money): string {
   return `attempt ${number} to pay ${money(amount)} of ${countOf(number_of_payments, 'payment')}${card}, ${attempt.status}${why}`;
 }
 
-function describeAct(act: ShopperAttempt, money: Money): string {
+function describeAct(act: PaymentAttempt, money: Money): string {
   const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = act;
   const card = card_last4 === null ? '' : ` with ${card_brand ?? 'card'} ${card_last4}`;
   const why = decline_reason === null ? '' : `: ${decline_reason}`;
   const what =
-    purpose === 'pay'
+    purpose === 'plan_payment'
       ? `pay ${money(amount)} (${instalments.length === 1 ? 'payment' : 'payments'} ${instalments.join(', ')})`
       : 'replace the card';
   return `the shopper's attempt ${number} to ${what}${card}, ${act.status}${why}`;

@@ -74,7 +74,8 @@ export async function listAttempted(db: Handle, range: Range): Promise<AttemptRo
   const { rows } = await sql<AttemptRow>`${withDay(
     sql`select merchant_id, written_id as id, number, status, decline_reason, created_at
       from payment_attempts
-      where written_id > ${range.after} and written_id < ${range.bound}
+      where purpose = 'first_payment' and written_id > ${range.after}
+        and written_id < ${range.bound}
       order by written_id limit ${range.limit}`,
     'created_at',
   )}`.execute(db);

@@ -105,31 +105,24 @@ export async function findOpenByShopper(
 const selectCheckouts = (db: Handle) =>
   db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']);
 
-/**
- * The attempts that have a card: of the hosted page, and of the plan page, where the shopper pays
- * early or replaces the card. The stored card is always one of these.
- */
-const attemptTables = ['payment_attempts', 'shopper_attempts'] as const;
 const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
 
-/** Checkouts that a card with these last four digits was used for. */
+/**
+ * Checkouts that a card with these last four digits was used for, at first or on the plan. The
+ * stored card is always that of an attempt.
+ */
 export async function findByLastFour(
   db: Handle,
   scope: Scope,
   digits: string,
   limit: number,
 ): Promise<FoundRow[]> {
-  const found = await Promise.all(
-    attemptTables.map((table) =>
-      scoped(db.selectFrom(table as 'payment_attempts').select(ofCheckout), scope)
-        .where('card_last4', '=', digits)
-        .orderBy('merchant_id')
-        .orderBy('checkout_id', 'desc')
-        .limit(limit)
-        .execute(),
-    ),
-  );
-  return found.flat();
+  return await scoped(db.selectFrom('payment_attempts').select(ofCheckout), scope)
+    .where('card_last4', '=', digits)
+    .orderBy('merchant_id')
+    .orderBy('checkout_id', 'desc')
+    .limit(limit)
+    .execute();
 }
 
 /** Checkouts whose payments, customers or charges have a reference of the gateway. */
@@ -139,7 +132,7 @@ export async function findByPaymentReference(
   reference: string,
   limit: number,
 ): Promise<FoundRow[]> {
-  const tables = [...attemptTables, 'collections'] as const;
+  const tables = ['payment_attempts', 'collections'] as const;
   const found = await Promise.all([
     ...tables.map((table) =>
       scoped(db.selectFrom(table as 'payment_attempts').select(ofCheckout), scope)
@@ -211,7 +204,6 @@ export async function findRowById(
     | 'callbacks'
     | 'disputes'
     | 'payment_attempts'
-    | 'shopper_attempts'
     | 'collections',
   id: string,
 ): Promise<FoundRow | null> {

@@ -141,7 +141,7 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
     const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
       findRowById(db, scope, table, id).then(one);
     // A payment or an attempt to pay is shown on the page of its checkout.
-    const ofCheckout = (table: 'payment_attempts' | 'shopper_attempts' | 'collections') =>
+    const ofCheckout = (table: 'payment_attempts' | 'collections') =>
       findRowById(db, scope, table, id)
         .then((found) => one(found && { ...found, id: found.checkout_id }))
         .then(as('checkout', 'id'));
@@ -153,7 +153,6 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       row('callbacks').then(as('callback', 'id')),
       row('disputes').then(as('dispute', 'id')),
       ofCheckout('payment_attempts'),
-      ofCheckout('shopper_attempts'),
       ofCheckout('collections'),
       shared('merchants').then(as('merchant', 'id')),
       shared('integrations').then(as('integration', 'id')),

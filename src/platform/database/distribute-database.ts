@@ -64,7 +64,6 @@ export const distribution = [
   { table: 'statement_mails', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'replaced_cards', by: 'merchant_id', beside: 'list_totals' },
-  { table: 'shopper_attempts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'callbacks', by: 'merchant_id', beside: 'list_totals' },
   { table: 'callback_attempts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'destinations', by: 'merchant_id', beside: 'list_totals' },

@@ -24,7 +24,6 @@ export const leasedTables: Table[] = [
   'messages',
   'payout_days',
   'statement_mails',
-  'shopper_attempts',
   'replaced_cards',
   'bulk_actions',
   'disputes',
@@ -42,7 +41,6 @@ const due: { table: Table; writtenAt: string[] }[] = [
   { table: 'callbacks', writtenAt: ['created_at'] },
   { table: 'messages', writtenAt: ['created_at'] },
   { table: 'statement_mails', writtenAt: ['created_at'] },
-  { table: 'shopper_attempts', writtenAt: ['created_at'] },
   { table: 'replaced_cards', writtenAt: ['replaced_at'] },
 ];
 

@@ -44,8 +44,8 @@ export type Facts = {
    * stored it.
    */
   setup: {
-    /** `replace_card`: the bank verified it. `pay`: the cardholder paid with it. */
-    purpose: 'pay' | 'replace_card';
+    /** `new_card`: the bank verified it. `plan_payment`: the cardholder paid with it. */
+    purpose: 'plan_payment' | 'new_card';
     at: Timestamp;
     card: FactCard;
     consent: AgreedConsent;
@@ -87,7 +87,7 @@ export async function findFacts(
            then jsonb_build_object('brand', s.card_brand, 'last4', s.card_last4) end,
          'authentication', s.authentication)
        from collections k
-       left join shopper_attempts s on s.merchant_id = k.merchant_id
+       left join payment_attempts s on s.merchant_id = k.merchant_id
          and s.checkout_id = k.checkout_id and s.payment_ref = k.payment_ref
          and s.status = 'charged' and k.kind = 'shopper'
        where k.merchant_id = ${merchant_id} and k.checkout_id = ${checkout_id}
@@ -97,8 +97,8 @@ export async function findFacts(
          'card', jsonb_build_object('brand', s.card_brand, 'last4', s.card_last4),
          'consent', s.consent, 'authentication', s.authentication)
        from collections k
-       join shopper_attempts s on s.merchant_id = k.merchant_id
-         and s.checkout_id = k.checkout_id and s.keeps_card
+       join payment_attempts s on s.merchant_id = k.merchant_id
+         and s.checkout_id = k.checkout_id and s.consent is not null
          and s.status in ('charged', 'verified')
        where k.merchant_id = ${merchant_id} and k.checkout_id = ${checkout_id}
          and k.payment_ref = ${payment_ref} and k.status = 'collected' and k.kind = 'charge'

@@ -78,7 +78,7 @@ function sayDisputed({ instalment }: Dispute, facts: Facts): string[] {
     const card = stored?.last4 ? ` (${sayCard(stored)})` : '';
     const how = !setup
       ? `by the first payment at ${facts.completed_at}`
-      : setup.purpose === 'replace_card'
+      : setup.purpose === 'new_card'
         ? `by a verification of the bank at ${setup.at}, with the cardholder present`
         : `by a payment at ${setup.at}, with the cardholder present`;
     return [
@@ -155,7 +155,7 @@ function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
   const language = languageOf(consent);
   if (language === undefined) return [];
   const { page } = words[language];
-  const sentence = purpose === 'replace_card' ? page.consent_card : page.consent_keep;
+  const sentence = purpose === 'new_card' ? page.consent_card : page.consent_keep;
   return [`  “${fillIn(sentence, { charges: '…' })}”`];
 }
 

@@ -71,7 +71,8 @@ export async function collectShopperPayment(
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    keeps_card: boolean;
+    /** With it the card that was charged is stored now. */
+    consent: object | null;
     /** The stored card that was charged, or the one that is stored now. */
     card_ref: string | null;
   },
@@ -115,7 +116,7 @@ export async function collectShopperPayment(
   const key = { merchant_id, checkout_id, at };
   const [first, last] = [numbers[0] ?? 1, numbers.at(-1) ?? 1];
   const isFinished = (await listFinishedPlans(db, merchant_id, [checkout_id])).length > 0;
-  const isStored = attempt.uses_stored_card || attempt.keeps_card;
+  const isStored = attempt.uses_stored_card || attempt.consent !== null;
   await queueMessages(deps, db, [
     {
       ...key,

@@ -7,99 +7,184 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
 import { findNumber } from '#purchases/instalments/adopt-payment.ts';
+import { listLastCollections, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
+import {
+  collectShopperPayment,
+  openShopperPayment,
+} from '#purchases/instalments/shopper-payment.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { insertAttempt, listAttempts, moveAttempt } from './payment-attempt.sql.ts';
-import { attemptId, isInFlight, mayFinishUntil } from './payment-attempt.ts';
+import {
+  type AttemptPurpose,
+  attemptId,
+  isInFlight,
+  isOver,
+  type PaymentAttempt,
+} from './payment-attempt.ts';
 
-/** A text in place of the consent that the shopper gave and the database lost. */
+/** The number of the attempt that has this id; null if the gateway's payment is another one's. */
+export const findAttemptNumber = (purpose: AttemptPurpose, checkout_id: string, id: string) =>
+  findNumber((number) => attemptId({ purpose, checkout_id, number }) === id);
+
+/** Stands for the consent that the shopper gave and the database lost. */
 const lostConsent = 'lost with the database';
+
+type PaidFirst = {
+  id: string;
+  amount: number;
+  number_of_payments: number;
+  customer_ref: string;
+  created_at: Timestamp;
+  state: Extract<PaymentState, { outcome: 'authorised' | 'captured' }>;
+};
 
 /**
  * Records that a shopper paid a checkout before the database was restored (decision 0098), in a
  * transaction that holds the checkout's lock. The merchant is told again.
  */
-export async function adoptPurchase(
+export async function adoptFirstPayment(
   deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,
-  paid: {
-    id: string;
-    amount: number;
-    number_of_payments: number;
-    customer_ref: string;
-    created_at: Timestamp;
-    state: Extract<PaymentState, { outcome: 'authorised' | 'captured' }>;
-  },
+  paid: PaidFirst,
 ): Promise<void> {
-  const { merchant_id, id: checkout_id, currency } = checkout;
   const { id, number_of_payments, customer_ref, state } = paid;
-  if (checkout.status !== 'received') throw new CannotAdopt(`the checkout is ${checkout.status}`);
-  const number = findNumber((one) => attemptId(checkout_id, one) === id);
-  if (number === null) throw new CannotAdopt('its attempt is not one of ours');
-  const attempts = (await listAttempts(db, merchant_id, checkout_id)).filter(isInFlight);
-  // The attempt itself may be in flight in the backup.
-  const known = attempts.find((one) => one.id === id) ?? null;
-  if (attempts.length > (known ? 1 : 0)) throw new CannotAdopt('the shopper is paying now');
-  // The gateway's times have whole seconds.
-  const [began, ends] = [Temporal.Instant.from(checkout.created_at), checkout.expires_at];
-  const created = Temporal.Instant.from(paid.created_at);
-  const at = Temporal.Instant.compare(created, began) < 0 ? began : created;
-  if (Temporal.Instant.compare(at, mayFinishUntil(ends)) > 0) {
-    throw new CannotAdopt('it was made after the time of the checkout');
-  }
-  const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
-  const [first] = payments;
-  // A refund may have made the capture smaller. The caller compares the captured amount.
-  const isFirst = first && (state.outcome === 'captured' || first.amount === paid.amount);
-  if (!isFirst || !checkout.terms.includes(number_of_payments)) {
-    throw new CannotAdopt('its amount is not that of the first payment');
-  }
-  const { card } = state;
-  if (number_of_payments > 1 && card.card_ref === null) throw new CannotAdopt('no card is stored');
+  const { card, payment_ref } = state;
+  const { known, number, at, payments } = await checkFirstPayment(db, merchant, checkout, paid);
   const lost = number_of_payments > 1 ? { version: lostConsent, payments } : null;
   const consent = known ? known.consent : lost;
-  const key = { merchant_id, id };
-  if (!known) {
-    await insertAttempt(db, {
-      ...{ merchant_id, id, checkout_id, number, number_of_payments, currency, customer_ref },
-      status: 'starting',
-      amount: first.amount,
-      sealed_card_token: null,
-      consent,
-      created_at: timestamp(at),
-      due_at: timestamp(at),
-      lease: null,
-      leased_until: null,
-      written_id: deps.random.uuid(),
-    });
-  }
   const isHeld = state.outcome === 'authorised';
-  await moveAttempt(db, key, ['starting', 'challenged'], {
+  const settled = {
     ...released,
-    status: 'authorised',
+    status: 'authorised' as const,
     sealed_card_token: null,
+    challenge_url: null,
     customer_ref,
-    payment_ref: state.payment_ref,
+    payment_ref,
     card_ref: card.card_ref,
     card_brand: card.brand,
     card_last4: card.last4,
     card_expires: card.expires,
-    authentication: isHeld && state.authentication ? JSON.stringify(state.authentication) : null,
     capture_before: isHeld ? state.capture_before : null,
-    asked_at: timestamp(at),
-    settled_at: timestamp(at),
+    asked_at: at,
+    settled_at: at,
     due_at: null,
-  });
-  const done = await completeCheckout(deps, db, checkout, number_of_payments, timestamp(at));
+  };
+  const authentication = isHeld ? state.authentication : null;
+  const { merchant_id, id: checkout_id, currency } = checkout;
+  if (known)
+    await moveAttempt(db, known, { ...settled, authentication }, ['starting', 'challenged']);
+  else {
+    await insertAttempt(db, {
+      ...{ ...settled, merchant_id, id, checkout_id, number, number_of_payments, currency },
+      purpose: 'first_payment',
+      instalments: [1],
+      amount: payments[0]?.amount ?? 0,
+      uses_stored_card: false,
+      consent: consent && JSON.stringify(consent),
+      authentication: authentication && JSON.stringify(authentication),
+      created_at: at,
+      written_id: deps.random.uuid(),
+    });
+  }
+  const done = await completeCheckout(deps, db, checkout, number_of_payments, at);
   if (done === null) throw new CannotAdopt('the checkout has ended');
   const stored_card = consent && {
     ...(card as HeldCard & { card_ref: string }),
     customer_ref,
     consent,
   };
-  const { payment_ref } = state;
   await scheduleInstalments(deps, db, merchant, done, { payment_ref, stored_card });
+}
+
+async function checkFirstPayment(
+  db: Handle,
+  merchant: Merchant,
+  checkout: Checkout,
+  { id, amount, number_of_payments, created_at, state }: PaidFirst,
+) {
+  const { merchant_id, id: checkout_id } = checkout;
+  if (checkout.status !== 'received') throw new CannotAdopt(`the checkout is ${checkout.status}`);
+  const number = findAttemptNumber('first_payment', checkout_id, id);
+  if (number === null) throw new CannotAdopt('its attempt is not one of ours');
+  const inFlight = (await listAttempts(db, { merchant_id, checkout_id })).filter(isInFlight);
+  // The attempt itself may be in flight in the backup.
+  const known: PaymentAttempt | null = inFlight.find((one) => one.id === id) ?? null;
+  if (inFlight.length > (known ? 1 : 0)) throw new CannotAdopt('the shopper is paying now');
+  // The gateway's times have whole seconds.
+  const began = Temporal.Instant.from(checkout.created_at);
+  const created = Temporal.Instant.from(created_at);
+  const at = Temporal.Instant.compare(created, began) < 0 ? began : created;
+  if (isOver({ purpose: 'first_payment', created_at }, checkout, at)) {
+    throw new CannotAdopt('it was made after the time of the checkout');
+  }
+  const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
+  const [first] = payments;
+  // A refund may have made the capture smaller. The caller compares the captured amount.
+  const isFirst = first && (state.outcome === 'captured' || first.amount === amount);
+  if (!isFirst || !checkout.terms.includes(number_of_payments)) {
+    throw new CannotAdopt('its amount is not that of the first payment');
+  }
+  if (number_of_payments > 1 && state.card.card_ref === null) {
+    throw new CannotAdopt('no card is stored');
+  }
+  return { known, number, at: timestamp(at), payments };
+}
+
+/**
+ * Records what a shopper paid on the plan page before the database was restored (decision 0098), in
+ * a transaction that holds the checkout's lock. A card that the shopper stored with it is not
+ * recorded, because the consent was lost.
+ */
+export async function adoptPlanPayment(
+  deps: QueueDeps,
+  db: Handle,
+  checkout: Checkout,
+  paid: {
+    id: string;
+    number: number;
+    instalments: number[];
+    amount: number;
+    payment_ref: string;
+    customer_ref: string;
+    at: Timestamp;
+  },
+): Promise<void> {
+  const { merchant_id, id: checkout_id, currency, number_of_payments } = checkout;
+  const key = { merchant_id, checkout_id };
+  const { id, number, instalments, amount, payment_ref, customer_ref, at } = paid;
+  const attempts = await listAttempts(db, key);
+  if (attempts.some(isInFlight)) throw new CannotAdopt('the shopper is paying now');
+  const payments = (await lockInstalments(db, key)).filter((one) =>
+    instalments.includes(one.number),
+  );
+  const isDue = payments.every(
+    ({ status, paused }) => (status === 'scheduled' || status === 'overdue') && !paused,
+  );
+  if (payments.length !== instalments.length || !isDue) {
+    throw new CannotAdopt('the payments that it covers are not due');
+  }
+  const sum = payments.reduce((total, one) => total + one.amount - one.reduced, 0);
+  if (sum !== amount) throw new CannotAdopt(`the payments that it covers sum to ${sum} cents`);
+  const collections = await listLastCollections(db, merchant_id, [checkout_id]);
+  if (collections.some((one) => one.status === 'open' && instalments.includes(one.instalment))) {
+    throw new CannotAdopt('a payment that it covers is being collected');
+  }
+  const attempt = await insertAttempt(db, {
+    ...{ ...key, currency, id, number, instalments, amount, customer_ref, payment_ref },
+    number_of_payments: number_of_payments ?? 1,
+    purpose: 'plan_payment',
+    status: 'charged',
+    uses_stored_card: true,
+    created_at: at,
+    asked_at: at,
+    settled_at: at,
+    written_id: deps.random.uuid(),
+  });
+  const card = { customer_ref, card_ref: null };
+  await openShopperPayment(db, attempt, payments, card, { at, asked_at: at });
+  await collectShopperPayment(deps, db, attempt, payment_ref, at);
 }

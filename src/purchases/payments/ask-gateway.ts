@@ -1,14 +1,15 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
-import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
+import { mayBeInFlight } from '#gateway/retry-times.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
 import { moveAsked } from './payment-attempt.sql.ts';
-import { isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
-import type { Finding } from './record-outcome.ts';
+import { cardTokenContext, type PaymentAttempt } from './payment-attempt.ts';
+import { type Ask, requestsOf } from './purpose-requests.ts';
 
 export type AskDeps = {
   database: Database;
@@ -18,98 +19,80 @@ export type AskDeps = {
   baseUrl: string;
 };
 
-/** Binds a sealed card token to its attempt: it does not open for another. */
-export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
-
-/**
- * Calls the gateway for a claimed attempt, as its status requires: holds the amount (again under
- * the same key if an earlier request may have arrived), looks up what was sent, or voids a hold
- * that must not stay. Throws like the gateway.
- */
+/** Calls the gateway for a claimed attempt, as `chooseRequest` says. Throws like the gateway. */
 export async function askGateway(
   deps: AskDeps,
   merchant: Merchant,
   checkout: Checkout,
   attempt: PaymentAttempt,
-): Promise<Finding> {
-  const time = merchant.forGateway();
+): Promise<Outcome> {
+  const { gateway } = deps;
+  const requests = requestsOf(attempt);
+  const ask = { gateway, time: merchant.forGateway(), attempt };
   const { payment_ref } = attempt;
-  if (payment_ref !== null && attempt.status === 'voiding') {
-    return await voidHold(deps, time, attempt, payment_ref);
-  }
-  const finding =
-    payment_ref === null
-      ? await holdOrFind(deps, merchant, checkout, attempt)
-      : await deps.gateway.payment(time, payment_ref);
-  const isOver = attempt.status === 'voiding' || isPastDeadline(checkout, merchant.now());
-  // The bank must not be able to approve it tomorrow.
-  return isOver && isLive(finding)
-    ? await voidHold(deps, time, attempt, finding.payment_ref)
-    : finding;
+  const request = chooseRequest(attempt, checkout, merchant.now());
+  if (payment_ref !== null && request === 'end') return await requests.end(ask, payment_ref);
+  const answer =
+    payment_ref !== null
+      ? await requests.lookUp(ask, payment_ref)
+      : ((request === 'send' ? await send(deps, merchant, checkout, ask) : null) ??
+        (await findSent(deps, ask)));
+  return mustEnd(attempt, checkout, answer, merchant.now())
+    ? await requests.end(ask, answer.payment_ref)
+    : answer;
 }
 
-type Live = Extract<Finding, { outcome: 'authorised' | 'challenge' | 'processing' }>;
+/** Asks what the gateway knows of an attempt; null if nothing. Nothing is sent or ended. */
+export async function lookUpAttempt(
+  gateway: Gateway,
+  time: MerchantTime,
+  attempt: PaymentAttempt,
+): Promise<Outcome | null> {
+  const { payment_ref, customer_ref } = attempt;
+  const requests = requestsOf(attempt);
+  const ask = { gateway, time, attempt };
+  if (payment_ref !== null) return await requests.lookUp(ask, payment_ref);
+  return customer_ref === null ? null : await requests.find(ask, customer_ref);
+}
 
-const isLive = (finding: Finding): finding is Live =>
-  ['authorised', 'challenge', 'processing'].includes(finding.outcome);
-
-/**
- * Holds the amount while the attempt can still be the outcome. Otherwise it never sends anything,
- * and only looks up what was sent (decision 0023).
- */
-async function holdOrFind(
+/** Returns null if the attempt must not be sent any more. */
+async function send(
   deps: AskDeps,
   merchant: Merchant,
   checkout: Checkout,
-  attempt: PaymentAttempt,
-): Promise<Finding> {
-  const { sealed_card_token } = attempt;
-  const maySend = () => {
-    const now = merchant.now();
-    return (
-      attempt.status === 'starting' &&
-      isKeyRemembered(attempt.created_at, timestamp(now)) &&
-      !isPastDeadline(checkout, now)
-    );
-  };
-  if (sealed_card_token !== null && maySend()) {
-    const time = merchant.forGateway();
-    const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
-    const asked_at = timestamp(deps.clock.now());
-    const { db } = deps.database;
-    if (maySend() && (await moveAsked(db, attempt, { customer_ref, asked_at }))) {
-      return await deps.gateway.authorise({
-        key: `${attempt.checkout_id}:p${attempt.number}`,
-        merchant: time,
-        checkout_id: attempt.checkout_id,
-        attempt_id: attempt.id,
-        customer_ref,
-        amount: attempt.amount,
-        currency: attempt.currency,
-        statement: statementOf(merchant, [1], attempt.number_of_payments),
-        card_token: deps.sealing.open(sealed_card_token, cardTokenContext(attempt)),
-        store_card: attempt.number_of_payments > 1,
-        return_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}/return`,
-      });
-    }
-  }
-  return await findSent(deps, merchant, attempt);
+  ask: Ask,
+): Promise<Outcome | null> {
+  const { attempt, time } = ask;
+  const requests = requestsOf(attempt);
+  const customer_ref = attempt.customer_ref ?? (await createCustomer(deps.gateway, time, checkout));
+  const earlier = await requests.findEarlier(ask, customer_ref);
+  if (earlier !== null) return earlier;
+  // The calls above took time, and another process may have moved the attempt meanwhile.
+  const now = merchant.now();
+  const asked = { customer_ref, asked_at: timestamp(deps.clock.now()) };
+  const maySend =
+    chooseRequest(attempt, checkout, now) === 'send' &&
+    (await moveAsked(deps.database.db, attempt, asked));
+  if (!maySend) return null;
+  const { sealed_card_token, instalments, number_of_payments } = attempt;
+  return await requests.send(ask, {
+    customer_ref,
+    card_token:
+      sealed_card_token && deps.sealing.open(sealed_card_token, cardTokenContext(attempt)),
+    statement: statementOf(merchant, instalments, number_of_payments),
+    return_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}/return`,
+  });
 }
 
-/** The outcome of a request that may have been sent by an earlier claim. */
-async function findSent(
-  deps: AskDeps,
-  merchant: Merchant,
-  attempt: PaymentAttempt,
-): Promise<Finding> {
-  const { id: attempt_id, customer_ref, asked_at } = attempt;
+/** The outcome of a request that an earlier claim may have sent. */
+async function findSent(deps: AskDeps, ask: Ask): Promise<Outcome> {
+  const { customer_ref, asked_at } = ask.attempt;
   // Every request names a customer, and the customer is written before the request is sent.
   if (customer_ref !== null) {
-    const time = merchant.forGateway();
-    const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id });
+    const found = await requestsOf(ask.attempt).find(ask, customer_ref);
     if (found) return found;
     if (asked_at !== null && mayBeInFlight(asked_at, deps.clock.now())) {
-      throw new OutcomeUnknown('a hold that was not found may be in flight');
+      throw new OutcomeUnknown('a request that was not found may be in flight');
     }
   }
   const decline = { reason: 'processing_error', may_retry: true } as const;
@@ -117,16 +100,14 @@ async function findSent(
 }
 
 /** Creates the gateway's record of the shopper: one per checkout, before its first attempt. */
-async function ensureCustomer(
-  deps: AskDeps,
+async function createCustomer(
+  gateway: Gateway,
   merchant: MerchantTime,
   checkout: Checkout,
-  attempt: PaymentAttempt,
 ): Promise<string> {
-  if (attempt.customer_ref !== null) return attempt.customer_ref;
   const { email, first_name, last_name, phone_number } = checkout.customer;
   const name = [first_name, last_name].filter((part) => part !== undefined).join(' ');
-  const { customer_ref } = await deps.gateway.createCustomer({
+  const { customer_ref } = await gateway.createCustomer({
     key: `${checkout.id}:customer`,
     merchant,
     checkout_id: checkout.id,
@@ -137,17 +118,4 @@ async function ensureCustomer(
     },
   });
   return customer_ref;
-}
-
-async function voidHold(
-  deps: AskDeps,
-  merchant: MerchantTime,
-  attempt: PaymentAttempt,
-  payment_ref: string,
-): Promise<Finding> {
-  const key = `${attempt.checkout_id}:p${attempt.number}:void`;
-  const { outcome } = await deps.gateway.void({ key, merchant, payment_ref });
-  return outcome === 'voided'
-    ? { outcome, payment_ref }
-    : await deps.gateway.payment(merchant, payment_ref);
 }

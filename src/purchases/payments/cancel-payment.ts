@@ -25,11 +25,15 @@ export async function cancelPayment(
     assert(checkout);
     const now = merchant.now();
     if (checkout.status !== 'received') return;
-    const attempts = await listAttempts(db, key.merchant_id, key.id);
+    const attempts = await listAttempts(db, { merchant_id: key.merchant_id, checkout_id: key.id });
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = await cancelCheckout(deps, db, key, number_of_payments, timestamp(now));
     assert(cancelled, 'the checkout is received and locked');
-    await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
+    await moveInFlightToVoiding(
+      db,
+      { merchant_id: key.merchant_id, checkout_id: key.id },
+      timestamp(now),
+    );
   });
   await deliverFirst(deps, merchant, key.id);
 }

@@ -66,7 +66,7 @@ export async function noteDecline(deps: Deps, shopper: Shopper): Promise<void> {
   });
 }
 
-/** The totals of attempts to pay at checkout, and of later attempts on the plan. */
+/** Counts the declined cards of attempts at checkout and on the plan. */
 export function countDeclines(attempts: { status: string }[]): number {
   return attempts.filter(({ status }) => status === 'declined').length;
 }

@@ -1,44 +1,34 @@
-import type { Updateable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { type DueWork, isFree, type Lease, released } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { AttemptStatus, PaymentAttempt } from './payment-attempt.ts';
+import {
+  type AttemptChanges,
+  type AttemptStatus,
+  type PaymentAttempt,
+  unsettled,
+} from './payment-attempt.ts';
 
 type Key = { merchant_id: string; id: string };
+type Claimed = Key & { lease: string | null };
+type CheckoutKey = { merchant_id: string; checkout_id: string };
 
 export async function insertAttempt(
   db: Handle,
-  attempt: Omit<
-    PaymentAttempt,
-    | 'payment_ref'
-    | 'challenge_url'
-    | 'card_ref'
-    | 'card_brand'
-    | 'card_last4'
-    | 'card_expires'
-    | 'authentication'
-    | 'capture_before'
-    | 'decline_reason'
-    | 'may_retry'
-    | 'decline_code'
-    | 'network_decline_code'
-    | 'asked_at'
-    | 'settled_at'
-    | 'tries'
-  >,
-): Promise<void> {
-  await db
+  attempt: Insertable<Tables['payment_attempts']>,
+): Promise<PaymentAttempt> {
+  return await db
     .insertInto('payment_attempts')
-    .values({ ...attempt, consent: attempt.consent && JSON.stringify(attempt.consent) })
-    .execute();
+    .values(attempt)
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
-/** All attempts of a checkout, newest first. */
+/** All attempts of a checkout. Those of its plan and its first payments are each newest first. */
 export async function listAttempts(
   db: Handle,
-  merchant_id: string,
-  checkout_id: string,
+  { merchant_id, checkout_id }: CheckoutKey,
 ): Promise<PaymentAttempt[]> {
   return await db
     .selectFrom('payment_attempts')
@@ -49,19 +39,18 @@ export async function listAttempts(
     .execute();
 }
 
-/** More than can be in flight at one time. */
-const inFlightMax = 10_000;
+/** More than can be unsettled at one time. */
+const unsettledMax = 10_000;
 
-/** The attempts of all merchants that may still become the outcome, oldest first. */
-export async function listInFlightAttempts(db: Handle): Promise<PaymentAttempt[]> {
+/** The attempts of all merchants that have not ended, oldest first. */
+export async function listUnsettledAttempts(db: Handle): Promise<PaymentAttempt[]> {
   return await db
     .selectFrom('payment_attempts')
     .selectAll()
     .where('due_at', 'is not', null)
-    .where('status', 'in', ['starting', 'challenged'])
     .orderBy('created_at')
     .orderBy('id')
-    .limit(inFlightMax)
+    .limit(unsettledMax)
     .execute();
 }
 
@@ -77,12 +66,12 @@ export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt 
 }
 
 /**
- * Notes that the request to hold the amount is sent now. Returns false if the shopper cancelled, or
- * another process claimed the attempt. The request must not be sent then.
+ * Notes that the request is sent now. Returns false if the attempt is being voided, or if another
+ * process claimed it: then the request must not be sent.
  */
 export async function moveAsked(
   db: Handle,
-  attempt: Pick<PaymentAttempt, 'merchant_id' | 'id' | 'lease'>,
+  attempt: Claimed,
   to: { customer_ref: string; asked_at: Timestamp },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -97,12 +86,12 @@ export async function moveAsked(
 }
 
 /**
- * Gives up a claimed attempt that is in flight, and releases it: whatever the gateway holds for it
- * is voided. Returns false if it is no longer in flight, or another process claimed it.
+ * Gives up a claimed attempt, and releases it: whatever the gateway has of it is voided. Returns
+ * false if it ended or is voiding, or if another process claimed it.
  */
 export async function moveGivenUp(
   db: Handle,
-  attempt: Pick<PaymentAttempt, 'merchant_id' | 'id' | 'lease'>,
+  attempt: Claimed,
   due_at: Timestamp,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -124,18 +113,16 @@ export async function moveGivenUp(
   return numUpdatedRows > 0n;
 }
 
-/**
- * Moves an attempt from one of the given statuses. Returns null if another process moved it first.
- */
+/** Moves an attempt that has not ended. Returns null if another process moved it first. */
 export async function moveAttempt(
   db: Handle,
   key: Key,
-  from: AttemptStatus[],
-  to: Updateable<Tables['payment_attempts']>,
+  { authentication, ...to }: AttemptChanges,
+  from: readonly AttemptStatus[] = unsettled,
 ): Promise<PaymentAttempt | null> {
   const row = await db
     .updateTable('payment_attempts')
-    .set(to)
+    .set({ ...to, ...(authentication && { authentication: JSON.stringify(authentication) }) })
     .where('id', '=', key.id)
     .where('merchant_id', '=', key.merchant_id)
     .where('status', 'in', from)
@@ -144,11 +131,10 @@ export async function moveAttempt(
   return row ?? null;
 }
 
-/** Marks the attempt in flight to be voided: its checkout has ended, or a new attempt starts. */
+/** Starts to void the first payment in flight: its checkout has ended, or a new attempt starts. */
 export async function moveInFlightToVoiding(
   db: Handle,
-  merchant_id: string,
-  checkout_id: string,
+  { merchant_id, checkout_id }: CheckoutKey,
   due_at: Timestamp,
 ): Promise<void> {
   await db
@@ -156,6 +142,7 @@ export async function moveInFlightToVoiding(
     .set({ status: 'voiding', sealed_card_token: null, due_at, tries: 0 })
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
+    .where('purpose', '=', 'first_payment')
     .where('status', 'in', ['starting', 'challenged'])
     .execute();
 }
@@ -165,7 +152,7 @@ export const dueAttempts: DueWork<'payment_attempts'> = {
   due: 'due_at',
 };
 
-/** Claims one attempt. Returns null if it is settled, or another process has claimed it. */
+/** Claims one attempt. Returns null if it has ended, or if another process has claimed it. */
 export async function claimAttempt(
   db: Handle,
   key: Key,
@@ -181,4 +168,18 @@ export async function claimAttempt(
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
+}
+
+/** By which references the gateway knows the shopper and the stored card of a plan. */
+export async function findGatewayRefs(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<{ customer_ref: string | null; card_ref: string | null }> {
+  const { rows } = await sql<{ customer_ref: string | null; card_ref: string | null }>`
+    select coalesce(s.customer_ref, a.customer_ref) as customer_ref, s.card_ref
+    from payment_attempts a
+    left join stored_cards s on s.checkout_id = a.checkout_id and s.merchant_id = a.merchant_id
+    where a.merchant_id = ${merchant_id} and a.checkout_id = ${checkout_id}
+      and a.status = 'authorised'`.execute(db);
+  return rows[0] ?? { customer_ref: null, card_ref: null };
 }

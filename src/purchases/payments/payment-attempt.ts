@@ -5,18 +5,49 @@ import { derivedId } from '#platform/shared/derived-id.ts';
 import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
 
 /**
- * One attempt to pay a checkout. It is `starting` before the gateway is called, `challenged` while
- * the shopper's bank challenges them, and then ends: `authorised` (it is the checkout's outcome),
- * `declined` (nothing is held), or `refused` (the gateway will never accept this checkout). A hold
- * that is not the outcome is `voiding` until the gateway has voided it, then `voided`.
+ * The purpose of a shopper's attempt.
  *
- * Unique indexes allow one attempt of a checkout that is `starting` or `challenged`, and one that
- * is `authorised`.
+ * `first_payment`: to pay a checkout. The gateway holds the first payment, and stores the card if
+ * others follow. A hold that comes too late is voided.
+ *
+ * `plan_payment`: to pay payments of the plan in person, late ones or before their dates. The
+ * gateway takes the amount at once, so nothing can be voided afterwards.
+ *
+ * `new_card`: to replace the stored card. The gateway verifies the card and takes nothing.
+ */
+export const attemptPurposes = ['first_payment', 'plan_payment', 'new_card'] as const;
+export type AttemptPurpose = (typeof attemptPurposes)[number];
+
+/**
+ * Where an attempt stands. Only `record-outcome.ts` ends one.
+ *
+ * `starting`: committed before the gateway is called. The request may have been sent.
+ *
+ * `challenged`: the shopper's bank challenges them. The gateway says how it ends.
+ *
+ * `authorised`: the end of a first payment that is the checkout's outcome.
+ *
+ * `charged`: the end of a payment of the plan. Its payments are collected.
+ *
+ * `verified`: the end of a new card. It is the stored card now.
+ *
+ * `declined`: the end of an attempt for which the gateway holds and took nothing.
+ *
+ * `refused`: the end of a first payment whose checkout the gateway will never accept.
+ *
+ * `voiding`: the attempt ran out of time, the shopper left it for another one or cancelled, or the
+ * gateway refused the request. Nothing is sent any more, and the gateway is asked to end what was.
+ * It may answer that it took a payment of the plan or verified a card first: then the attempt is
+ * `charged` or `verified` after all.
+ *
+ * `voided`: the end of an attempt that was voiding.
  */
 export const attemptStatuses = [
   'starting',
   'challenged',
   'authorised',
+  'charged',
+  'verified',
   'declined',
   'refused',
   'voiding',
@@ -24,23 +55,43 @@ export const attemptStatuses = [
 ] as const;
 export type AttemptStatus = (typeof attemptStatuses)[number];
 
+/** The statuses that a worker still has to move. */
+export const unsettled = ['starting', 'challenged', 'voiding'] as const;
+
 /** The shopper's consent to later payments: its wording, the amounts and the dates. */
 export type Consent = { version: string; payments: PlannedPayment[] };
 
+/** The first group is written once, when the attempt is opened. */
 export type PaymentAttempt = {
   merchant_id: string;
   id: string;
   checkout_id: string;
+  purpose: AttemptPurpose;
+  /** Counts the first payments of a checkout, and apart from them the attempts on its plan. */
   number: number;
-  status: AttemptStatus;
+  /** The numbers of the payments that it pays; empty for a new card. */
+  instalments: number[];
+  /** The term of the checkout, or for a first payment the term that the shopper chose. */
   number_of_payments: number;
   amount: number;
   currency: string;
-  sealed_card_token: Buffer | null;
+  uses_stored_card: boolean;
+  /** With it the card is stored once the attempt has succeeded, and replaces one that is stored. */
   consent: Consent | null;
+  created_at: Timestamp;
+  /** Ascends with the time of writing. */
+  written_id: string;
+
+  status: AttemptStatus;
+  /** The card's token, until no request needs it. */
+  sealed_card_token: Buffer | null;
+  /** Written with `asked_at` by a first payment, and when any other attempt is opened. */
   customer_ref: string | null;
+  /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
+  /** Where the bank asks the shopper; null when the attempt has ended. */
   challenge_url: string | null;
+  /** The stored card that is charged, or the card that was stored. */
   card_ref: string | null;
   card_brand: string | null;
   card_last4: string | null;
@@ -48,54 +99,102 @@ export type PaymentAttempt = {
   card_expires: string | null;
   /** How the bank authenticated the shopper; null if it was not asked. */
   authentication: Authentication | null;
+  /** When the hold of a first payment lapses. */
   capture_before: Timestamp | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   /** The codes of the gateway and of the card network. */
   decline_code: string | null;
   network_decline_code: string | null;
-  created_at: Timestamp;
-  /** When the request to hold the amount was last sent, on the real clock. Null if it never was. */
+  /** When the request was last sent, on the real clock; null if it never was. */
   asked_at: Timestamp | null;
   settled_at: Timestamp | null;
   due_at: Timestamp | null;
   tries: number;
   lease: string | null;
   leased_until: Timestamp | null;
-  /** Ascends with the time of writing; null for attempts of earlier versions. */
-  written_id: string | null;
 };
 
+/** The columns that may change after the attempt was opened. */
+export type AttemptChanges = Partial<
+  Omit<
+    PaymentAttempt,
+    | 'merchant_id'
+    | 'id'
+    | 'checkout_id'
+    | 'purpose'
+    | 'number'
+    | 'instalments'
+    | 'number_of_payments'
+    | 'amount'
+    | 'currency'
+    | 'uses_stored_card'
+    | 'consent'
+    | 'created_at'
+    | 'written_id'
+  >
+>;
+
+type Named = Pick<PaymentAttempt, 'purpose' | 'checkout_id' | 'number'>;
+
 /** The gateway knows the attempt by this id, also after a restore (decision 0049). */
-export const attemptId = (checkout_id: string, number: number) =>
-  derivedId('payment attempt', checkout_id, number);
+export const attemptId = ({ purpose, checkout_id, number }: Named) =>
+  derivedId(
+    purpose === 'first_payment' ? 'payment attempt' : 'shopper attempt',
+    checkout_id,
+    number,
+  );
 
-export function isInFlight(attempt: { status: AttemptStatus }): boolean {
-  return attempt.status === 'starting' || attempt.status === 'challenged';
-}
+/** The key of the attempt's request. The same attempt always sends the same one (decision 0049). */
+export const requestKey = ({ purpose, checkout_id, number }: Named) =>
+  `${checkout_id}:${purpose === 'first_payment' ? 'p' : 's'}${number}`;
 
-/** A payment that began within the half hour may take this much longer (decision 0011). */
+/** Binds a sealed card token to its attempt: it does not open for another. */
+export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
+
+export const isFirstPayment = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
+  purpose === 'first_payment';
+
+export const isOnPlan = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
+  purpose !== 'first_payment';
+
+/**
+ * Whether the attempt may still succeed. A unique index allows one such attempt of a checkout. A
+ * first payment that is being voided cannot succeed: the shopper may begin another one at once.
+ */
+export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' | 'status'>) =>
+  status === 'starting' ||
+  status === 'challenged' ||
+  (status === 'voiding' && purpose !== 'first_payment');
+
+/**
+ * A first payment that began within the half hour may take this much longer (decision 0011). On the
+ * plan a shopper has this long to pass the bank's challenge (decision 0085).
+ */
 export const finishMinutes = 15;
 
-export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {
-  return Temporal.Instant.from(expires_at).add({ minutes: finishMinutes });
+/** When the attempt is no longer sent, and ended if the gateway knows it. */
+export function endsAt(
+  attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
+  checkout: { expires_at: Timestamp },
+): Temporal.Instant {
+  const begin = isFirstPayment(attempt) ? checkout.expires_at : attempt.created_at;
+  return Temporal.Instant.from(begin).add({ minutes: finishMinutes });
 }
 
-/** Whether a hold comes too late to be the outcome. */
-export function isPastDeadline(
+export const isOver = (
+  attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
   checkout: { expires_at: Timestamp },
   now: Temporal.Instant,
-): boolean {
-  return Temporal.Instant.compare(now, mayFinishUntil(checkout.expires_at)) > 0;
-}
+) => Temporal.Instant.compare(now, endsAt(attempt, checkout)) > 0;
 
-/** We look once more this long before the deadline, to find what the bank approved in time. */
+/** We look once more this long before the end, to find what the bank approved in time. */
 const lastLookUpSeconds = 5;
 
 /**
  * When we look up a challenge next. Usually the shopper's browser returns first; if it does not,
- * the merchant waits for about a minute. We look once more shortly before the deadline, and right
- * after it to void the hold.
+ * the merchant waits for about a minute. We look once more shortly before the end, and right after
+ * it to void what is left.
  */
 export function nextChallengeLookUp(
   now: Temporal.Instant,

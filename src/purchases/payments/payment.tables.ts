@@ -2,7 +2,11 @@ import type { Generated, JSONColumnType } from 'kysely';
 import type { Authentication, DeclineReason } from '#gateway/gateway.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { AttemptStatus, Consent } from './payment-attempt.ts';
+import type {
+  AttemptPurpose as AttemptPurposeName,
+  AttemptStatus,
+  Consent,
+} from './payment-attempt.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
@@ -10,13 +14,18 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
       checkout_id: Fixed<string>;
+      purpose: Fixed<AttemptPurposeName>;
       number: Fixed<number>;
-      status: AttemptStatus;
+      instalments: Fixed<number[]>;
       number_of_payments: Fixed<number>;
       amount: Fixed<number>;
       currency: Fixed<string>;
+      uses_stored_card: Fixed<boolean>;
+      consent: JSONColumnType<Consent | null, string | null | undefined, never>;
+      created_at: Fixed<Timestamp>;
+      written_id: Fixed<string>;
+      status: AttemptStatus;
       sealed_card_token: Buffer | null;
-      consent: JSONColumnType<Consent | null, string | null, never>;
       customer_ref: string | null;
       payment_ref: string | null;
       challenge_url: string | null;
@@ -24,26 +33,22 @@ declare module '#platform/database/tables.ts' {
       card_brand: string | null;
       card_last4: string | null;
       card_expires: string | null;
-      authentication: JSONColumnType<Authentication | null, string | null, string | null>;
+      authentication: JSONColumnType<
+        Authentication | null,
+        string | null | undefined,
+        string | null
+      >;
       capture_before: Timestamp | null;
       decline_reason: DeclineReason | null;
       may_retry: boolean | null;
       decline_code: string | null;
       network_decline_code: string | null;
-      created_at: Fixed<Timestamp>;
       asked_at: Timestamp | null;
       settled_at: Timestamp | null;
       due_at: Timestamp | null;
       tries: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
-      written_id: Fixed<string | null>;
-    };
-    checkout_opens: {
-      merchant_id: Fixed<string>;
-      checkout_id: Fixed<string>;
-      id: Fixed<string>;
-      at: Fixed<Timestamp>;
     };
   }
 }

@@ -181,27 +181,15 @@ async function eraseCheckout(
   const ids = [checkout_id, ...refunds.map(({ id }) => id)];
   const disputes = await listCheckoutDisputes(db, key);
   const subjects = [...ids, ...disputes.map(({ id }) => id), ...(callback ? [callback.id] : [])];
-  const alerts = await listShopperAlerts(db, merchant_id, subjects);
-  for (const alert of alerts) {
-    const text =
-      alert.kind === 'shopper_report'
-        ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
-        : withoutPerson(alert.text, identifiers);
-    const close_reason = alert.close_reason && withoutPerson(alert.close_reason, identifiers);
-    if (text !== alert.text || close_reason !== alert.close_reason) {
-      await updateAlertTexts(db, { id: alert.id, text, close_reason });
-    }
-  }
-
+  const alerts = await eraseAlerts(db, key, subjects, identifiers);
   const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
-  const answers = await listAnswersAbout(db, integrations, ids);
-  for (const answer of answers) {
-    const text = withoutPerson(answer.text, identifiers);
-    if (text !== answer.text) await updateKeptAnswer(db, { ...answer, text });
-  }
+  const answers = await eraseAnswers(db, integrations, ids, identifiers);
   // An operator who closed an alert gave a reason, and that action is about the alert.
-  const subject_ids = [...subjects, ...alerts.map(({ id }) => id)];
-  const actions = await listOperatorActions(db, { subject_ids }, actionsMax);
+  const actions = await listOperatorActions(
+    db,
+    { subject_ids: [...subjects, ...alerts] },
+    actionsMax,
+  );
   const naming = {
     operator_actions: actions.filter((one) =>
       namesPerson(JSON.stringify(one.details), identifiers),
@@ -215,4 +203,40 @@ async function eraseCheckout(
       checkout_id,
       count: rows.length,
     }));
+}
+
+/** Returns the ids of the alerts about these rows. */
+async function eraseAlerts(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  subjects: string[],
+  identifiers: Identifiers,
+): Promise<string[]> {
+  const alerts = await listShopperAlerts(db, merchant_id, subjects);
+  for (const alert of alerts) {
+    const text =
+      alert.kind === 'shopper_report'
+        ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
+        : withoutPerson(alert.text, identifiers);
+    const close_reason = alert.close_reason && withoutPerson(alert.close_reason, identifiers);
+    if (text !== alert.text || close_reason !== alert.close_reason) {
+      await updateAlertTexts(db, { id: alert.id, text, close_reason });
+    }
+  }
+  return alerts.map(({ id }) => id);
+}
+
+/** Returns the answers about these rows that are kept for retries. Their keys stay as they are. */
+async function eraseAnswers(
+  db: Handle,
+  integrations: string[],
+  ids: string[],
+  identifiers: Identifiers,
+): Promise<{ key: string }[]> {
+  const answers = await listAnswersAbout(db, integrations, ids);
+  for (const answer of answers) {
+    const text = withoutPerson(answer.text, identifiers);
+    if (text !== answer.text) await updateKeptAnswer(db, { ...answer, text });
+  }
+  return answers;
 }

@@ -33,9 +33,6 @@ export async function findOpenReason(
       when exists (
         select from payment_attempts a
         where a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.due_at is not null)
-          or exists (
-            select from shopper_attempts s
-            where s.checkout_id = c.id and s.merchant_id = c.merchant_id and s.due_at is not null)
         then 'a payment is in progress'
       when exists (
         select from replaced_cards d
@@ -127,9 +124,6 @@ export async function updateErasedCards(
       update ${sql.table(table)} set last4 = null, expires = null
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   }
-  await sql`
-    update shopper_attempts set card_last4 = null, card_expires = null
-    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 
 /** The evidence of a dispute names the shopper. Its hash stays, as the audit names it. */

@@ -41,22 +41,14 @@ export async function findPayingCard(
       .executeTakeFirst();
     return card ?? null;
   }
+  const succeeded = db
+    .selectFrom('payment_attempts')
+    .select(['card_brand as brand', 'card_last4 as last4'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id);
   const attempt =
     collection?.kind === 'shopper'
-      ? await db
-          .selectFrom('shopper_attempts')
-          .select(['card_brand as brand', 'card_last4 as last4'])
-          .where('merchant_id', '=', merchant_id)
-          .where('checkout_id', '=', checkout_id)
-          .where('status', '=', 'charged')
-          .where('payment_ref', '=', collection.payment_ref)
-          .executeTakeFirst()
-      : await db
-          .selectFrom('payment_attempts')
-          .select(['card_brand as brand', 'card_last4 as last4'])
-          .where('merchant_id', '=', merchant_id)
-          .where('checkout_id', '=', checkout_id)
-          .where('status', '=', 'authorised')
-          .executeTakeFirst();
-  return attempt ?? null;
+      ? succeeded.where('status', '=', 'charged').where('payment_ref', '=', collection.payment_ref)
+      : succeeded.where('status', '=', 'authorised');
+  return (await attempt.executeTakeFirst()) ?? null;
 }

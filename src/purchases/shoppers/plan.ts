@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { type Dispute, pausingDispute } from '#purchases/disputes/dispute.ts';
 import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
-import type { PayablePart } from './plan-act.ts';
+import type { PayablePart } from './plan-attempt.ts';
 
 /**
  * How a shopper sees a payment. `paid`: held or collected. `next`: the first that is still to come.

@@ -9,6 +9,35 @@ import { words } from '#platform/shared/words/words.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Plan, PlanPayment } from './plan.ts';
 
+const style = `:root { color-scheme: light dark; --ground: #f6f7f5; --surface: #fff; --ink: #10201e; --quiet: #55635f; --line: #dde3e0; --accent: #0b6b5f; --accent-ground: #e6f2ef }
+@media (prefers-color-scheme: dark) { :root { --ground: #0c1413; --surface: #131d1c; --ink: #e8efed; --quiet: #9db0ab; --line: #25322f; --accent: #5fd3bf; --accent-ground: #12302b } }
+* { box-sizing: border-box }
+body { margin: 0; padding: 48px 16px; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; font-variant-numeric: tabular-nums }
+main { max-width: 460px; margin: 0 auto; border: 1px solid var(--line); border-radius: 12px; background: var(--surface); overflow: hidden }
+header { padding: 24px; background: var(--accent-ground) }
+h1, p { margin: 0 }
+h1 { font-size: 14px; font-weight: 600; color: var(--quiet) }
+.merchant { font-weight: 600; overflow-wrap: anywhere }
+.amount { font-size: clamp(22px, 10vw, 40px); line-height: 1.2; font-weight: 700; letter-spacing: -0.02em; overflow-wrap: anywhere }
+.paid { display: flex; align-items: center; gap: 8px; margin-top: 8px; color: var(--accent); font-size: 14px; font-weight: 600 }
+.paid svg { width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }
+dl { margin: 0; padding: 8px 24px; font-size: 14px }
+dl div { display: flex; justify-content: space-between; gap: 24px; padding: 10px 0 }
+dl div + div { border-top: 1px solid var(--line) }
+dt { flex: none; color: var(--quiet) }
+dd { margin: 0; text-align: end; overflow-wrap: anywhere }
+footer { display: flex; align-items: center; gap: 8px; padding: 16px 24px 24px; color: var(--quiet); font-size: 13px; font-weight: 600 }
+.mark { width: 18px; height: 18px; fill: none; stroke: var(--accent); stroke-width: 2.5 }
+.mark .full { fill: var(--accent) }
+@media (max-width: 500px) { body { padding: 16px } }
+@media print {
+  :root { --ground: #fff; --surface: #fff; --ink: #000; --quiet: #444; --line: #bbb; --accent: #000; --accent-ground: #fff }
+  body { padding: 0 }
+  main { max-width: none; border: 0 }
+  header, dl, footer { padding-inline: 0 }
+}
+`;
+
 /** One payment as a page that prints well. It shows no more than the plan page does. */
 export function writeReceipt(
   payment: PlanPayment,
@@ -54,34 +83,7 @@ export function writeReceipt(
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(fillIn(receipt.title, { amount: money(payment.amount), merchant }))}</title>
 <style nonce="${about.nonce}">
-:root { color-scheme: light dark; --ground: #f6f7f5; --surface: #fff; --ink: #10201e; --quiet: #55635f; --line: #dde3e0; --accent: #0b6b5f; --accent-ground: #e6f2ef }
-@media (prefers-color-scheme: dark) { :root { --ground: #0c1413; --surface: #131d1c; --ink: #e8efed; --quiet: #9db0ab; --line: #25322f; --accent: #5fd3bf; --accent-ground: #12302b } }
-* { box-sizing: border-box }
-body { margin: 0; padding: 48px 16px; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; font-variant-numeric: tabular-nums }
-main { max-width: 460px; margin: 0 auto; border: 1px solid var(--line); border-radius: 12px; background: var(--surface); overflow: hidden }
-header { padding: 24px; background: var(--accent-ground) }
-h1, p { margin: 0 }
-h1 { font-size: 14px; font-weight: 600; color: var(--quiet) }
-.merchant { font-weight: 600; overflow-wrap: anywhere }
-.amount { font-size: clamp(22px, 10vw, 40px); line-height: 1.2; font-weight: 700; letter-spacing: -0.02em; overflow-wrap: anywhere }
-.paid { display: flex; align-items: center; gap: 8px; margin-top: 8px; color: var(--accent); font-size: 14px; font-weight: 600 }
-.paid svg { width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round }
-dl { margin: 0; padding: 8px 24px; font-size: 14px }
-dl div { display: flex; justify-content: space-between; gap: 24px; padding: 10px 0 }
-dl div + div { border-top: 1px solid var(--line) }
-dt { flex: none; color: var(--quiet) }
-dd { margin: 0; text-align: end; overflow-wrap: anywhere }
-footer { display: flex; align-items: center; gap: 8px; padding: 16px 24px 24px; color: var(--quiet); font-size: 13px; font-weight: 600 }
-.mark { width: 18px; height: 18px; fill: none; stroke: var(--accent); stroke-width: 2.5 }
-.mark .full { fill: var(--accent) }
-@media (max-width: 500px) { body { padding: 16px } }
-@media print {
-  :root { --ground: #fff; --surface: #fff; --ink: #000; --quiet: #444; --line: #bbb; --accent: #000; --accent-ground: #fff }
-  body { padding: 0 }
-  main { max-width: none; border: 0 }
-  header, dl, footer { padding-inline: 0 }
-}
-</style>
+${style}</style>
 </head>
 <body>
 <main>

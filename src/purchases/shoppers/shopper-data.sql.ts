@@ -25,7 +25,6 @@ const checkoutTables = [
   'collections',
   'stored_cards',
   'replaced_cards',
-  'shopper_attempts',
   'refund_requests',
   'refund_parts',
   'disputes',

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { compileSchema } from '#platform/http/validation.ts';
 import { languages } from '#platform/shared/language.ts';
-import { payableParts } from '#purchases/shoppers/plan-act.ts';
+import { payableParts } from './plan-attempt.ts';
 
 const LanguageSchema = Type.Union(languages.map((language) => Type.Literal(language)));
 

@@ -1,8 +1,14 @@
 import type { DeclineReason } from '#gateway/gateway.ts';
-import type { Consent } from '#purchases/payments/payment-attempt.ts';
-import { isInFlight, type ShopperAttempt } from './shopper-attempt.ts';
+import {
+  type AttemptPurpose,
+  type Consent,
+  isInFlight,
+  type PaymentAttempt,
+} from '#purchases/payments/payment-attempt.ts';
 
-// A shopper's attempt on a plan, as the page asks for it and sees it.
+// The attempts of a shopper on a plan, as the page asks for them and sees them.
+
+export type PlanPurpose = Exclude<AttemptPurpose, 'first_payment'>;
 
 /**
  * `late`: every payment that is late. `next`: the next one, before its date. `rest`: everything
@@ -37,8 +43,8 @@ export type PayPlanRequest = {
  */
 export type ReplaceCardRequest = { card_token: string; consent: Consent };
 
-/** Why nothing was begun. */
-export type ActRefusal =
+/** Why nothing began. */
+export type PlanRefusal =
   /** The service is charging one of these payments at this moment. */
   | 'being_charged'
   /** A refund of the order is in progress. */
@@ -51,15 +57,15 @@ export type ActRefusal =
   | 'payments_paused';
 
 /** The newest attempt of the shopper on the plan, as the page shows it. */
-export type PlanAct = {
+export type PlanAttempt = {
   /** Counts the shopper's attempts on this plan. A page that asked accepts only a newer one. */
   number: number;
-  purpose: 'pay' | 'replace_card';
+  purpose: PlanPurpose;
   /**
    * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
    * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may retry.
    * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing
-   * was begun, see `refusal`.
+   * began, see `refusal`.
    */
   status: 'working' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */
@@ -68,42 +74,43 @@ export type PlanAct = {
   /** Only for a browser with a session, as is `decline`. */
   challenge_url: string | null;
   decline: { reason: DeclineReason; may_retry: boolean } | null;
-  refusal: ActRefusal | null;
+  refusal: PlanRefusal | null;
 };
 
 /** An outcome is news for as long as a session lasts. */
 const newsMinutes = 30;
 
-/** The newest attempt as the page shows it. Without a session it shows only that one is in flight. */
-export function presentAct(
-  attempt: ShopperAttempt | null,
+/** Without a session the page shows only that an attempt is in flight. */
+export function presentPlanAttempt(
+  attempt: PaymentAttempt | null,
   hasSession: boolean,
   now: Temporal.Instant,
-): PlanAct | null {
+): PlanAttempt | null {
   if (attempt === null) return null;
-  const { number, purpose, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
-  const act = { number, purpose, payments: instalments, amount, refusal: null };
+  const { number, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
+  const purpose = attempt.purpose as PlanPurpose;
+  const shown = { number, purpose, payments: instalments, amount, refusal: null };
   const none = { challenge_url: null, decline: null };
   if (isInFlight(attempt)) {
     return hasSession && attempt.status === 'challenged'
-      ? { ...act, ...none, status: 'challenge', challenge_url: attempt.challenge_url }
-      : { ...act, ...none, status: 'working' };
+      ? { ...shown, ...none, status: 'challenge', challenge_url: attempt.challenge_url }
+      : { ...shown, ...none, status: 'working' };
   }
   const isNews = settled_at !== null && now.since(settled_at).total('minutes') < newsMinutes;
   if (!hasSession || !isNews) return null;
   if (attempt.status === 'charged' || attempt.status === 'verified') {
-    return { ...act, ...none, status: 'done' };
+    return { ...shown, ...none, status: 'done' };
   }
   const decline = { reason: decline_reason ?? 'generic', may_retry: may_retry ?? true };
-  return { ...act, ...none, status: 'declined', decline };
+  return { ...shown, ...none, status: 'declined', decline };
 }
 
 /** The answer to a request that began nothing. `newest` is the attempt before it. */
 export function presentRefusal(
-  purpose: PlanAct['purpose'],
-  refusal: ActRefusal,
-  newest: ShopperAttempt | null,
-): PlanAct {
+  purpose: PlanPurpose,
+  refusal: PlanRefusal,
+  newest: PaymentAttempt | null,
+): PlanAttempt {
   const none = { payments: [], amount: 0, challenge_url: null, decline: null };
   return { ...none, number: newest?.number ?? 0, purpose, status: 'refused', refusal };
 }

@@ -1,5 +1,5 @@
 import type { Gateway } from '#gateway/gateway.ts';
-import { type Merchant, preselectedTerm } from '#merchants/merchant.ts';
+import { preselectedTerm } from '#merchants/merchant.ts';
 import { type Clock, secondsAfter } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
@@ -9,14 +9,19 @@ import type { Callback } from '#purchases/callbacks/callback.ts';
 import { deadlineSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
-import { type Plan, withoutReasons } from '#purchases/shoppers/plan.ts';
-import { presentAct } from '#purchases/shoppers/plan-act.ts';
-import type { ShopperAttempt } from '#purchases/shoppers/shopper-attempt.ts';
+import {
+  isFirstPayment,
+  isInFlight,
+  isOnPlan,
+  type PaymentAttempt,
+} from '#purchases/payments/payment-attempt.ts';
+import { isOpen, mayTryAgain } from '#purchases/payments/start-payment.ts';
+import type { OpenedPage } from './open-page.ts';
 import type { PayPage } from './pay-page.ts';
-import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
-import { isOpen, mayTryAgain } from './start-payment.ts';
+import { type Plan, withoutReasons } from './plan.ts';
+import { presentPlanAttempt } from './plan-attempt.ts';
 
-/** Chooses what the shopper sees now. `attempts` are the checkout's, newest first. */
+/** Everything that the shopper sees now. */
 export function presentPage(
   deps: {
     clock: Clock;
@@ -25,18 +30,12 @@ export function presentPage(
     page: HostedPageSettings;
     sendsMessages: boolean;
   },
-  merchant: Merchant,
-  checkout: Checkout,
-  attempts: PaymentAttempt[],
-  callback: Callback | null,
-  plan: Plan | null,
-  {
-    session,
-    newest,
-    paused,
-  }: Pick<PayPage, 'session' | 'paused'> & { newest: ShopperAttempt | null },
+  opened: OpenedPage,
   language: Language,
 ): PayPage {
+  const { merchant, checkout, callback, plan, session, paused } = opened;
+  const attempts = opened.attempts.filter(isFirstPayment);
+  const onPlan = opened.attempts.find(isOnPlan) ?? null;
   const now = merchant.now();
   const purchaseDate =
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
@@ -67,10 +66,10 @@ export function presentPage(
       preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
     paused,
-    plan: plan && presentCard(session === null ? withoutReasons(plan) : plan, attempts, newest),
+    plan: plan && presentCard(session === null ? withoutReasons(plan) : plan, attempts, onPlan),
     sends_links: deps.sendsMessages,
     session,
-    act: presentAct(newest, session !== null, now),
+    act: presentPlanAttempt(onPlan, session !== null, now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,
@@ -108,9 +107,9 @@ function statusOf(
  * A once-off payment stores no card; its attempt still says which one paid. If the hold lapsed, the
  * shopper may have paid it later with another card.
  */
-function presentCard(plan: Plan, attempts: PaymentAttempt[], newest: ShopperAttempt | null): Plan {
+function presentCard(plan: Plan, attempts: PaymentAttempt[], onPlan: PaymentAttempt | null): Plan {
   const paid =
-    newest?.status === 'charged' ? newest : attempts.find(({ status }) => status === 'authorised');
+    onPlan?.status === 'charged' ? onPlan : attempts.find(({ status }) => status === 'authorised');
   if (plan.is_card_stored || paid === undefined) return plan;
   return { ...plan, card: { brand: paid.card_brand, last4: paid.card_last4 } };
 }

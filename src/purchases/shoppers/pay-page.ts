@@ -4,8 +4,8 @@ import type { Language } from '#platform/shared/language.ts';
 import type { PageWords } from '#platform/shared/words/words.ts';
 import type { CheckoutStatus, LineItem } from '#purchases/checkouts/checkout.ts';
 import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
-import type { Plan as PaidPlan } from '#purchases/shoppers/plan.ts';
-import type { PlanAct } from '#purchases/shoppers/plan-act.ts';
+import type { Plan as PaidPlan } from './plan.ts';
+import type { PlanAttempt } from './plan-attempt.ts';
 
 // The whole document that the hosted page receives after each of its requests. The page shows this
 // and nothing else, so that one place decides what a shopper sees.
@@ -54,7 +54,7 @@ export type PayPage = {
    * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
    * attempt.
    */
-  act: PlanAct | null;
+  act: PlanAttempt | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;

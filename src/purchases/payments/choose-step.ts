@@ -1,0 +1,190 @@
+import type { Authentication, Decline, DeclineReason, HeldCard } from '#gateway/gateway.ts';
+import { isKeyRemembered, nextRetryAt } from '#gateway/retry-times.ts';
+import { released } from '#platform/database/due-work.sql.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+import {
+  type AttemptChanges,
+  type AttemptPurpose,
+  type AttemptStatus,
+  endsAt,
+  isFirstPayment,
+  isOver,
+  nextChallengeLookUp,
+  type PaymentAttempt,
+} from './payment-attempt.ts';
+
+// The choices of the attempt machine. They are pure: `ask-gateway.ts` and `record-outcome.ts` obey
+// them.
+
+/** The gateway's answer about an attempt, at once or when it was asked later. */
+export type Outcome =
+  /** The amount is held or taken, or the card is verified and stored. */
+  | {
+      outcome: 'done';
+      payment_ref: string;
+      card: HeldCard;
+      /** Null if the bank was not asked. */
+      authentication: Authentication | null;
+      /** When a hold lapses; null for what is not a hold. */
+      capture_before: Timestamp | null;
+    }
+  | { outcome: 'challenge'; payment_ref: string; url: string }
+  | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
+  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
+  | { outcome: 'refused'; detail: string }
+  | { outcome: 'processing'; payment_ref: string }
+  | { outcome: 'voided'; payment_ref: string };
+
+type Times = { expires_at: Timestamp };
+
+/**
+ * The request to the gateway about a claimed attempt.
+ *
+ * `send`: the request itself, again under the same key if an earlier one may have arrived.
+ *
+ * `find`: whether an earlier request arrived, by the attempt's id. Nothing is sent (decision 0023).
+ *
+ * `look_up`: the state of what the gateway answered with a reference.
+ *
+ * `end`: to void it. The gateway may answer that it came too late.
+ */
+export type GatewayRequest = 'send' | 'find' | 'look_up' | 'end';
+
+export function chooseRequest(
+  attempt: PaymentAttempt,
+  checkout: Times,
+  now: Temporal.Instant,
+): GatewayRequest {
+  const { status, payment_ref, created_at, uses_stored_card, sealed_card_token } = attempt;
+  if (payment_ref !== null) return status === 'voiding' ? 'end' : 'look_up';
+  const hasCard = uses_stored_card || sealed_card_token !== null;
+  const isYoung = isKeyRemembered(created_at, timestamp(now)) && !isOver(attempt, checkout, now);
+  return status === 'starting' && hasCard && isYoung ? 'send' : 'find';
+}
+
+/** An outcome that can still be voided. */
+export type Live = Extract<Outcome, { outcome: 'done' | 'challenge' | 'processing' }>;
+
+/**
+ * Whether to void what the gateway just answered: the attempt is over, and the bank must not be
+ * able to approve it tomorrow. A hold can be voided, too; a charge and a stored card cannot.
+ */
+export function mustEnd(
+  attempt: PaymentAttempt,
+  checkout: Times,
+  answer: Outcome,
+  now: Temporal.Instant,
+): answer is Live {
+  const { outcome } = answer;
+  const isLive =
+    outcome === 'challenge' ||
+    outcome === 'processing' ||
+    (outcome === 'done' && isFirstPayment(attempt));
+  return isLive && (attempt.status === 'voiding' || isOver(attempt, checkout, now));
+}
+
+/**
+ * The new state of an attempt, and what follows from it in other tables: `succeed`: the checkout is
+ * paid, the payments are collected, the card is replaced. `fail`: the payments that it covered are
+ * released. `refuse`: the checkout is invalid.
+ */
+export type Move = { to: AttemptChanges; effect: 'nothing' | 'succeed' | 'fail' | 'refuse' };
+
+const successes: Record<AttemptPurpose, AttemptStatus> = {
+  first_payment: 'authorised',
+  plan_payment: 'charged',
+  new_card: 'verified',
+};
+
+/** The caller holds the lock of the checkout, so that the lock's holder decides the outcome, once. */
+export function chooseMove(
+  attempt: PaymentAttempt,
+  checkout: Times & { status: CheckoutStatus },
+  answer: Outcome,
+  now: Temporal.Instant,
+): Move {
+  const at = timestamp(now);
+  const isVoiding = attempt.status === 'voiding';
+  const ended = { ...released, sealed_card_token: null, challenge_url: null, settled_at: at };
+  switch (answer.outcome) {
+    case 'done': {
+      const isLate = isVoiding || checkout.status !== 'received' || isOver(attempt, checkout, now);
+      if (isFirstPayment(attempt) && isLate) return voidLater(answer.payment_ref, at);
+      return { to: { ...ended, due_at: null, ...succeeded(attempt, answer) }, effect: 'succeed' };
+    }
+    case 'challenge': {
+      if (isVoiding) return voidLater(answer.payment_ref, at);
+      const tries = attempt.status === 'challenged' ? attempt.tries + 1 : 0;
+      const lookUpAt = nextChallengeLookUp(now, tries, endsAt(attempt, checkout));
+      const to = {
+        ...released,
+        status: 'challenged' as const,
+        payment_ref: answer.payment_ref,
+        challenge_url: answer.url,
+        sealed_card_token: null,
+        due_at: timestamp(lookUpAt),
+        tries,
+      };
+      return { to, effect: 'nothing' };
+    }
+    case 'processing': {
+      const { payment_ref } = answer;
+      const due_at = timestamp(nextRetryAt(now, attempt.tries));
+      const to = { ...released, payment_ref, due_at, tries: attempt.tries + 1 };
+      return { to, effect: 'nothing' };
+    }
+    case 'declined':
+    case 'voided': {
+      const decline = answer.outcome === 'declined' ? answer.decline : null;
+      const payment_ref = answer.payment_ref ?? attempt.payment_ref;
+      // A decline leaves nothing to void.
+      const status = decline === null || isVoiding ? 'voided' : 'declined';
+      const why = decline ? codesOf(decline) : reasonOf(attempt);
+      return { to: { ...ended, due_at: null, status, payment_ref, ...why }, effect: 'fail' };
+    }
+    case 'refused': {
+      const status = isVoiding ? 'voided' : 'refused';
+      return { to: { ...ended, due_at: null, status }, effect: isVoiding ? 'fail' : 'refuse' };
+    }
+  }
+}
+
+/** The gateway has something that must not stay. The next claim voids it. */
+function voidLater(payment_ref: string, due_at: Timestamp): Move {
+  const known = { ...released, payment_ref, sealed_card_token: null };
+  return { to: { ...known, status: 'voiding', due_at, tries: 0 }, effect: 'nothing' };
+}
+
+function succeeded(
+  attempt: PaymentAttempt,
+  { payment_ref, card, authentication, capture_before }: Extract<Outcome, { outcome: 'done' }>,
+): AttemptChanges {
+  return {
+    status: successes[attempt.purpose],
+    payment_ref,
+    card_ref: card.card_ref ?? attempt.card_ref,
+    card_brand: card.brand,
+    card_last4: card.last4,
+    card_expires: card.expires,
+    authentication,
+    capture_before,
+    decline_reason: null,
+    may_retry: null,
+  };
+}
+
+const codesOf = ({ reason, may_retry, code, network_code }: Decline) => ({
+  decline_reason: reason,
+  may_retry,
+  decline_code: code ?? null,
+  network_decline_code: network_code ?? null,
+});
+
+/** Why an attempt was voided, for the shopper who began it on the plan page. */
+function reasonOf(attempt: PaymentAttempt): AttemptChanges {
+  if (isFirstPayment(attempt)) return {};
+  const unanswered: DeclineReason =
+    attempt.challenge_url === null ? 'processing_error' : 'authentication_failed';
+  return { decline_reason: attempt.decline_reason ?? unanswered, may_retry: true };
+}

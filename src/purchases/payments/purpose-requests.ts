@@ -1,0 +1,184 @@
+import {
+  type Authorisation,
+  type CardVerification,
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+  type PaymentState,
+  RequestRefused,
+  type Statement,
+} from '#gateway/gateway.ts';
+import { voidChallenges } from '#gateway/void-challenges.ts';
+import type { Outcome } from './choose-step.ts';
+import { type AttemptPurpose, type PaymentAttempt, requestKey } from './payment-attempt.ts';
+
+// How the gateway is asked about an attempt of each purpose.
+
+export type Ask = { gateway: Gateway; time: MerchantTime; attempt: PaymentAttempt };
+
+type Requests = {
+  /**
+   * Finds what the gateway did for the same payments, or under the id of this attempt, before a database
+   * was lost and restored; null if the request may be sent.
+   */
+  findEarlier(ask: Ask, customer_ref: string): Promise<Outcome | null>;
+  send(
+    ask: Ask,
+    given: {
+      customer_ref: string;
+      card_token: string | null;
+      return_url: string;
+      statement: Statement;
+    },
+  ): Promise<Outcome>;
+  lookUp(ask: Ask, payment_ref: string): Promise<Outcome>;
+  /** By the attempt's id; null if the gateway does not know it. */
+  find(ask: Ask, customer_ref: string): Promise<Outcome | null>;
+  end(ask: Ask, payment_ref: string): Promise<Outcome>;
+};
+
+/** A hold and a charge are both payments at the gateway; `read` tells them apart. */
+const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Outcome) => ({
+  async lookUp({ gateway, time, attempt }: Ask, payment_ref: string) {
+    return read(attempt, await gateway.payment(time, payment_ref));
+  },
+  async find({ gateway, time, attempt }: Ask, customer_ref: string) {
+    const state = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
+    return state && read(attempt, state);
+  },
+  async end({ gateway, time, attempt }: Ask, payment_ref: string): Promise<Outcome> {
+    const key = `${requestKey(attempt)}:void`;
+    const { outcome } = await gateway.void({ key, merchant: time, payment_ref });
+    if (outcome === 'voided') return { outcome, payment_ref };
+    return read(attempt, await gateway.payment(time, payment_ref));
+  },
+});
+
+const firstPayment: Requests = {
+  ...ofPayments(held),
+  // A hold that was made twice is voided, as is one that the database lost (decision 0098).
+  findEarlier: async () => null,
+  async send({ gateway, time, attempt }, { card_token, ...given }) {
+    const { id: attempt_id, checkout_id, amount, currency, number_of_payments } = attempt;
+    const authorisation = await gateway.authorise({
+      ...{ ...given, key: requestKey(attempt), merchant: time },
+      ...{ checkout_id, attempt_id, amount, currency },
+      card_token: entered(card_token),
+      store_card: number_of_payments > 1,
+    });
+    return held(attempt, authorisation);
+  },
+};
+
+function held(_attempt: PaymentAttempt, state: PaymentState | Authorisation): Outcome {
+  switch (state.outcome) {
+    case 'authorised':
+      return { ...state, outcome: 'done' };
+    case 'captured':
+      // Only the outcome of a checkout is captured, and its attempt has ended.
+      throw new OutcomeUnknown('a first payment was captured without being the outcome');
+    default:
+      return state;
+  }
+}
+
+const planPayment: Requests = {
+  ...ofPayments(paid),
+  async findEarlier(ask, customer_ref) {
+    const { gateway, time, attempt } = ask;
+    const states = await gateway.listInstalmentPayments(time, { ...attempt, customer_ref });
+    const captured = states.filter((state) => state.outcome === 'captured');
+    const [first] = captured;
+    if (captured.length > 1) throw new RequestRefused('the payments were paid before, in parts');
+    if (first !== undefined) return paid(attempt, first);
+    const others = states.filter(({ attempt_id }) => attempt_id !== attempt.id);
+    if (others.some(({ outcome }) => outcome === 'processing')) {
+      throw new OutcomeUnknown('another payment of the same instalments is processing');
+    }
+    // The shopper could still approve them.
+    await voidChallenges(gateway, time, others);
+    const own = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
+    if (own === null) return null;
+    if (own.outcome === 'declined' || own.outcome === 'voided') return own;
+    // The answer to our own request was lost: it is sent again under its key.
+    if (attempt.asked_at !== null) return null;
+    // A restored database has lost the attempt, and gives its number and id again.
+    if (own.outcome === 'captured') {
+      throw new RequestRefused('the attempt paid other payments before the database was restored');
+    }
+    return await planPayment.end(ask, own.payment_ref);
+  },
+  async send({ gateway, time, attempt }, { card_token, ...given }) {
+    const { id: attempt_id, checkout_id, instalments, amount, currency } = attempt;
+    const { uses_stored_card, card_ref, consent } = attempt;
+    const payment = await gateway.pay({
+      ...{ ...given, key: requestKey(attempt), merchant: time },
+      ...{ checkout_id, attempt_id, instalments, amount, currency },
+      card: uses_stored_card
+        ? { card_ref: entered(card_ref) }
+        : { card_token: entered(card_token), store: consent !== null },
+    });
+    return paid(attempt, payment);
+  },
+};
+
+function paid({ amount }: PaymentAttempt, state: PaymentState): Outcome {
+  switch (state.outcome) {
+    case 'captured':
+      if (state.amount !== amount) {
+        throw new RequestRefused(
+          `the gateway took ${state.amount} cents for a payment of ${amount} cents`,
+        );
+      }
+      return { ...state, outcome: 'done', capture_before: null };
+    case 'authorised':
+      throw new OutcomeUnknown('a payment that is captured at once is held');
+    default:
+      return state;
+  }
+}
+
+const newCard: Requests = {
+  // A card that was verified twice is charged once.
+  findEarlier: async () => null,
+  async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
+    const { id: attempt_id, checkout_id } = attempt;
+    const names = { key: requestKey(attempt), merchant: time, checkout_id, attempt_id };
+    const card = { customer_ref, card_token: entered(card_token), return_url };
+    return verified(await gateway.verifyCard({ ...names, ...card }));
+  },
+  async lookUp({ gateway, time }, payment_ref) {
+    return verified(await gateway.cardVerification(time, payment_ref));
+  },
+  async find({ gateway, time, attempt }, customer_ref) {
+    const name = { customer_ref, attempt_id: attempt.id };
+    const state = await gateway.findCardVerification(time, name);
+    return state && verified(state);
+  },
+  async end({ gateway, time, attempt }, verification_ref) {
+    const key = `${requestKey(attempt)}:void`;
+    return verified(await gateway.voidVerification({ key, merchant: time, verification_ref }));
+  },
+};
+
+function verified(verification: CardVerification): Outcome {
+  const { verification_ref: payment_ref, ...state } = verification;
+  return (
+    state.outcome === 'verified'
+      ? { ...state, payment_ref, outcome: 'done', capture_before: null }
+      : { ...state, payment_ref }
+  ) as Outcome;
+}
+
+function entered(card: string | null): string {
+  if (card === null) throw new RequestRefused('the attempt has no card');
+  return card;
+}
+
+const requests: Record<AttemptPurpose, Requests> = {
+  first_payment: firstPayment,
+  plan_payment: planPayment,
+  new_card: newCard,
+};
+
+export const requestsOf = ({ purpose }: PaymentAttempt) => requests[purpose];

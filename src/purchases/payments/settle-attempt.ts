@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import type { MoneyProblem } from '#gateway/guard-gateway.ts';
+import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import { newLease, releaseDue } from '#platform/database/due-work.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import {
+  type DeliveryDeps,
+  deliverFirst,
+  makeFirstDue,
+} from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
+import { type AskDeps, askGateway } from './ask-gateway.ts';
+import { claimAttempt, dueAttempts, moveGivenUp } from './payment-attempt.sql.ts';
+import { isFirstPayment, isOver, type PaymentAttempt } from './payment-attempt.ts';
+import { recordOutcome } from './record-outcome.ts';
+
+export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyProblem };
+
+/**
+ * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
+ * attempt is committed, and a later claim settles it. The callback of a checkout is sent at once
+ * while a shopper's request waits, else by the worker.
+ */
+export function settleAttempt(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+  isAwaited: boolean,
+): Promise<void> {
+  const work = () => askAndRecord(deps, merchant, attempt, isAwaited);
+  return deps.tracer ? deps.tracer.inCheckout(attempt.checkout_id, 'payment', work) : work();
+}
+
+async function askAndRecord(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+  isAwaited: boolean,
+): Promise<void> {
+  let checkout: Checkout | null = null;
+  try {
+    checkout = await reading(deps, (db) =>
+      findCheckout(db, attempt.merchant_id, attempt.checkout_id),
+    );
+    assert(checkout);
+    const answer = await askGateway(deps, merchant, checkout, attempt);
+    await recordOutcome(deps, merchant, attempt, answer);
+    if (!isFirstPayment(attempt)) return;
+    const notify = isAwaited ? deliverFirst : makeFirstDue;
+    await notify(deps, merchant, attempt.checkout_id);
+  } catch (error) {
+    const about = { err: error, attempt_id: attempt.id };
+    if (error instanceof OutcomeUnknown) {
+      deps.log.warn(about, 'the outcome of a payment is not known yet');
+    } else {
+      deps.log.error(about, 'a payment attempt could not be settled');
+    }
+    try {
+      await releaseFailed(deps, merchant, checkout, attempt, error);
+    } catch (failure) {
+      // Its lease runs out anyway.
+      deps.log.error({ ...about, err: failure }, 'a payment attempt was not released');
+    }
+  }
+}
+
+/**
+ * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
+ * not wait for an attempt that the gateway refused, or that has run out of time: it is given up, and
+ * whatever the gateway has of it is voided (decision 0023).
+ */
+async function releaseFailed(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  checkout: Checkout | null,
+  attempt: PaymentAttempt,
+  error: unknown,
+): Promise<void> {
+  const { db } = deps.database;
+  const { merchant_id, id, lease, tries, number, checkout_id } = attempt;
+  assert(lease !== null);
+  const now = merchant.now();
+  const retryAt = timestamp(nextRetryAt(now, tries));
+  const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
+  const isTooLate = checkout !== null && isOver(attempt, checkout, now);
+  const isGivenUp = (isRefused || isTooLate) && (await moveGivenUp(db, attempt, retryAt));
+  if (!isGivenUp) await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
+  await raiseGatewayAlert(deps, merchant, {
+    what: isFirstPayment(attempt)
+      ? `Payment attempt ${number} of checkout ${checkout_id}`
+      : `Attempt ${number} of the shopper of checkout ${checkout_id}`,
+    subject_id: checkout_id,
+    error,
+    isOutcomeUnknown: error instanceof OutcomeUnknown,
+    retries: tries,
+    isGivenUp: isGivenUp && isRefused,
+  });
+}
+
+const work: MerchantDueWork<'payment_attempts', PaymentDeps> = {
+  due: dueAttempts,
+  leaseSeconds,
+  batchSize: 10,
+  merchantsMax: 50,
+  lanes: 50,
+  roundMilliseconds: 0,
+  act: (deps, merchant, attempts) =>
+    Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt, false))),
+};
+
+/**
+ * Settles attempts that are due: unknown outcomes, challenges from which the shopper did not
+ * return (decision 0023), and what must be voided.
+ */
+export const recoverAttempts = (deps: PaymentDeps) => runDueWork(deps, work);
+
+export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+/**
+ * The shopper returned from their bank. Settles the attempt now. Returns false if it has ended or is
+ * claimed, and this call asked nothing.
+ */
+export async function settleReturned(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<boolean> {
+  const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps, leaseSeconds));
+  if (claimed) await settleAttempt(deps, merchant, claimed, true);
+  return claimed !== null;
+}

@@ -1,0 +1,119 @@
+import type { FastifyRequest } from 'fastify';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { snapshot } from '#platform/database/transaction.ts';
+import { notFound } from '#platform/http/errors.ts';
+import type { RateLimits } from '#platform/http/rate-limits.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
+import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
+import { chooseLanguage, type Language } from '#platform/shared/language.ts';
+import { joinCheckout } from '#platform/tracing/trace.ts';
+import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
+import type { Callback } from '#purchases/callbacks/callback.ts';
+import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { checkoutOfToken } from '#purchases/checkouts/payment-token.ts';
+import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
+import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
+import type { PaymentDeps } from '#purchases/payments/settle-attempt.ts';
+import { isPast } from './last-movement.ts';
+import { sessionTokenOf } from './open-session.ts';
+import type { PayPage } from './pay-page.ts';
+import { type Plan, presentPlan } from './plan.ts';
+import { findPlanSession } from './plan-proof.sql.ts';
+import { presentPage } from './present-page.ts';
+import { readPlan } from './read-plan.ts';
+import { hashToken } from './send-link.ts';
+
+export type PageDeps = PaymentDeps & {
+  environment: Environment;
+  page: HostedPageSettings;
+  rateLimits: RateLimits;
+  /** Why money is stopped, or null. Does not ask the gateway. */
+  money: { stopReason(): Promise<string | null> };
+};
+
+/** The rows behind the hosted page, of one moment. */
+export type OpenedPage = {
+  merchant: Merchant;
+  checkout: Checkout;
+  attempts: PaymentAttempt[];
+  callback: Callback | null;
+  plan: Plan | null;
+  session: PayPage['session'];
+  /** Money is stopped: no payment can begin. */
+  paused: boolean;
+};
+
+/** An order that was not paid moves only by its own status. */
+const unpaid = { instalments: [], refunds: [], disputes: [] };
+
+/** Null if the link is unknown, or shows its order no more. */
+export async function openPage(
+  deps: PageDeps,
+  request: FastifyRequest,
+): Promise<OpenedPage | null> {
+  const { token } = request.params as { token: string };
+  const key = checkoutOfToken(deps.sealing, token);
+  if (!key) return null;
+  joinCheckout(key.id);
+  const isStopped = await isPaused(deps);
+  // A page with a finished attempt and the plan from before it would ask no more.
+  return await snapshot(deps, async (db) => {
+    const checkout = await findCheckout(db, key.merchant_id, key.id);
+    const merchant = checkout && (await findMerchant(db, deps.clock, key.merchant_id));
+    if (!merchant || checkout.erased_at !== null) return null;
+    const rows = checkout.status === 'successful' ? await readPlan(db, keyOf(checkout)) : null;
+    // The order stays private once nothing has moved for long.
+    if (isPast(checkout, rows ?? unpaid, merchant.now())) return null;
+    const callback =
+      checkout.completed_at === null
+        ? null
+        : await findCheckoutCallback(db, key.merchant_id, key.id);
+    const attempts = await listAttempts(db, keyOf(checkout));
+    const opened = { merchant, checkout, attempts, callback };
+    if (rows === null) {
+      const paused = isStopped || (await isBlocked(db, keyOf(checkout)));
+      return { ...opened, plan: null, session: null, paused };
+    }
+    const session = await readSession(db, merchant, checkout, request);
+    return { ...opened, plan: presentPlan(rows), session, paused: isStopped };
+  });
+}
+
+export async function mustOpenPage(deps: PageDeps, request: FastifyRequest): Promise<OpenedPage> {
+  const opened = await openPage(deps, request);
+  if (!opened) throw notFound('This payment link is not known.');
+  return opened;
+}
+
+export const showPage = (deps: PageDeps, opened: OpenedPage, request: FastifyRequest): PayPage =>
+  presentPage(deps, opened, languageOf(request, opened.checkout));
+
+/** The shopper's choice, or the browser's. */
+export const languageOf = (request: FastifyRequest, checkout: Checkout | null): Language =>
+  checkout?.language ?? chooseLanguage(request.headers['accept-language']);
+
+export const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
+
+/** Only for the page to say so: a failure to read it does not fail the page. */
+const isPaused = (deps: PageDeps) =>
+  deps.money.stopReason().then(
+    (reason) => reason !== null,
+    () => false,
+  );
+
+async function readSession(
+  db: Handle,
+  merchant: Merchant,
+  checkout: Checkout,
+  request: FastifyRequest,
+): Promise<PayPage['session']> {
+  const session = sessionTokenOf(request.headers.cookie);
+  if (session === null) return null;
+  const now = timestamp(merchant.now());
+  return await findPlanSession(db, keyOf(checkout), hashToken(session), now);
+}

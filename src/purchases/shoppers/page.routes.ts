@@ -1,0 +1,122 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { networkOf } from '#platform/http/authentication.ts';
+import { jsonBodyOf } from '#platform/http/raw-body.ts';
+import { validationFailed } from '#platform/http/validation.ts';
+import { words } from '#platform/shared/words/words.ts';
+import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
+import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
+import { countDeclines, noteDecline } from '#purchases/payments/card-testing.ts';
+import { isInFlight } from '#purchases/payments/payment-attempt.ts';
+import { settleReturned } from '#purchases/payments/settle-attempt.ts';
+import { noteOpening } from './note-opening.ts';
+import {
+  languageOf,
+  mustOpenPage,
+  type OpenedPage,
+  openPage,
+  type PageDeps,
+  showPage,
+} from './open-page.ts';
+import { explainLanguageRequest } from './page.schema.ts';
+import { loadPayHtml, type PayHtml } from './pay-html.ts';
+import type { LanguageRequest, SpokenPage } from './pay-page.ts';
+import { spacedRuns } from './spaced-runs.ts';
+
+/** However often a browser returns from the bank, an attempt is looked up once a second. */
+const lookUpSpacingMs = 1_000;
+
+/** The hosted page. The token in the address is the shopper's only credential. */
+export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
+  usePaymentLinks(app, deps);
+  const html = await loadPayHtml();
+  serveAssets(app, html);
+
+  app.get('/pay/:token', async (request, reply) => {
+    const opened = await openPage(deps, request);
+    if (opened?.checkout.status === 'received') {
+      await noteOpening(deps, opened.merchant, opened.checkout);
+    }
+    return sendPage(deps, html, reply, request, opened);
+  });
+
+  // Where the link in a message leads. Its token stays in the browser, after the `#`.
+  app.get('/pay/:token/manage', async (request, reply) =>
+    sendPage(deps, html, reply, request, await openPage(deps, request)),
+  );
+
+  app.get('/pay/:token/state', async (request) =>
+    showPage(deps, await mustOpenPage(deps, request), request),
+  );
+
+  app.post('/pay/:token/language', async (request): Promise<SpokenPage> => {
+    const { checkout } = await mustOpenPage(deps, request);
+    const wanted = jsonBodyOf(request).value as LanguageRequest;
+    const errors = explainLanguageRequest(wanted);
+    if (errors.length > 0) throw validationFailed(errors);
+    await keepLanguage(deps, checkout, wanted.language);
+    const page = showPage(deps, await mustOpenPage(deps, request), request);
+    return { page, words: words[page.language].page };
+  });
+
+  const spaced = spacedRuns(deps.clock, lookUpSpacingMs);
+  // The shopper's bank redirects here. Ignore its query and ask the gateway.
+  app.get('/pay/:token/return', async (request, reply) => {
+    const opened = await openPage(deps, request);
+    if (!opened) return sendPage(deps, html, reply, request, null);
+    const inFlight = opened.attempts.find(isInFlight);
+    if (inFlight) {
+      await deps.rateLimits.returned(opened.checkout.id);
+      await spaced(inFlight.id, async () => {
+        // Only the return that settled the attempt counts its decline.
+        if (!(await settleReturned(deps, opened.merchant, inFlight))) return;
+        const { merchant, attempts } = await mustOpenPage(deps, request);
+        if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
+          const network = networkOf(request);
+          await noteDecline(deps, { merchant, network, declines: countDeclines(attempts) });
+        }
+      });
+    }
+    const { token } = request.params as { token: string };
+    return reply.redirect(`/pay/${token}`, 303);
+  });
+}
+
+function serveAssets(app: FastifyInstance, html: PayHtml): void {
+  for (const asset of html.assets) {
+    app.get(`/pay/assets/${asset.name}`, async (request, reply) => {
+      const accepted = String(request.headers['accept-encoding'] ?? '');
+      const encoding = accepted.includes('br') ? 'br' : accepted.includes('gzip') ? 'gzip' : null;
+      if (encoding) reply.header('content-encoding', encoding);
+      return reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .header('vary', 'accept-encoding')
+        .type(asset.type)
+        .send({ br: asset.brotli, gzip: asset.gzip, none: asset.bytes }[encoding ?? 'none']);
+    });
+  }
+}
+
+function sendPage(
+  deps: PageDeps,
+  html: PayHtml,
+  reply: FastifyReply,
+  request: FastifyRequest,
+  opened: OpenedPage | null,
+) {
+  const page = opened && showPage(deps, opened, request);
+  const { token } = request.params as { token: string };
+  const nonce = deps.random.bytes(16).toString('base64url');
+  const { html: text, csp } = html.render(page, {
+    token,
+    nonce,
+    language: languageOf(request, opened?.checkout ?? null),
+  });
+  return reply
+    .code(page ? 200 : 404)
+    .header('content-security-policy', csp)
+    .header('referrer-policy', 'no-referrer')
+    .header('x-frame-options', 'DENY')
+    .header('permissions-policy', 'payment=(self), camera=(), microphone=(), geolocation=()')
+    .type('text/html; charset=utf-8')
+    .send(text);
+}

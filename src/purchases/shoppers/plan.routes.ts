@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { networkOf } from '#platform/http/authentication.ts';
+import { forbidden, notFound } from '#platform/http/errors.ts';
+import { jsonBodyOf } from '#platform/http/raw-body.ts';
+import { refuseForeignOrigin } from '#platform/http/same-origin.ts';
+import { type FieldError, validationFailed } from '#platform/http/validation.ts';
+import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
+import { countDeclines, noteDecline, refuseCardTesting } from '#purchases/payments/card-testing.ts';
+import { type Consent, isOnPlan } from '#purchases/payments/payment-attempt.ts';
+import { explainConsent, onlyConsent } from './consent.ts';
+import { mustOpenPage, type OpenedPage, type PageDeps, showPage } from './open-page.ts';
+import { explainPayPlanRequest, explainReplaceCardRequest } from './page.schema.ts';
+import type { PayPage } from './pay-page.ts';
+import { payPlan, replaceStoredCard } from './pay-plan.ts';
+import type { Plan } from './plan.ts';
+import {
+  type PayPlanRequest,
+  type PlanPurpose,
+  type PlanRefusal,
+  presentRefusal,
+  type ReplaceCardRequest,
+} from './plan-attempt.ts';
+
+type OpenedPlan = OpenedPage & { plan: Plan };
+
+/** A shopper with a session pays payments of the plan, or replaces the card. */
+export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<void> {
+  usePaymentLinks(app, deps);
+
+  app.post('/pay/:token/plan/pay', async (request) => {
+    const opened = await openPlan(deps, request);
+    const wanted = jsonBodyOf(request).value as PayPlanRequest;
+    const errors = explainPayPlanRequest(wanted);
+    if (errors.length === 0) errors.push(...explainPayPlan(opened.plan, wanted));
+    if (errors.length > 0) throw validationFailed(errors);
+    const consent = wanted.keep_card && wanted.consent ? onlyConsent(wanted.consent) : null;
+    return await attempt(deps, request, opened, 'plan_payment', () =>
+      payPlan(deps, opened.merchant, opened.checkout, { ...wanted, consent }),
+    );
+  });
+
+  app.post('/pay/:token/plan/card', async (request) => {
+    const opened = await openPlan(deps, request);
+    const wanted = jsonBodyOf(request).value as ReplaceCardRequest;
+    const errors = explainReplaceCardRequest(wanted);
+    if (errors.length === 0) errors.push(...explainPlan(opened.plan, wanted.consent, []));
+    if (errors.length > 0) throw validationFailed(errors);
+    const { card_token } = wanted;
+    const consent = onlyConsent(wanted.consent);
+    return await attempt(deps, request, opened, 'new_card', () =>
+      replaceStoredCard(deps, opened.merchant, opened.checkout, { card_token, consent }),
+    );
+  });
+}
+
+/** Only our own page, and only in a session. */
+async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<OpenedPlan> {
+  refuseForeignOrigin(request, deps.baseUrl);
+  const opened = await mustOpenPage(deps, request);
+  const { plan, session } = opened;
+  if (plan === null) throw notFound('This payment link has no plan.');
+  if (session === null) throw forbidden('Open your payments with a link from your mail first.');
+  return { ...opened, plan };
+}
+
+async function attempt(
+  deps: PageDeps,
+  request: FastifyRequest,
+  { merchant, checkout, attempts }: OpenedPlan,
+  purpose: PlanPurpose,
+  begin: () => Promise<PlanRefusal | null>,
+): Promise<PayPage> {
+  const network = networkOf(request);
+  await deps.rateLimits.planAct(checkout.id);
+  await refuseCardTesting(deps, { merchant, network, declines: countDeclines(attempts) });
+  const refusal = await begin();
+  const reopened = await mustOpenPage(deps, request);
+  const page = showPage(deps, reopened, request);
+  const newest = reopened.attempts.find(isOnPlan) ?? null;
+  const isNew = attempts.every(({ id }) => id !== newest?.id);
+  if (isNew && page.act?.status === 'declined') {
+    const declines = countDeclines(reopened.attempts);
+    await noteDecline(deps, { merchant, network, declines });
+  }
+  if (refusal === null) return page;
+  return { ...page, act: presentRefusal(purpose, refusal, newest) };
+}
+
+/** A card is kept with the consent to the payments that remain. */
+function explainPayPlan(
+  plan: Plan,
+  { keep_card, card_token, consent, payments }: PayPlanRequest,
+): FieldError[] {
+  if (!keep_card) return [];
+  if (card_token === null) {
+    return [{ path: 'keep_card', problem: 'must be false: the stored card is kept anyway' }];
+  }
+  if (remaining(plan, payments).length === 0) {
+    return [{ path: 'keep_card', problem: 'must be false: nothing remains to be charged' }];
+  }
+  return explainPlan(plan, consent, payments);
+}
+
+/** The consent is to the payments to come as the page shows them, without those paid now. */
+const explainPlan = (plan: Plan, consent: Consent | null, paid: number[]) =>
+  explainConsent(consent, [remaining(plan, paid)], 'must be the payments to come');
+
+function remaining(plan: Plan, paid: number[]): Consent['payments'] {
+  return plan.payments
+    .filter(({ status }) => status === 'late' || status === 'next' || status === 'planned')
+    .filter(({ number }) => !paid.includes(number))
+    .map(({ number, amount, due_on }) => ({ number, amount, due_on }));
+}
