@@ -24,6 +24,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const counts = { tests: 0, passed: 0, cancelled: 0, skipped: 0, todo: 0 };
+/** Files in which no test ran. */
+const empty: string[] = [];
 const reporter = new spec();
 reporter.pipe(process.stdout);
 await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
@@ -44,7 +46,7 @@ async function work(worker: number): Promise<void> {
     execArgv: options,
     signal: stopping.signal,
   });
-  let pending: object[] = [];
+  let pending: Reported[] = [];
   const report = () => {
     for (const event of pending) reporter.write(event);
     pending = [];
@@ -57,9 +59,20 @@ async function work(worker: number): Promise<void> {
     if (event.type === 'test:diagnostic' && event.data.nesting === 0) continue;
     pending.push(event);
     const isResult = event.type === 'test:pass' || event.type === 'test:fail';
-    if (isResult && event.data.nesting === 0) report();
+    if (!isResult || event.data.nesting !== 0) continue;
+    // A test that awaits what another file began may be lost to that file's suite.
+    const { name } = event.data;
+    const isFile = list.files.includes(name);
+    if (isFile && options.length === 0 && !pending.some(isTest)) empty.push(name);
+    report();
   }
   report();
+}
+
+type Reported = { type: string; data: { nesting?: number } };
+
+function isTest({ type, data }: Reported): boolean {
+  return type === 'test:start' && data.nesting === 1;
 }
 
 function count(summary: EventData.TestSummary): void {
@@ -73,6 +86,12 @@ function diagnose(message: string): void {
   reporter.write({ type: 'test:diagnostic', data: { nesting: 0, message, level: 'info' } });
 }
 
+function complain(what: string, files: string[]): void {
+  if (files.length === 0) return;
+  process.exitCode = 1;
+  process.stdout.write(`\n${what}:\n${files.map((file) => `  ${file}\n`).join('')}`);
+}
+
 function reportNotes(): void {
   const notes = list.files.map((_, index) => path.join(list.notes, String(index)));
   const done = notes.flatMap((note): Note[] => {
@@ -80,10 +99,8 @@ function reportNotes(): void {
     return text === '' ? [] : [JSON.parse(text)];
   });
   const missing = list.files.filter((file) => !done.some((note) => note.file === file));
-  if (missing.length > 0) {
-    process.exitCode = 1;
-    process.stdout.write(`\nNot run to their end:\n${missing.map((one) => `  ${one}\n`).join('')}`);
-  }
+  complain('Not run to their end', missing);
+  complain('Without a test', empty);
   if (done.length < 20) return;
   const longest = done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);
   const lines = longest.map(

@@ -8,10 +8,14 @@ export const serverUrl = process.env.TEST_DATABASE_URL ?? '';
 /** The coordinator first. Without Citus, the server alone. */
 type Nodes = { urls: string[]; hasCitus: boolean };
 
-let found: Promise<Nodes> | undefined;
+let found: Nodes | undefined;
 
-export function findNodes(): Promise<Nodes> {
-  found ??= onNode(serverUrl, async (client) => {
+/**
+ * Each call returns a promise of its own. The test runner finds the suite of a test by the promises
+ * that its file awaited, and the files of one process must not await each other's.
+ */
+export async function findNodes(): Promise<Nodes> {
+  found ??= await onNode(serverUrl, async (client): Promise<Nodes> => {
     const { rowCount } = await client.query(`select from pg_extension where extname = 'citus'`);
     if (rowCount === 0) return { urls: [serverUrl], hasCitus: false };
     const { rows } = await client.query<{ nodename: string; nodeport: number }>(
