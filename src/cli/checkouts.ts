@@ -87,6 +87,36 @@ const show = command({
   },
 });
 
+const cardMembers = [
+  'card_brand',
+  'card_last4',
+  'card_expires',
+  'authentication',
+  'decline_reason',
+  'decline_code',
+  'network_decline_code',
+  'created_at',
+  'settled_at',
+] as const;
+const attemptMembers = [
+  'number',
+  'status',
+  'number_of_payments',
+  'amount',
+  'payment_ref',
+  ...cardMembers,
+] as const;
+const shopperAttemptMembers = [
+  'number',
+  'purpose',
+  'status',
+  'instalments',
+  'amount',
+  'payment_ref',
+  'keeps_card',
+  ...cardMembers,
+] as const;
+
 /** Leaves out sealed values, leases and the shopper's challenge. */
 function present(history: CheckoutHistory) {
   const { merchant_id, integration_id, number: _, signed: __, ...checkout } = history.checkout;
@@ -94,22 +124,7 @@ function present(history: CheckoutHistory) {
     ...checkout,
     merchant_id,
     integration_id,
-    attempts: history.attempts.map((attempt) => ({
-      number: attempt.number,
-      status: attempt.status,
-      number_of_payments: attempt.number_of_payments,
-      amount: attempt.amount,
-      payment_ref: attempt.payment_ref,
-      card_brand: attempt.card_brand,
-      card_last4: attempt.card_last4,
-      card_expires: attempt.card_expires,
-      authentication: attempt.authentication,
-      decline_reason: attempt.decline_reason,
-      decline_code: attempt.decline_code,
-      network_decline_code: attempt.network_decline_code,
-      created_at: attempt.created_at,
-      settled_at: attempt.settled_at,
-    })),
+    attempts: history.attempts.map((attempt) => pick(attempt, attemptMembers)),
     callback: history.callback && {
       ...presentCallback(history.callback),
       history: history.callback_attempts.map(presentAttempt),
@@ -118,24 +133,9 @@ function present(history: CheckoutHistory) {
     collections: history.collections.map(
       ({ merchant_id, checkout_id, card_ref, customer_ref, ...rest }) => rest,
     ),
-    shopper_attempts: history.acts.map((act) => ({
-      number: act.number,
-      purpose: act.purpose,
-      status: act.status,
-      instalments: act.instalments,
-      amount: act.amount,
-      payment_ref: act.payment_ref,
-      keeps_card: act.consent !== null,
-      card_brand: act.card_brand,
-      card_last4: act.card_last4,
-      card_expires: act.card_expires,
-      authentication: act.authentication,
-      decline_reason: act.decline_reason,
-      decline_code: act.decline_code,
-      network_decline_code: act.network_decline_code,
-      created_at: act.created_at,
-      settled_at: act.settled_at,
-    })),
+    shopper_attempts: history.acts.map((attempt) =>
+      pick({ ...attempt, keeps_card: attempt.consent !== null }, shopperAttemptMembers),
+    ),
     refunds: history.refunds.map((refund) => ({
       ...pick(refund, refundMembers),
       parts: history.parts.filter(({ refund_id }) => refund_id === refund.id).map(presentPart),
@@ -192,33 +192,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
       timelineOf(history).map(({ at, says }) => ({ at, cells: [says] })),
     ),
   );
-  if (postings.length > 0) {
-    const rows = postings.map(({ at, kind, debit, credit, amount, instalment }) => ({
-      at,
-      cells: [
-        kind,
-        `${credit} → ${debit}`,
-        money(amount),
-        instalment === null ? '' : `payment ${instalment}`,
-      ],
-    }));
-    const balances = balancesOf(postings);
-    section(
-      'Books',
-      [
-        byDay(terminal, rows),
-        fields(terminal, [
-          ['Sold', money(-balances.sale)],
-          ['Collected', money(balances.collected)],
-          ['Outstanding', money(balances.outstanding)],
-          ['Refunded', money(balances.refunded)],
-          ['Cancelled', money(balances.cancelled)],
-          ['Held', money(balances.held)],
-          ['Reserved', money(balances.reserved)],
-        ]),
-      ].join('\n\n'),
-    );
-  }
+  if (postings.length > 0) section('Books', describeBooks(terminal, postings, money));
   if (actions.length > 0) {
     const rows = actions.map((one) => ({
       at: one.at,
@@ -227,6 +201,35 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     section('Operators', byDay(terminal, rows));
   }
   return sections.join('\n\n');
+}
+
+function describeBooks(
+  terminal: Terminal,
+  postings: CheckoutHistory['postings'],
+  money: (cents: number) => string,
+): string {
+  const rows = postings.map(({ at, kind, debit, credit, amount, instalment }) => ({
+    at,
+    cells: [
+      kind,
+      `${credit} → ${debit}`,
+      money(amount),
+      instalment === null ? '' : `payment ${instalment}`,
+    ],
+  }));
+  const balances = balancesOf(postings);
+  return [
+    byDay(terminal, rows),
+    fields(terminal, [
+      ['Sold', money(-balances.sale)],
+      ['Collected', money(balances.collected)],
+      ['Outstanding', money(balances.outstanding)],
+      ['Refunded', money(balances.refunded)],
+      ['Cancelled', money(balances.cancelled)],
+      ['Held', money(balances.held)],
+      ['Reserved', money(balances.reserved)],
+    ]),
+  ].join('\n\n');
 }
 
 export const checkouts: CommandGroup = {

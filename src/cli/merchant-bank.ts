@@ -48,8 +48,8 @@ Without options it shows what is set.
     const given = [values.holder, values.bank, values['branch-code'], values['account-number']];
     const proposes = given.some((value) => value !== undefined);
     const to = values['statements-to'];
-    const acts = [proposes, values.confirm !== undefined, to !== undefined].filter(Boolean);
-    if (acts.length > 1) {
+    const actions = [proposes, values.confirm !== undefined, to !== undefined].filter(Boolean);
+    if (actions.length > 1) {
       throw new UsageError(
         'Propose an account, confirm it, or set --statements-to: one at a time.',
       );

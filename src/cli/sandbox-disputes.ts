@@ -24,13 +24,13 @@ collected. resolve decides a dispute. The service learns of both at once.
   positionals: ['dispute|resolve', 'ID'],
   options: { won: { type: 'boolean' }, lost: { type: 'boolean' } },
   async run(context) {
-    const [act = '', subject = ''] = context.positionals;
-    if (act !== 'dispute' && act !== 'resolve') {
-      throw new UsageError(`"${act}" must be dispute or resolve.`);
+    const [verb = '', subject = ''] = context.positionals;
+    if (verb !== 'dispute' && verb !== 'resolve') {
+      throw new UsageError(`"${verb}" must be dispute or resolve.`);
     }
     const { won, lost } = context.values;
-    if (act === 'resolve' && !won === !lost) throw new UsageError('Give --won or --lost.');
-    const dispute = await (act === 'dispute'
+    if (verb === 'resolve' && !won === !lost) throw new UsageError('Give --won or --lost.');
+    const dispute = await (verb === 'dispute'
       ? open(context, subject)
       : resolve(context, subject, won ? 'won' : 'lost'));
     const { checkout_id, instalment, amount, status, due_by } = dispute;

@@ -44,6 +44,10 @@ when that process ends; npm start names npm.
       isOrphan = true;
     });
     const stopped = Promise.race([untilStopped(), orphaned]);
+    const refuse = (error: unknown): never => {
+      terminal.endProgress();
+      throw explainStart(error);
+    };
     // Load the service only here, so that other commands start quickly.
     const { startService } = await import('#hosting/running/supervisor.ts');
 
@@ -54,54 +58,35 @@ when that process ends; npm start names npm.
       log,
       // A killed sandbox leaves its file behind. A program that waits for ours would read it.
       whenOwned: () => rm(sandboxFile, { force: true }),
-    }).catch((error) => {
-      terminal.endProgress();
-      throw explainStart(error);
-    });
+    }).catch(refuse);
     let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
     let mailbox: Awaited<ReturnType<typeof provideMailbox>> = null;
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);
-      mailbox = await provideMailbox(running.config, log).catch((error) => {
-        terminal.endProgress();
-        throw explainStart(error);
-      });
+      mailbox = await provideMailbox(running.config, log).catch(refuse);
       shop = await startDemoShop(
         { clock: systemClock, log },
         running.config,
         demo,
         mailbox?.url ?? null,
-      ).catch((error) => {
-        terminal.endProgress();
-        throw explainStart(error);
-      });
+      ).catch(refuse);
       const facts = {
-        base_url: config.baseUrl,
         shop_url: shop?.url ?? null,
         mailbox_url: mailbox?.url ?? null,
-        console_url: config.console.url,
         console_sign_in_url: await provideSignIn(running.config, log),
-        gateway_url: running.config.gateway.apiUrl ?? null,
-        gateway_secret_key: running.config.gateway.secretKey,
-        database_url: running.config.databaseUrl,
+        ...addressesOf(running.config),
         ...demo,
       };
       await writePrivately(sandboxFile, facts);
       terminal.endProgress();
-      print(facts, () =>
-        welcome(
-          terminal,
-          running.config,
-          {
-            metrics: running.metricsUrl,
-            shop: shop?.url,
-            mailbox: mailbox?.url,
-            console: facts.console_sign_in_url ?? facts.console_url,
-          },
-          demo,
-        ),
-      );
+      const urls = {
+        metrics: running.metricsUrl,
+        shop: shop?.url,
+        mailbox: mailbox?.url,
+        console: facts.console_sign_in_url ?? facts.console_url,
+      };
+      print(facts, () => welcome(terminal, running.config, urls, demo));
       await stopped;
       // The reader of an orphan's output may have ended too. Printing would fail then.
       if (!json && !isOrphan) terminal.print('\nStopping …');
@@ -115,6 +100,17 @@ when that process ends; npm start names npm.
     return 0;
   },
 });
+
+/** The addresses and secrets of the service, its console, its gateway and its database. */
+function addressesOf({ baseUrl, console, gateway, databaseUrl }: ReadyConfig) {
+  return {
+    base_url: baseUrl,
+    console_url: console.url,
+    gateway_url: gateway.apiUrl ?? null,
+    gateway_secret_key: gateway.secretKey,
+    database_url: databaseUrl,
+  };
+}
 
 function toPid(text: string): number {
   if (/^[1-9]\d*$/.test(text)) return Number(text);

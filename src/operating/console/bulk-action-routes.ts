@@ -42,16 +42,4 @@ export async function readBulkAction(
   return presentBulkAction(act);
 }
 
-function presentBulkAction(act: BulkActionRow): BulkAction {
-  return {
-    id: act.id,
-    kind: act.kind,
-    by: act.actor.operator,
-    created_at: act.created_at,
-    finished_at: act.finished_at,
-    total: act.total,
-    done: act.done,
-    failed: act.failed,
-    problems: act.problems,
-  };
-}
+const presentBulkAction = (act: BulkActionRow) => ({ ...act, by: act.actor.operator });

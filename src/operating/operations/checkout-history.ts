@@ -309,6 +309,20 @@ function disputeEntries(dispute: Dispute, money: Money): TimelineEntry[] {
   ];
 }
 
+type RefundEvents = {
+  refund: RefundRequest;
+  /** The people or operators who took an action on the refund, in order of time. */
+  actorsOf(action: string): string[];
+  entry(
+    at: Timestamp,
+    text: string,
+    tone?: TimelineEntry['tone'],
+    by?: string | null,
+  ): TimelineEntry;
+  money: Money;
+  booked: Posting[];
+};
+
 /**
  * The history of one refund. Its row holds only the latest state. The postings hold the earlier
  * ones: every round reserves the amount when it begins and releases it when it ends.
@@ -319,74 +333,89 @@ function refundEntries(
   name: string,
   money: Money,
 ): TimelineEntry[] {
-  const who = (action: string) =>
-    actions
-      .filter((one) => one.subject_id === refund.id && one.action === action)
-      .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator);
-  const entry = (
-    at: Timestamp,
-    says: string,
-    tone: TimelineEntry['tone'] = 'neutral',
-    by: string | null = null,
-  ): TimelineEntry => ({ at, says: `${name} ${says}`, kind: 'refund', by, tone });
+  const events: RefundEvents = {
+    refund,
+    actorsOf: (action) =>
+      actions
+        .filter((one) => one.subject_id === refund.id && one.action === action)
+        .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator),
+    entry: (at, text, tone = 'neutral', by = null) => ({
+      at,
+      says: `${name} ${text}`,
+      kind: 'refund',
+      by,
+      tone,
+    }),
+    money,
+    booked: postings.filter(({ refund_id }) => refund_id === refund.id),
+  };
+  const own = parts.filter(({ refund_id }) => refund_id === refund.id);
+  return [
+    ...reviewEntries(events),
+    ...own.flatMap((part) => partEntries(events, part)),
+    ...endEntries(events),
+  ];
+}
+
+const retriesOf = ({ booked }: RefundEvents) =>
+  booked.filter(({ kind }) => kind === 'reserved').slice(1);
+
+/** The request, its approvals and its retries. */
+function reviewEntries(events: RefundEvents): TimelineEntry[] {
+  const { refund, actorsOf, entry, money } = events;
+  const requester = refund.requested_by_name;
   const entries = [
-    entry(
-      refund.created_at,
-      `requested, ${money(refund.amount)}`,
-      'neutral',
-      refund.requested_by_name,
-    ),
+    entry(refund.created_at, `requested, ${money(refund.amount)}`, 'neutral', requester),
   ];
   if (refund.first_approved_at !== null) {
     const by = refund.first_approved_by_name;
     entries.push(entry(refund.first_approved_at, `approved first by ${by}`, 'neutral', by));
   }
   if (refund.approved_at !== null) {
-    const operator = who('refunds approve').at(-1) ?? refund.requested_by_name ?? undefined;
-    const how = operator === undefined ? 'automatically' : `by ${operator}`;
-    entries.push(entry(refund.approved_at, `approved ${how}`, 'neutral', operator ?? null));
+    const operator = actorsOf('refunds approve').at(-1) ?? requester;
+    const how = operator === null ? 'automatically' : `by ${operator}`;
+    entries.push(entry(refund.approved_at, `approved ${how}`, 'neutral', operator));
   }
-  const booked = postings.filter(({ refund_id }) => refund_id === refund.id);
-  const retries = booked.filter(({ kind }) => kind === 'reserved').slice(1);
-  for (const [index, { at }] of retries.entries()) {
-    const by = who('refunds retry')[index] ?? 'an operator';
+  for (const [index, { at }] of retriesOf(events).entries()) {
+    const by = actorsOf('refunds retry')[index] ?? 'an operator';
     entries.push(entry(at, `retried by ${by}`, 'neutral', by));
   }
-  const ends = booked.filter(({ kind }) => kind === 'released');
+  return entries;
+}
+
+/** A part, and its return by the card network. */
+function partEntries({ booked, entry, money }: RefundEvents, part: RefundPart): TimelineEntry[] {
+  const { instalment, settled_at, keyed_at } = part;
+  const at = settled_at ?? keyed_at;
+  const ofPart = booked.filter((one) => one.instalment === instalment);
+  const isReturned = ofPart.some(({ kind, at }) => kind === 'returned' && at === settled_at);
+  if (!isReturned) return [entry(at, describePart(part, money), toneOf(part.status))];
+  const text = `has ${money(part.amount)} of payment ${instalment} returned by the card network`;
+  // The part was done before the card network returned it. The row holds only the return.
+  const done = ofPart.find(({ kind, at }) => kind === 'refunded' && at >= keyed_at);
+  const isDone = describePart({ ...part, status: 'done' }, money);
+  return [...(done ? [entry(done.at, isDone, 'good')] : []), entry(at, text, 'bad')];
+}
+
+/** The end of each round. */
+function endEntries(events: RefundEvents): TimelineEntry[] {
+  const { refund, actorsOf, entry, booked } = events;
+  const retries = retriesOf(events);
   const returns = booked.filter(({ kind }) => kind === 'returned');
-  for (const part of parts.filter(({ refund_id }) => refund_id === refund.id)) {
-    const { instalment, settled_at, keyed_at } = part;
-    const isReturned = returns.some(
-      (one) => one.instalment === instalment && one.at === settled_at,
-    );
-    // The part was done before the card network returned it. The row holds only the return.
-    const done =
-      isReturned &&
-      booked.find(
-        (one) => one.kind === 'refunded' && one.instalment === instalment && one.at >= keyed_at,
-      );
-    if (done)
-      entries.push(entry(done.at, describePart({ ...part, status: 'done' }, money), 'good'));
-    const says = isReturned
-      ? `has ${money(part.amount)} of payment ${instalment} returned by the card network`
-      : describePart(part, money);
-    entries.push(entry(settled_at ?? keyed_at, says, isReturned ? 'bad' : toneOf(part.status)));
-  }
-  for (const [index, { at }] of ends.entries()) {
+  const ends = booked.filter(({ kind }) => kind === 'released');
+  return ends.flatMap(({ at }, index) => {
     const until = retries[index]?.at;
-    const returned = returns.find((one) => one.at >= at && (until === undefined || one.at < until));
     const isLast = until === undefined;
+    const returned = returns.find((one) => one.at >= at && (isLast || one.at < until));
     const reason = isLast && refund.reason !== null ? `: ${refund.reason}` : '';
     if (returned || (isLast && refund.status === 'complete')) {
-      entries.push(entry(at, 'complete', 'good'));
-      if (returned) entries.push(entry(returned.at, `failed${reason}`, 'bad'));
-    } else {
-      const [operator] = who('refunds decline');
-      const how = operator === undefined ? 'failed' : `declined by ${operator}`;
-      entries.push(entry(at, `${how}${reason}`, 'bad', operator ?? null));
+      const failed = returned ? [entry(returned.at, `failed${reason}`, 'bad')] : [];
+      return [entry(at, 'complete', 'good'), ...failed];
     }
-  }
-  return entries;
+    const [operator = null] = actorsOf('refunds decline');
+    const how = operator === null ? 'failed' : `declined by ${operator}`;
+    return [entry(at, `${how}${reason}`, 'bad', operator)];
+  });
 }
 
 function describePart({ kind, status, instalment, amount }: RefundPart, money: Money): string {

@@ -125,48 +125,56 @@ export async function search(
 type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp } | OperatorsRow;
 type Found = { kind: HitKind; matched: HitMatch; row: FoundRow | SharedRow };
 
+const as =
+  (kind: HitKind, matched: HitMatch) =>
+  (rows: (FoundRow | SharedRow)[]): Found[] =>
+    rows.map((row) => ({ kind, matched, row }));
+
+const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
+
 /** The searches that can find anything for this text. */
 function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
-  const as =
-    (kind: HitKind, matched: HitMatch) =>
-    (rows: (FoundRow | SharedRow)[]): Found[] =>
-      rows.map((row) => ({ kind, matched, row }));
-  const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
-
   // A payment's id is its checkout's id and a number.
   const id = text.replace(/:\d{1,4}$/, '').toLowerCase();
-  if (isUuid(id)) {
-    const shared = (table: 'merchants' | 'integrations' | 'alerts' | 'payouts') =>
-      findSharedRowById(db, scope, table, id).then(one);
-    const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
-      findRowById(db, scope, table, id).then(one);
-    // A payment or an attempt to pay is shown on the page of its checkout.
-    const ofCheckout = (table: 'payment_attempts' | 'collections') =>
-      findRowById(db, scope, table, id)
-        .then((found) => one(found && { ...found, id: found.checkout_id }))
-        .then(as('checkout', 'id'));
-    const ofOperators = (table: 'people' | 'bulk_actions') =>
-      findOperatorsRowById(db, scope, table, id).then(one);
-    return [
-      row('checkouts').then(as('checkout', 'id')),
-      row('refund_requests').then(as('refund', 'id')),
-      row('callbacks').then(as('callback', 'id')),
-      row('disputes').then(as('dispute', 'id')),
-      ofCheckout('payment_attempts'),
-      ofCheckout('collections'),
-      shared('merchants').then(as('merchant', 'id')),
-      shared('integrations').then(as('integration', 'id')),
-      shared('alerts').then(as('alert', 'id')),
-      shared('payouts').then(as('payout', 'id')),
-      ofOperators('people').then(as('person', 'id')),
-      ofOperators('bulk_actions').then(as('act', 'id')),
-      // A shop may use a UUID as its order reference.
-      findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
-    ];
-  }
-  const searches = [
-    findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
+  // A shop may use a UUID as its order reference.
+  const byReference = findByReference(db, scope, text, limit).then(
+    as('checkout', 'order_reference'),
+  );
+  return isUuid(id)
+    ? [...searchesById(db, scope, id), byReference]
+    : [byReference, ...searchesByText(db, scope, text, limit)];
+}
+
+function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] {
+  const shared = (table: 'merchants' | 'integrations' | 'alerts' | 'payouts') =>
+    findSharedRowById(db, scope, table, id).then(one);
+  const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
+    findRowById(db, scope, table, id).then(one);
+  // A payment or an attempt to pay is shown on the page of its checkout.
+  const ofCheckout = (table: 'payment_attempts' | 'collections') =>
+    findRowById(db, scope, table, id)
+      .then((found) => one(found && { ...found, id: found.checkout_id }))
+      .then(as('checkout', 'id'));
+  const ofOperators = (table: 'people' | 'bulk_actions') =>
+    findOperatorsRowById(db, scope, table, id).then(one);
+  return [
+    row('checkouts').then(as('checkout', 'id')),
+    row('refund_requests').then(as('refund', 'id')),
+    row('callbacks').then(as('callback', 'id')),
+    row('disputes').then(as('dispute', 'id')),
+    ofCheckout('payment_attempts'),
+    ofCheckout('collections'),
+    shared('merchants').then(as('merchant', 'id')),
+    shared('integrations').then(as('integration', 'id')),
+    shared('alerts').then(as('alert', 'id')),
+    shared('payouts').then(as('payout', 'id')),
+    ofOperators('people').then(as('person', 'id')),
+    ofOperators('bulk_actions').then(as('act', 'id')),
   ];
+}
+
+function searchesByText(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
+  const searches: Promise<Found[]>[] = [];
   const isEmail = text.includes('@');
   const names = namesIn(text);
   if (isEmail) {
