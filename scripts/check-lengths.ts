@@ -30,13 +30,11 @@ const unfinished: readonly string[] = [
   'web/console/parts/list.tsx List',
   'web/console/parts/plot.tsx Plot',
   'web/console/shell/shell.tsx Shell',
-  'web/docs/search.ts addSearch',
   'web/pay/gallery.ts',
   'web/pay/gallery.ts galleryStates',
   'web/pay/gallery.ts planStates',
   'web/pay/gallery.ts startGallery',
   'web/pay/manage.tsx',
-  'web/pay/payment.ts startPayment',
 ];
 
 const functionTypes = new Set([

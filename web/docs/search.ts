@@ -44,15 +44,40 @@ function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
+/** The dialog and what it shows. */
+type Search = {
+  dialog: HTMLDialogElement;
+  input: HTMLInputElement;
+  list: HTMLUListElement;
+  status: HTMLElement;
+  /** Null until the dialog opens for the first time. */
+  index: Promise<Found[]> | null;
+  found: Found[];
+  /** The place of the chosen entry in `found`. */
+  chosen: number;
+};
+
 /** A button in the page's head and a dialog that works by keyboard. */
 export function addSearch(header: HTMLElement): void {
-  const open = document.createElement('button');
-  open.type = 'button';
-  open.className = 'search-open';
-  open.innerHTML = `<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4.5 4.5"/></svg><span>Search</span><kbd>/</kbd>`;
-  open.setAttribute('aria-haspopup', 'dialog');
-  header.querySelector('.parts')?.before(open);
+  const button = createButton();
+  header.querySelector('.parts')?.before(button);
+  const search = createSearch();
+  document.body.append(search.dialog);
+  button.addEventListener('click', () => open(search));
+  listenInDialog(search);
+  listenForShortcuts(search);
+}
 
+function createButton(): HTMLButtonElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'search-open';
+  button.innerHTML = `<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4.5 4.5"/></svg><span>Search</span><kbd>/</kbd>`;
+  button.setAttribute('aria-haspopup', 'dialog');
+  return button;
+}
+
+function createSearch(): Search {
   const dialog = document.createElement('dialog');
   dialog.className = 'search';
   dialog.setAttribute('aria-label', 'Search the documentation');
@@ -61,98 +86,38 @@ export function addSearch(header: HTMLElement): void {
 <button type="button">Close</button></div>
 <ul id="search-results" role="listbox" aria-label="Results"></ul>
 <p class="quiet" role="status"></p>`;
-  document.body.append(dialog);
-  const input = dialog.querySelector('input') as HTMLInputElement;
-  const list = dialog.querySelector('ul') as HTMLUListElement;
-  const status = dialog.querySelector('p') as HTMLElement;
-  let index: Promise<Found[]> | null = null;
-  let found: Found[] = [];
-  let chosen = 0;
-
-  const show = () => {
-    if (dialog.open) return;
-    // Load the index as a script: the page's policy allows no fetch, not even to this server.
-    index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
-      (module: { default: Found[] }) => module.default,
-    );
-    dialog.showModal();
-    input.select();
-    void update();
+  return {
+    dialog,
+    input: dialog.querySelector('input') as HTMLInputElement,
+    list: dialog.querySelector('ul') as HTMLUListElement,
+    status: dialog.querySelector('p') as HTMLElement,
+    index: null,
+    found: [],
+    chosen: 0,
   };
-  const go = () => {
-    const entry = found[chosen];
-    if (!entry) return;
-    dialog.close();
-    location.assign(entry.path);
-  };
+}
 
-  async function update(): Promise<void> {
-    const query = input.value;
-    const entries = await (index as Promise<Found[]>);
-    if (query !== input.value) return;
-    found = findEntries(entries, query);
-    chosen = 0;
-    list.replaceChildren(...found.map((entry, at) => option(entry, at, query)));
-    input.setAttribute('aria-expanded', String(found.length > 0));
-    status.textContent =
-      query.trim() === ''
-        ? 'Words of a title, an error, a field or a command.'
-        : found.length === 0
-          ? 'Nothing was found. Try fewer or other words.'
-          : '';
-    mark();
-  }
-
-  function option(entry: Found, at: number, query: string): HTMLElement {
-    const item = document.createElement('li');
-    item.setAttribute('role', 'option');
-    item.id = `search-result-${at}`;
-    const title = document.createElement('strong');
-    title.textContent = entry.title;
-    const page = document.createElement('span');
-    page.className = 'result-page';
-    page.textContent = entry.page === entry.title ? 'Guide' : entry.page;
-    const text = document.createElement('p');
-    text.className = 'result-text';
-    text.append(...excerpt(entry.text, query));
-    item.append(title, page, text);
-    item.addEventListener('click', () => {
-      chosen = at;
-      go();
-    });
-    item.addEventListener('pointermove', () => {
-      chosen = at;
-      mark();
-    });
-    return item;
-  }
-
-  function mark(): void {
-    for (const [at, item] of [...list.children].entries()) {
-      item.setAttribute('aria-selected', String(at === chosen));
-      if (at === chosen) item.scrollIntoView({ block: 'nearest' });
-    }
-    if (found.length > 0) input.setAttribute('aria-activedescendant', `search-result-${chosen}`);
-    else input.removeAttribute('aria-activedescendant');
-  }
-
-  open.addEventListener('click', show);
+function listenInDialog(search: Search): void {
+  const { dialog, input } = search;
   dialog.querySelector('button')?.addEventListener('click', () => dialog.close());
   dialog.addEventListener('click', (event) => {
     if (event.target === dialog) dialog.close();
   });
-  input.addEventListener('input', () => void update());
+  input.addEventListener('input', () => void update(search));
   input.addEventListener('keydown', (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step !== undefined && found.length > 0) {
-      chosen = (chosen + step + found.length) % found.length;
-      mark();
+    const count = search.found.length;
+    if (step !== undefined && count > 0) {
+      choose(search, (search.chosen + step + count) % count);
       event.preventDefault();
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      go();
+      go(search);
     }
   });
+}
+
+function listenForShortcuts(search: Search): void {
   document.addEventListener('keydown', (event) => {
     const isTyping =
       event.target instanceof HTMLElement && event.target.closest('input, textarea, select');
@@ -160,8 +125,78 @@ export function addSearch(header: HTMLElement): void {
     const isK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
     if (!isSlash && !isK) return;
     event.preventDefault();
-    show();
+    open(search);
   });
+}
+
+function open(search: Search): void {
+  if (search.dialog.open) return;
+  // Load the index as a script: the page's policy allows no fetch, not even to this server.
+  search.index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
+    (module: { default: Found[] }) => module.default,
+  );
+  search.dialog.showModal();
+  search.input.select();
+  void update(search);
+}
+
+/** Shows the entries for the words in the field. */
+async function update(search: Search): Promise<void> {
+  const { input, list, status } = search;
+  const query = input.value;
+  const entries = await (search.index as Promise<Found[]>);
+  if (query !== input.value) return;
+  const found = findEntries(entries, query);
+  search.found = found;
+  list.replaceChildren(...found.map((entry, at) => createOption(search, entry, at, query)));
+  input.setAttribute('aria-expanded', String(found.length > 0));
+  status.textContent =
+    query.trim() === ''
+      ? 'Words of a title, an error, a field or a command.'
+      : found.length === 0
+        ? 'Nothing was found. Try fewer or other words.'
+        : '';
+  choose(search, 0);
+}
+
+function createOption(search: Search, entry: Found, at: number, query: string): HTMLElement {
+  const item = document.createElement('li');
+  item.setAttribute('role', 'option');
+  item.id = `search-result-${at}`;
+  const title = document.createElement('strong');
+  title.textContent = entry.title;
+  const page = document.createElement('span');
+  page.className = 'result-page';
+  page.textContent = entry.page === entry.title ? 'Guide' : entry.page;
+  const text = document.createElement('p');
+  text.className = 'result-text';
+  text.append(...excerpt(entry.text, query));
+  item.append(title, page, text);
+  item.addEventListener('click', () => {
+    search.chosen = at;
+    go(search);
+  });
+  item.addEventListener('pointermove', () => choose(search, at));
+  return item;
+}
+
+function choose(search: Search, chosen: number): void {
+  const { input, list, found } = search;
+  search.chosen = chosen;
+  for (const [at, item] of [...list.children].entries()) {
+    item.setAttribute('aria-selected', String(at === chosen));
+    if (at === chosen) item.scrollIntoView({ block: 'nearest' });
+  }
+  if (found.length > 0) input.setAttribute('aria-activedescendant', `search-result-${chosen}`);
+  else input.removeAttribute('aria-activedescendant');
+}
+
+/** Opens the page of the chosen entry. */
+function go({ dialog, found, chosen }: Search): void {
+  const entry = found[chosen];
+  if (!entry) return;
+  dialog.close();
+  location.assign(entry.path);
 }
 
 /** Some text around the first match, with the matches marked. */

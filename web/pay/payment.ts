@@ -28,69 +28,48 @@ const cardMilliseconds = 30_000;
 const answerMilliseconds = 60_000;
 const slowMilliseconds = 8_000;
 
+/** One tab's means to carry out effects. */
+type Carrier = {
+  path: string;
+  /** Makes the token of the card in the form; null while the stored card is used. */
+  createToken: (() => Promise<CardToken>) | null;
+  pollTimer: Timer;
+  slowTimer: Timer;
+  lastAskedAt: number;
+  /** Resolves when the requests that the event causes have been answered. */
+  tell: (event: PayEvent) => Promise<void>;
+};
+
 export function startPayment(first: PayPage, path: string, show: (view: View) => void) {
   let tab = firstTab(first);
-  let createToken: (() => Promise<CardToken>) | null = null;
-  let pollTimer: Timer;
-  let slowTimer: Timer;
-  let lastAskedAt = performance.now();
 
-  /** Resolves when the requests that the event causes have been answered. */
   async function tell(event: PayEvent): Promise<void> {
     const before = tab.view;
     const reaction = react(tab, event);
     tab = reaction.tab;
     if (tab.view !== before) show(tab.view);
-    await Promise.all(reaction.effects.map(carryOut));
+    await Promise.all(reaction.effects.map((effect) => carryOut(carrier, effect)));
   }
 
-  async function carryOut(effect: Effect): Promise<void> {
-    switch (effect.type) {
-      case 'check_card':
-        return tell({ type: 'checked', number: effect.number, made: await checkCard(createToken) });
-      case 'ask': {
-        clearTimeout(pollTimer);
-        lastAskedAt = performance.now();
-        const { number, step } = effect;
-        const answer = await send(path, effect);
-        return tell({ type: 'answered', number, step, ...answer, remembers: remembers(path) });
-      }
-      case 'ask_later':
-        clearTimeout(pollTimer);
-        pollTimer = setTimeout(() => tell({ type: 'due' }), effect.milliseconds);
-        return;
-      case 'leave':
-        if (effect.milliseconds === 0) leave(effect.url, effect.how);
-        else setTimeout(() => leave(effect.url, effect.how), effect.milliseconds);
-        return;
-      case 'remember':
-        return remember(path);
-      case 'forget':
-        return forget();
-      case 'wait':
-        slowTimer = setTimeout(() => tell({ type: 'waited' }), slowMilliseconds);
-        return;
-      case 'stop_waiting':
-        clearTimeout(slowTimer);
-    }
-  }
-
-  const refresh = () =>
-    void tell({ type: 'returned', millisecondsSinceAsked: performance.now() - lastAskedAt });
-
+  const carrier: Carrier = {
+    path,
+    createToken: null,
+    pollTimer: undefined,
+    slowTimer: undefined,
+    lastAskedAt: performance.now(),
+    tell,
+  };
   void tell({ type: 'opened', remembers: remembers(path) });
-  listen(refresh, () => void tell({ type: 'restored' }));
-  const untilExpiry = Date.parse(first.expires_at) - Date.now();
-  if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
+  listen(carrier, first.expires_at);
 
   return {
     pay(request: Omit<PayRequest, 'card_token'>, create: () => Promise<CardToken>): Promise<void> {
-      createToken = create;
+      carrier.createToken = create;
       return tell({ type: 'submitted', request: { step: 'pay', ...request }, withCard: true });
     },
     /** Acts on the plan, with another card or, without `create`, with the stored one. */
     act(request: ActRequest, create: (() => Promise<CardToken>) | null): Promise<void> {
-      createToken = create;
+      carrier.createToken = create;
       return tell({ type: 'submitted', request, withCard: create !== null });
     },
     /** Asks for the document again, after this tab has changed something. */
@@ -109,9 +88,49 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   };
 }
 
-/** Calls back when another tab or the passing of time may have changed the state. */
-function listen(refresh: () => void, restored: () => void): void {
-  addEventListener('pageshow', ({ persisted }) => persisted && restored());
+async function carryOut(carrier: Carrier, effect: Effect): Promise<void> {
+  const { path, tell } = carrier;
+  switch (effect.type) {
+    case 'check_card': {
+      const made = await checkCard(carrier.createToken);
+      return tell({ type: 'checked', number: effect.number, made });
+    }
+    case 'ask': {
+      clearTimeout(carrier.pollTimer);
+      carrier.lastAskedAt = performance.now();
+      const { number, step } = effect;
+      const answer = await send(path, effect);
+      return tell({ type: 'answered', number, step, ...answer, remembers: remembers(path) });
+    }
+    case 'ask_later':
+      clearTimeout(carrier.pollTimer);
+      carrier.pollTimer = setTimeout(() => tell({ type: 'due' }), effect.milliseconds);
+      return;
+    case 'leave':
+      if (effect.milliseconds === 0) leave(effect.url, effect.how);
+      else setTimeout(() => leave(effect.url, effect.how), effect.milliseconds);
+      return;
+    case 'remember':
+      return remember(path);
+    case 'forget':
+      return forget();
+    case 'wait':
+      carrier.slowTimer = setTimeout(() => tell({ type: 'waited' }), slowMilliseconds);
+      return;
+    case 'stop_waiting':
+      clearTimeout(carrier.slowTimer);
+  }
+}
+
+/** Tells when another tab or the passing of time may have changed the state. */
+function listen(carrier: Carrier, expiresAt: string): void {
+  const refresh = () => {
+    const millisecondsSinceAsked = performance.now() - carrier.lastAskedAt;
+    void carrier.tell({ type: 'returned', millisecondsSinceAsked });
+  };
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) void carrier.tell({ type: 'restored' });
+  });
   addEventListener('online', refresh);
   addEventListener('focus', () => {
     // The window also gets focus events when the focus moves into or out of the card frame.
@@ -120,6 +139,8 @@ function listen(refresh: () => void, restored: () => void): void {
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') refresh();
   });
+  const untilExpiry = Date.parse(expiresAt) - Date.now();
+  if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 }
 
 async function checkCard(createToken: (() => Promise<CardToken>) | null): Promise<CardToken> {
