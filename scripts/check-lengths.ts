@@ -34,7 +34,6 @@ const unfinished: readonly string[] = [
   'web/pay/gallery.ts galleryStates',
   'web/pay/gallery.ts planStates',
   'web/pay/gallery.ts startGallery',
-  'web/pay/manage.tsx',
 ];
 
 const functionTypes = new Set([

@@ -3,6 +3,7 @@ import { brandName } from '#platform/shared/card-names.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { CardMark } from './card-marks.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import { happenedWords, type I18n, localDay } from './words.ts';
@@ -60,6 +61,17 @@ export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: 
 export function latePayments({ payments }: Plan): PlanPayment[] {
   return payments.filter(({ status }) => status === 'late');
 }
+
+/** The payments that an attempt covers. */
+export function covered(plan: Plan, what: PayablePart): PlanPayment[] {
+  if (what === 'late') return latePayments(plan);
+  return plan.payments.filter(
+    ({ status }) => status === 'next' || (what === 'rest' && isUnpaid(status)),
+  );
+}
+
+export const isUnpaid = (status: PlanPayment['status']) =>
+  status !== 'paid' && status !== 'cancelled';
 
 export const sumOf = (payments: PlanPayment[]) =>
   payments.reduce((sum, { amount }) => sum + amount, 0);

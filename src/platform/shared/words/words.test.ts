@@ -26,7 +26,7 @@ const read = (pattern: string) =>
 /** Where the texts of each section are used. */
 const users: Record<Section, { file: string; text: string }[]> = {
   page: [
-    ...read('web/pay/*.{ts,tsx}'),
+    ...read('web/pay/{,panels/}*.{ts,tsx}'),
     ...read('src/platform/shared/words/write-{date,charges}.ts'),
   ],
   receipt: read('src/purchases/shoppers/receipt.ts'),

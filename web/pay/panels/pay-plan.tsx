@@ -1,0 +1,162 @@
+import type { ComponentChildren } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { PlanPayment } from '#purchases/shoppers/plan.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
+import type { CardForm } from '../card-entry.ts';
+import { CardMark } from '../card-marks.tsx';
+import { Trouble } from '../form.tsx';
+import { useI18n } from '../i18n.tsx';
+import { isBusy, type View } from '../payment-state.ts';
+import { cardName, covered, isUnpaid, sumOf } from '../plan.tsx';
+import { chargesWords, type I18n } from '../words.ts';
+import { ActButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
+import { Head, type PanelProps } from './panel.tsx';
+
+/** Pay what is late, the next one or the rest, with the stored card or another one. */
+export function PayPlan({
+  view,
+  page,
+  plan,
+  payment,
+  close,
+  what,
+}: PanelProps & { what: PayablePart }) {
+  const i18n = useI18n();
+  const asked = useAtOpening(view, covered(plan, what));
+  const amount = sumOf(asked);
+  // A card that is not stored cannot be charged again.
+  const card = plan.is_card_stored ? plan.card : null;
+  const reason = asked[0]?.late?.reason;
+  const isDead = reason !== undefined && reason !== null && deadReasons.includes(reason);
+  const [other, setOther] = useState(!card?.last4 || isDead);
+  const [keep, setKeep] = useState(false);
+  const [form, setForm] = useState<CardForm | null>(null);
+  const busy = isBusy(view);
+  const mayPay = payment !== null && !busy && asked.length > 0 && (!other || form !== null);
+  const rest = plan.payments.filter(
+    ({ number, status }) => isUnpaid(status) && asked.every((one) => one.number !== number),
+  );
+  const charges = plan.is_card_stored ? chargesWords(rest, i18n, 'consent_monthly') : null;
+  const keeps = other && keep && charges !== null;
+
+  function pay(event: Event) {
+    event.preventDefault();
+    if (!mayPay) return;
+    void payment.act(
+      {
+        step: 'plan/pay',
+        what,
+        payments: asked.map(({ number }) => number),
+        amount,
+        keep_card: keeps,
+        consent: keeps ? consentTo(rest, page) : null,
+      },
+      other && form !== null ? form.createToken : null,
+    );
+  }
+
+  return (
+    <form class="panel pay-form" autocomplete="off" noValidate onSubmit={pay}>
+      <Head
+        title={i18n.text('act_pay', { amount: i18n.money(amount) })}
+        about={datesWords(asked, i18n)}
+        close={busy ? null : close}
+      />
+      <Trouble view={view} decline={declineOf(view)} />
+      <Refusal view={view} />
+      {card?.last4 && (
+        <fieldset class="terms" inert={busy}>
+          <legend>
+            <h2>{i18n.text('act_which')}</h2>
+          </legend>
+          <div class="term-rows">
+            <CardChoice name={cardName(card, i18n)} chosen={!other} choose={() => setOther(false)}>
+              <CardMark brand={card.brand} />
+            </CardChoice>
+            <CardChoice
+              name={i18n.text('act_other')}
+              chosen={other}
+              choose={() => setOther(true)}
+            />
+          </div>
+        </fieldset>
+      )}
+      {other && (
+        <>
+          <OtherCard
+            view={view}
+            page={page}
+            use={{ purpose: 'charge', amount, storeCard: keeps }}
+            give={setForm}
+          />
+          {charges !== null && (
+            <label class="keep">
+              <input
+                type="checkbox"
+                checked={keep}
+                disabled={busy}
+                onChange={(event) => setKeep(event.currentTarget.checked)}
+              />
+              <span>{i18n.text('consent_keep', { charges })}</span>
+            </label>
+          )}
+        </>
+      )}
+      <ActButton
+        view={view}
+        mayAct={mayPay}
+        text={i18n.text('pay_now', { amount: i18n.money(amount) })}
+      />
+    </form>
+  );
+}
+
+function CardChoice({
+  name,
+  chosen,
+  choose,
+  children,
+}: {
+  name: string;
+  chosen: boolean;
+  choose: () => void;
+  children?: ComponentChildren;
+}) {
+  return (
+    <div class={chosen ? 'term chosen' : 'term'}>
+      <label>
+        <input type="radio" name="card" checked={chosen} onChange={choose} />
+        <span class="term-words">
+          <span class="term-count">{name}</span>
+          {children}
+        </span>
+      </label>
+    </div>
+  );
+}
+
+/** Which payments an attempt is for. */
+function datesWords(payments: PlanPayment[], i18n: I18n): string {
+  const [first] = payments;
+  const last = payments.at(-1);
+  if (first === undefined || last === undefined) return '';
+  if (first === last) return i18n.text('act_dates_one', { date: i18n.date(first.due_on) });
+  return i18n.text('act_dates_other', {
+    count: payments.length,
+    first: i18n.date(first.due_on),
+    last: i18n.date(last.due_on),
+  });
+}
+
+/** No charge of these cards will ever succeed, so the panel proposes another card. */
+const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
+
+/**
+ * The payment that the panel was opened for. While the payment is in flight the plan may change
+ * under it, and the button must not.
+ */
+function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
+  const kept = useRef(now);
+  if (!isBusy(view)) kept.current = now;
+  return kept.current;
+}
