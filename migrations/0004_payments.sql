@@ -49,7 +49,7 @@ create table payment_attempts (
   asked_at             timestamptz(3),
   settled_at           timestamptz(3),
   due_at               timestamptz(3),
-  tries                integer not null default 0,
+  attempts                integer not null default 0,
   lease                uuid,
   leased_until         timestamptz(3),
   primary key (id, merchant_id),

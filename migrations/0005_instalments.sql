@@ -23,7 +23,7 @@ create table instalments (
   -- The attempt of a shopper that pays this payment now. The payment is `paused` until it has ended.
   shopper_attempt uuid
     constraint instalments_shopper_attempt_check check (shopper_attempt is null or paused),
-  tries           integer not null default 0,
+  attempts           integer not null default 0,
   lease           uuid,
   leased_until    timestamptz(3),
   primary key (checkout_id, number, merchant_id),
@@ -113,7 +113,7 @@ create table replaced_cards (
   replaced_at  timestamptz(3) not null,
   detached_at  timestamptz(3),
   due_at       timestamptz(3),
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3),
   primary key (checkout_id, card_ref, merchant_id),

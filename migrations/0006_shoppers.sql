@@ -43,7 +43,7 @@ create table retention_dates (
   -- The number of the last checkout that was old enough.
   number       bigint not null,
   due_at       timestamptz(3) not null,
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3)
 );
@@ -54,7 +54,7 @@ create table erasures (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
   due_at       timestamptz(3) not null,
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3),
   primary key (checkout_id, merchant_id),
@@ -70,7 +70,7 @@ create table deleted_customers (
   customer_ref text not null,
   due_at       timestamptz(3),
   deleted_at   timestamptz(3),
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3),
   primary key (checkout_id, customer_ref, merchant_id),

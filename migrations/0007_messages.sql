@@ -19,7 +19,7 @@ create table messages (
   planned_at   timestamptz(3) not null,
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3),
   primary key (id, merchant_id),

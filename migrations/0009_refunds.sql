@@ -19,7 +19,7 @@ create table refund_requests (
   -- The amount that a failed request moved and that could not be moved back. It counts as refunded.
   kept                   bigint not null default 0 check (kept >= 0 and kept <= amount),
   due_at                 timestamptz(3),
-  tries                  integer not null default 0,
+  attempts                  integer not null default 0,
   lease                  uuid,
   leased_until           timestamptz(3),
   -- The person who asked for it in the console, and why. A refund by the API has neither.

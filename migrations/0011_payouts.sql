@@ -64,7 +64,7 @@ create index payouts_by_reference on payouts (reference, merchant_id);
 create table payout_days (
   merchant_id    uuid primary key references merchants (id),
   due_at         timestamptz(3) not null,
-  tries          integer not null default 0,
+  attempts          integer not null default 0,
   lease          uuid,
   leased_until   timestamptz(3),
   -- Sales before this time, on the merchant's clock, may be in a payout that a restore lost.
@@ -112,7 +112,7 @@ create table statement_mails (
   created_at   timestamptz(3) not null,
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
-  tries        integer not null default 0,
+  attempts        integer not null default 0,
   -- The last answer of the mail server, without the address.
   response     text,
   lease        uuid,

@@ -50,7 +50,7 @@ create table alerts (
   subject_id       uuid,
   detail           text not null,
   posted_at        timestamptz(3),
-  tries            integer not null default 0,
+  attempts            integer not null default 0,
   due_at           timestamptz(3),
   -- An operator takes an alert and closes it, with a reason. The session of a person proves who they
   -- are; the name that a command states proves nothing, and has no person.

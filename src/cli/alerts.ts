@@ -19,7 +19,7 @@ const members = [
   'subject_id',
   'detail',
   'posted_at',
-  'tries',
+  'attempts',
   'due_at',
   'taken_at',
   'taken_by',

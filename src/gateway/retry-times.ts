@@ -21,7 +21,7 @@ export function mayBeInFlight(asked_at: Timestamp, now: Temporal.Instant): boole
 }
 
 /** When to ask again about an unknown outcome: after 5 seconds, doubling up to 10 minutes. */
-export function nextRetryAt(now: Temporal.Instant, tries: number): Temporal.Instant {
-  const seconds = Math.min(5 * 2 ** Math.min(tries, 10), 600);
+export function nextRetryAt(now: Temporal.Instant, attempts: number): Temporal.Instant {
+  const seconds = Math.min(5 * 2 ** Math.min(attempts, 10), 600);
   return now.add({ seconds });
 }

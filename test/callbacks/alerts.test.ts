@@ -61,7 +61,7 @@ test('an alert is posted once, as JSON, with all of its members', async () => {
     { id, at, kind: 'test', integration_id: null, merchant_id: null, detail: 'Look: "ümlaut".' },
   ]);
   const [row] = await read();
-  assert.deepEqual([row.posted_at, row.due_at, row.tries], [timestamp(clock.now()), null, 0]);
+  assert.deepEqual([row.posted_at, row.due_at, row.attempts], [timestamp(clock.now()), null, 0]);
 });
 
 for (const [how, answer] of [
@@ -84,7 +84,7 @@ for (const [how, answer] of [
     clock.advance({ hours: 24 });
     assert.equal(await postAlerts(service.deps), 0);
     assert.equal(new Set(posted().map(({ id }) => id)).size, 1);
-    assert.deepEqual((await read())[0].tries, 4);
+    assert.deepEqual((await read())[0].attempts, 4);
   });
 }
 
@@ -102,7 +102,7 @@ test('an address that refuses connections gets thirty attempts, at most an hour 
   }
   assert.equal(count, 30);
   const [row] = await read();
-  assert.deepEqual([row.posted_at, row.due_at, row.tries], [null, null, 30]);
+  assert.deepEqual([row.posted_at, row.due_at, row.attempts], [null, null, 30]);
 });
 
 test('an alert whose post hangs does not delay the others', async () => {
@@ -120,7 +120,7 @@ test('an alert whose post hangs does not delay the others', async () => {
   await receiver.close();
   await posting;
   assert.equal(received.length, 3);
-  assert.deepEqual((await read()).map(({ tries }) => tries).sort(), [0, 0, 1]);
+  assert.deepEqual((await read()).map(({ attempts }) => attempts).sort(), [0, 0, 1]);
   receiver = await startReceiver();
   service.deps.alertWebhookUrl = `${receiver.url}/alerts`;
 });

@@ -97,7 +97,7 @@ function linkTo({ deps }: Service, token: string) {
 async function read(service: Service): Promise<Message[]> {
   const key = { merchant_id: account.merchant.id, checkout_id };
   const messages = await listMessages(service.deps.database.db, key);
-  return messages.filter(({ status, tries }) => status !== 'skipped' || tries > 0);
+  return messages.filter(({ status, attempts }) => status !== 'skipped' || attempts > 0);
 }
 
 async function readAttempts(service: Service): Promise<{ outcome: string; response: string }[]> {
@@ -375,7 +375,7 @@ test('a server so slow that a lease ends before its batch gets no message twice'
   assert.equal(ids.length, 120);
   assert.equal(new Set(ids).size, 120);
   const messages = await read(service);
-  assert.ok(messages.every(({ status, tries }) => status === 'sent' && tries === 1));
+  assert.ok(messages.every(({ status, attempts }) => status === 'sent' && attempts === 1));
 });
 
 test('a connection that dies in the middle of a message leaves it to be retried', async () => {

@@ -87,15 +87,17 @@ describe('a collection that is declined', () => {
     await paying.pass('2026-06-08T06:01:00Z');
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
     assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
-    const tries = (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    const attempts = (await shopper.rows('collections')).filter(
+      ({ instalment }) => instalment === 2,
+    );
     assert.deepEqual(
-      tries.map(({ created_at, status }) => `${created_at.slice(0, 16)} ${status}`).sort(),
+      attempts.map(({ created_at, status }) => `${created_at.slice(0, 16)} ${status}`).sort(),
       ['01', '02', '04', '08'].map((day) => `2026-06-${day}T06:00 declined`),
     );
     const metrics = await paying.service.deps.metrics.registry.metrics();
     assert.match(metrics, /^tranche_collections_total\{kind="charge",outcome="declined"\} 4$/m);
     assert.match(metrics, /^tranche_collections_total\{kind="capture",outcome="collected"\} \d+$/m);
-    for (const { decline_code, network_decline_code } of tries) {
+    for (const { decline_code, network_decline_code } of attempts) {
       assert.deepEqual([decline_code, network_decline_code], ['insufficient_funds', '51']);
     }
     assert.equal((await shopper.state()).status, 'successful');
@@ -115,8 +117,8 @@ describe('a collection that is declined', () => {
       }
       await paying.pass({ days: 32 });
       assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
-      const tries = await shopper.rows('collections');
-      assert.equal(tries.filter(({ instalment }) => instalment === 2).length, 1);
+      const attempts = await shopper.rows('collections');
+      assert.equal(attempts.filter(({ instalment }) => instalment === 2).length, 1);
       assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
       await assertBalanced(paying, shopper);
     });
@@ -155,9 +157,14 @@ describe('a collection that is declined', () => {
         (error: Error) => error.message,
       );
     const answers = await Promise.all([retry('nomsa'), retry('pieter')]);
-    const tries = (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    const attempts = (await shopper.rows('collections')).filter(
+      ({ instalment }) => instalment === 2,
+    );
     // The second found it claimed, or retried after the first had ended.
-    assert.ok(tries.length === 2 || answers.every((answer) => answer === 'overdue'), `${answers}`);
+    assert.ok(
+      attempts.length === 2 || answers.every((answer) => answer === 'overdue'),
+      `${answers}`,
+    );
     await assertBalanced(paying, shopper);
   });
 
@@ -250,8 +257,8 @@ describe('whatever the gateway does, a payment is collected once', () => {
       await paying.clearFaults();
       await paying.work();
       assert.equal((await planOf(shopper))[1], '2 collected');
-      const tries = (await shopper.rows('collections')).filter((one) => one.instalment === 2);
-      const statuses = tries.map(({ status }) => status).sort();
+      const attempts = (await shopper.rows('collections')).filter((one) => one.instalment === 2);
+      const statuses = attempts.map(({ status }) => status).sort();
       assert.deepEqual(statuses, effect === 'after' ? ['collected'] : ['collected', 'lost']);
       await assertBalanced(paying, shopper);
     }
@@ -276,15 +283,15 @@ describe('whatever the gateway does, a payment is collected once', () => {
     // On the merchant's clock the key is forgotten; the real clock has not moved.
     await ahead(33);
     await paying.work();
-    const tries = async () =>
+    const attempts = async () =>
       (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
     assert.deepEqual(
-      (await tries()).map(({ status }) => status),
+      (await attempts()).map(({ status }) => status),
       ['open'],
     );
     await paying.pass({ minutes: 25 });
     await paying.work();
-    assert.deepEqual((await tries()).map(({ status }) => status).sort(), ['collected', 'lost']);
+    assert.deepEqual((await attempts()).map(({ status }) => status).sort(), ['collected', 'lost']);
     await assertBalanced(paying, shopper);
   });
 
@@ -298,8 +305,8 @@ describe('whatever the gateway does, a payment is collected once', () => {
     await paying.work();
     for (const shopper of shoppers) {
       assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
-      const tries = await shopper.rows('collections');
-      assert.equal(tries.length, 2);
+      const attempts = await shopper.rows('collections');
+      assert.equal(attempts.length, 2);
       assert.equal((await atGateway(shopper)).taken.length, 2);
     }
     await assertBalanced(paying, shoppers[0] as Shopper);

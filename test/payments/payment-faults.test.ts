@@ -135,10 +135,10 @@ test('a gateway that is down for an hour is asked ever less often, and never hol
   await strike('authorise', 'drop_after', { times: 1_000 });
   assert.equal((await shopper.pay(3)).status, 'paying');
   const before = paying.clock.now();
-  const tries: number[] = [];
+  const attempts: number[] = [];
   for (let looks = 0; looks < 7; looks += 1) {
     const [attempt] = await shopper.attempts();
-    tries.push(
+    attempts.push(
       Temporal.Instant.from(attempt?.due_at ?? '')
         .since(before)
         .total('seconds'),
@@ -146,7 +146,7 @@ test('a gateway that is down for an hour is asked ever less often, and never hol
     paying.clock.set(attempt?.due_at ?? '');
     await paying.work();
   }
-  assert.deepEqual(tries, [5, 15, 35, 75, 155, 315, 635]);
+  assert.deepEqual(attempts, [5, 15, 35, 75, 155, 315, 635]);
   await paying.clearFaults();
   await paying.pass({ minutes: 10 });
   assert.equal((await shopper.state()).status, 'successful');

@@ -232,7 +232,7 @@ test('an approval for a card that the shopper abandoned is not the outcome, even
 
 test('a checkout takes twenty attempts and no more', async () => {
   const shopper = await paying.shopper();
-  for (let tries = 0; tries < 20; tries += 1) {
+  for (let attempts = 0; attempts < 20; attempts += 1) {
     assert.equal((await shopper.state()).status, 'open');
     await shopper.pay(1, { card: numberOf('declined') });
   }

@@ -21,7 +21,7 @@ export type LeasedTable = {
 
 /** Leased tables that count the attempts at what is due now. */
 type RetriedTable = {
-  [Name in LeasedTable]: Tables[Name] extends { tries: unknown; due_at: unknown } ? Name : never;
+  [Name in LeasedTable]: Tables[Name] extends { attempts: unknown; due_at: unknown } ? Name : never;
 }[LeasedTable];
 
 type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
@@ -175,7 +175,7 @@ export async function releaseDue(
   const isKey = Object.entries(key).map(([name, value]) => sql`${sql.ref(name)} = ${value}`);
   await sql`
     update ${sql.table(table)}
-    set due_at = ${due_at}, lease = null, leased_until = null, tries = tries + 1
+    set due_at = ${due_at}, lease = null, leased_until = null, attempts = attempts + 1
     where ${sql.join(isKey, sql` and `)} and lease = ${lease} and due_at is not null`.execute(db);
 }
 

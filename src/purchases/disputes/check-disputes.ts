@@ -49,14 +49,14 @@ export const checkMerchantDisputes = (deps: DisputeDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
 async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): Promise<void> {
-  const { merchant_id, id, lease, tries } = dispute;
+  const { merchant_id, id, lease, attempts } = dispute;
   try {
     await readAgain(deps, merchant, dispute);
   } catch (error) {
     const about = { err: error, dispute_id: id };
     if (error instanceof OutcomeUnknown) deps.log.warn(about, 'a dispute could not be read');
     else deps.log.error(about, 'a dispute could not be checked');
-    const retryAt = timestamp(nextRetryAt(merchant.now(), tries));
+    const retryAt = timestamp(nextRetryAt(merchant.now(), attempts));
     const key = { merchant_id, id };
     await releaseDue(deps.database.db, 'disputes', key, lease as string, retryAt);
     await raiseGatewayAlert(deps, merchant, {
@@ -64,7 +64,7 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
       subject_id: id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,
-      retries: tries,
+      retries: attempts,
     });
   }
 }

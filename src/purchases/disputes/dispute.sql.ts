@@ -91,7 +91,7 @@ type Moved = Partial<
     | 'submitted_at'
     | 'closed_at'
     | 'due_at'
-    | 'tries'
+    | 'attempts'
     | 'lease'
     | 'leased_until'
   >

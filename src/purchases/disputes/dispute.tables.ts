@@ -32,7 +32,7 @@ declare module '#platform/database/tables.ts' {
       submitted_at: Timestamp | null;
       closed_at: Timestamp | null;
       due_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };

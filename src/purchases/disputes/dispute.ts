@@ -49,7 +49,7 @@ export type Dispute = {
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;
   due_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
 };

@@ -69,7 +69,7 @@ export async function recordDispute(
       is_pausing: over ? status === 'lost' && before.is_pausing : true,
       closed_at: over ? (before.closed_at ?? at) : null,
       due_at: over ? null : timestamp(nextCheckAt({ due_by, warned_at }, now)),
-      tries: 0,
+      attempts: 0,
     });
     // A collection that was in flight when the dispute came is paused once its outcome is known.
     if (after.is_pausing) await pauseForDispute(db, key);
@@ -117,7 +117,7 @@ async function open(
     submitted_at: null,
     closed_at: null,
     due_at: at,
-    tries: 0,
+    attempts: 0,
     lease: null,
     leased_until: null,
   };

@@ -87,11 +87,13 @@ export async function askGateway(
  */
 function mayBeCharged(
   { territory: { time_zone } }: Merchant,
-  { due_on, tries }: Instalment,
+  { due_on, attempts }: Instalment,
   { number }: Collection,
   now: Timestamp,
 ): boolean {
-  return number > 1 || tries > 0 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
+  return (
+    number > 1 || attempts > 0 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now)
+  );
 }
 
 /**

@@ -193,7 +193,7 @@ async function releaseForRetry(
   { instalment, collection }: AskedCollection,
   error: unknown,
 ): Promise<void> {
-  const { merchant_id, checkout_id, number, lease, tries } = instalment;
+  const { merchant_id, checkout_id, number, lease, attempts } = instalment;
   const about = { err: error, checkout_id, instalment: number };
   if (error instanceof OutcomeUnknown) {
     deps.log.warn(about, `the outcome of a ${collection.kind} is not known yet`);
@@ -202,7 +202,7 @@ async function releaseForRetry(
   }
   try {
     assert(lease !== null);
-    const retryAt = timestamp(nextRetryAt(merchant.now(), tries));
+    const retryAt = timestamp(nextRetryAt(merchant.now(), attempts));
     const key = { merchant_id, checkout_id, number };
     await releaseDue(deps.database.db, 'instalments', key, lease, retryAt);
     await raiseGatewayAlert(deps, merchant, {
@@ -210,7 +210,7 @@ async function releaseForRetry(
       subject_id: checkout_id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,
-      retries: tries,
+      retries: attempts,
     });
   } catch (failure) {
     // Its lease runs out anyway.

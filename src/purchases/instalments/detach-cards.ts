@@ -36,7 +36,7 @@ async function detachCard(
   merchant: Merchant,
   card: ReplacedCard,
 ): Promise<void> {
-  const { merchant_id, checkout_id, card_ref, lease, tries } = card;
+  const { merchant_id, checkout_id, card_ref, lease, attempts } = card;
   assert(lease !== null);
   const now = merchant.now();
   const release = () =>
@@ -45,7 +45,7 @@ async function detachCard(
       'replaced_cards',
       { merchant_id, checkout_id, card_ref },
       lease,
-      timestamp(nextRetryAt(now, tries)),
+      timestamp(nextRetryAt(now, attempts)),
     );
   try {
     // No request that begins from now on uses it.
@@ -64,7 +64,7 @@ async function detachCard(
         subject_id: checkout_id,
         error,
         isOutcomeUnknown: error instanceof OutcomeUnknown,
-        retries: tries,
+        retries: attempts,
       });
     } catch (failure) {
       // Its lease runs out anyway.

@@ -121,7 +121,7 @@ export async function moveSettled(
   await sql`
     update instalments i
     set status = v.status, payment_ref = v.payment_ref, collected_at = v.collected_at,
-      declines = v.declines, due_at = v.due_at, tries = 0,
+      declines = v.declines, due_at = v.due_at, attempts = 0,
       lease = null, leased_until = null
     from jsonb_to_recordset(${JSON.stringify(payments)}::jsonb) as v(
       checkout_id uuid, number integer, status text, payment_ref text, collected_at timestamptz,
@@ -246,7 +246,7 @@ export async function moveRetried(
   const { at, ...rest } = to;
   const row = await db
     .updateTable('instalments')
-    .set({ ...rest, status: 'scheduled', due_at: at, tries: 0 })
+    .set({ ...rest, status: 'scheduled', due_at: at, attempts: 0 })
     .where('merchant_id', '=', one.merchant_id)
     .where('checkout_id', '=', one.checkout_id)
     .where('number', '=', one.number)

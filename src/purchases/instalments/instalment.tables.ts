@@ -30,7 +30,7 @@ declare module '#platform/database/tables.ts' {
       due_at: Timestamp | null;
       paused: Generated<boolean>;
       shopper_attempt: string | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };
@@ -79,7 +79,7 @@ declare module '#platform/database/tables.ts' {
       replaced_at: Fixed<Timestamp>;
       detached_at: Timestamp | null;
       due_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };

@@ -41,7 +41,7 @@ export type Instalment = {
    */
   paused: boolean;
   shopper_attempt: string | null;
-  tries: number;
+  attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
 };

@@ -192,7 +192,7 @@ async function alertOverdue(
   const { checkout_id, number } = instalment;
   const why =
     finding.outcome === 'declined'
-      ? `the card was declined (${finding.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` tries the stored card once more.`
+      ? `the card was declined (${finding.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` attempts the stored card once more.`
       : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',

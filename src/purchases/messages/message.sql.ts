@@ -26,7 +26,7 @@ export type SettledMessage = {
   status: MessageStatus;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;
-  tries: number;
+  attempts: number;
 };
 
 /** Ends or releases claimed messages of one merchant. One whose lease has passed on stays as it is. */
@@ -37,11 +37,11 @@ export async function moveMessages(
 ): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     update messages m
-    set status = v.status, due_at = v.due_at, settled_at = v.settled_at, tries = v.tries,
+    set status = v.status, due_at = v.due_at, settled_at = v.settled_at, attempts = v.attempts,
       sealed_token = case when v.status = 'pending' then m.sealed_token end,
       lease = null, leased_until = null
     from jsonb_to_recordset(${JSON.stringify(settled)}::jsonb) as v(
-      id uuid, lease uuid, status text, due_at timestamptz, settled_at timestamptz, tries integer)
+      id uuid, lease uuid, status text, due_at timestamptz, settled_at timestamptz, attempts integer)
     where m.merchant_id = ${merchant_id} and m.id = v.id and m.lease = v.lease
     returning m.id`.execute(db);
   return rows.map((row) => row.id);

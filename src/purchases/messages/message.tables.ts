@@ -23,7 +23,7 @@ declare module '#platform/database/tables.ts' {
       planned_at: Fixed<Timestamp>;
       due_at: Timestamp | null;
       settled_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };

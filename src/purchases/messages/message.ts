@@ -61,7 +61,7 @@ export type Message = {
   planned_at: Timestamp;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
 };
@@ -77,10 +77,10 @@ const giveUpHours = 72;
 
 /** When a message that could not be sent is retried; null when it is too late for that. */
 export function retriesAt(
-  { planned_at, tries }: Pick<Message, 'planned_at' | 'tries'>,
+  { planned_at, attempts }: Pick<Message, 'planned_at' | 'attempts'>,
   now: Temporal.Instant,
 ): Temporal.Instant | null {
   if (now.since(planned_at).total('hours') >= giveUpHours) return null;
-  const seconds = Math.min(60 * 2 ** Math.min(tries, 10), 3600);
+  const seconds = Math.min(60 * 2 ** Math.min(attempts, 10), 3600);
   return now.add({ seconds });
 }

@@ -54,7 +54,7 @@ const attemptOf = (changes: Partial<PaymentAttempt>): PaymentAttempt => ({
   asked_at: null,
   settled_at: null,
   due_at: opened,
-  tries: 0,
+  attempts: 0,
   lease: 'l',
   leased_until: null,
   ...changes,

@@ -115,8 +115,8 @@ export function chooseMove(
     }
     case 'challenge': {
       if (isVoiding) return voidLater(answer.payment_ref, at);
-      const tries = attempt.status === 'challenged' ? attempt.tries + 1 : 0;
-      const lookUpAt = nextChallengeLookUp(now, tries, endsAt(attempt, checkout));
+      const attempts = attempt.status === 'challenged' ? attempt.attempts + 1 : 0;
+      const lookUpAt = nextChallengeLookUp(now, attempts, endsAt(attempt, checkout));
       const to = {
         ...released,
         status: 'challenged' as const,
@@ -124,14 +124,14 @@ export function chooseMove(
         challenge_url: answer.url,
         sealed_card_token: null,
         due_at: timestamp(lookUpAt),
-        tries,
+        attempts,
       };
       return { to, effect: 'nothing' };
     }
     case 'processing': {
       const { payment_ref } = answer;
-      const due_at = timestamp(nextRetryAt(now, attempt.tries));
-      const to = { ...released, payment_ref, due_at, tries: attempt.tries + 1 };
+      const due_at = timestamp(nextRetryAt(now, attempt.attempts));
+      const to = { ...released, payment_ref, due_at, attempts: attempt.attempts + 1 };
       return { to, effect: 'nothing' };
     }
     case 'declined':
@@ -153,7 +153,7 @@ export function chooseMove(
 /** The gateway has something that must not stay. The next claim voids it. */
 function voidLater(payment_ref: string, due_at: Timestamp): Move {
   const known = { ...released, payment_ref, sealed_card_token: null };
-  return { to: { ...known, status: 'voiding', due_at, tries: 0 }, effect: 'nothing' };
+  return { to: { ...known, status: 'voiding', due_at, attempts: 0 }, effect: 'nothing' };
 }
 
 function succeeded(

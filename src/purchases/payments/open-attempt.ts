@@ -76,6 +76,6 @@ export async function leaveChallenge(
     if (current?.status !== 'challenged') return null;
     const due_at = timestamp(merchant.now());
     // Another process may be looking it up. What it finds counts no more.
-    return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, tries: 0 });
+    return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, attempts: 0 });
   });
 }

@@ -103,7 +103,7 @@ export async function moveGivenUp(
       may_retry: true,
       sealed_card_token: null,
       due_at,
-      tries: set('tries', '+', 1),
+      attempts: set('attempts', '+', 1),
     }))
     .where('id', '=', attempt.id)
     .where('merchant_id', '=', attempt.merchant_id)
@@ -139,7 +139,7 @@ export async function moveInFlightToVoiding(
 ): Promise<void> {
   await db
     .updateTable('payment_attempts')
-    .set({ status: 'voiding', sealed_card_token: null, due_at, tries: 0 })
+    .set({ status: 'voiding', sealed_card_token: null, due_at, attempts: 0 })
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('purpose', '=', 'first_payment')

@@ -110,7 +110,7 @@ export type PaymentAttempt = {
   asked_at: Timestamp | null;
   settled_at: Timestamp | null;
   due_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
 };
@@ -198,12 +198,12 @@ const lastLookUpSeconds = 5;
  */
 export function nextChallengeLookUp(
   now: Temporal.Instant,
-  tries: number,
+  attempts: number,
   end: Temporal.Instant,
 ): Temporal.Instant {
   const earlier = (a: Temporal.Instant, b: Temporal.Instant) =>
     Temporal.Instant.compare(a, b) < 0 ? a : b;
-  const lookUp = nextRetryAt(now, Math.min(tries + 2, 4));
+  const lookUp = nextRetryAt(now, Math.min(attempts + 2, 4));
   const last = end.subtract({ seconds: lastLookUpSeconds });
   if (Temporal.Instant.compare(now, last) < 0) return earlier(lookUp, last);
   const over = end.add({ milliseconds: 1 });

@@ -46,7 +46,7 @@ declare module '#platform/database/tables.ts' {
       asked_at: Timestamp | null;
       settled_at: Timestamp | null;
       due_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };

@@ -84,10 +84,10 @@ async function releaseFailed(
   error: unknown,
 ): Promise<void> {
   const { db } = deps.database;
-  const { merchant_id, id, lease, tries, number, checkout_id } = attempt;
+  const { merchant_id, id, lease, attempts, number, checkout_id } = attempt;
   assert(lease !== null);
   const now = merchant.now();
-  const retryAt = timestamp(nextRetryAt(now, tries));
+  const retryAt = timestamp(nextRetryAt(now, attempts));
   const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
   const isTooLate = checkout !== null && isOver(attempt, checkout, now);
   const isGivenUp = (isRefused || isTooLate) && (await moveGivenUp(db, attempt, retryAt));
@@ -99,7 +99,7 @@ async function releaseFailed(
     subject_id: checkout_id,
     error,
     isOutcomeUnknown: error instanceof OutcomeUnknown,
-    retries: tries,
+    retries: attempts,
     isGivenUp: isGivenUp && isRefused,
   });
 }

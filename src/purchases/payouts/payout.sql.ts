@@ -57,7 +57,7 @@ export async function movePayoutDay(
 ): Promise<void> {
   await db
     .updateTable('payout_days')
-    .set({ due_at, tries: 0, lease: null, leased_until: null })
+    .set({ due_at, attempts: 0, lease: null, leased_until: null })
     .where('merchant_id', '=', merchant_id)
     .execute();
 }

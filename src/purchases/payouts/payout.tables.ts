@@ -63,7 +63,7 @@ declare module '#platform/database/tables.ts' {
       created_at: Fixed<Timestamp>;
       due_at: Timestamp | null;
       settled_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       response: string | null;
       lease: string | null;
       leased_until: Timestamp | null;
@@ -71,7 +71,7 @@ declare module '#platform/database/tables.ts' {
     payout_days: {
       merchant_id: Fixed<string>;
       due_at: Timestamp;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
       compare_before: Timestamp | null;

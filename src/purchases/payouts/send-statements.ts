@@ -82,10 +82,10 @@ async function record(
   const now = merchant.now();
   const again =
     outcome?.outcome === 'failed'
-      ? retriesAt({ planned_at: mail.created_at, tries: mail.tries }, now)
+      ? retriesAt({ planned_at: mail.created_at, attempts: mail.attempts }, now)
       : null;
   const to = {
-    tries: mail.tries + (outcome ? 1 : 0),
+    attempts: mail.attempts + (outcome ? 1 : 0),
     response: outcome?.response ?? null,
     ...(again
       ? { status: 'pending' as const, due_at: timestamp(again), settled_at: null }

@@ -35,7 +35,7 @@ export async function insertStatementMail(
 export async function moveStatementMail(
   db: Handle,
   { merchant_id, id, lease }: StatementMail,
-  to: Pick<StatementMail, 'status' | 'due_at' | 'settled_at' | 'tries' | 'response'>,
+  to: Pick<StatementMail, 'status' | 'due_at' | 'settled_at' | 'attempts' | 'response'>,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('statement_mails')

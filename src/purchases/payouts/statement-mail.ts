@@ -12,7 +12,7 @@ export type StatementMail = {
   created_at: Timestamp;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   response: string | null;
   lease: string | null;
   leased_until: Timestamp | null;

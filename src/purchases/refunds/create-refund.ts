@@ -157,7 +157,7 @@ export async function reserveRefund(
     reason: null,
     kept: 0,
     due_at: isApproved ? last_created_at : null,
-    tries: 0,
+    attempts: 0,
     lease: null,
     leased_until: null,
     requested_by: requester?.person_id ?? null,

@@ -102,7 +102,7 @@ async function alert(
       subject_id: refund.id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,
-      retries: refund.tries,
+      retries: refund.attempts,
     });
   } catch (failure) {
     deps.log.error({ err: failure, refund_id: refund.id }, 'an alert could not be raised');
@@ -115,7 +115,7 @@ async function releaseForRetry(
   refund: RefundRequest,
 ): Promise<void> {
   try {
-    await release(deps, refund, nextRetryAt(merchant.now(), refund.tries));
+    await release(deps, refund, nextRetryAt(merchant.now(), refund.attempts));
   } catch (error) {
     // Its lease runs out anyway.
     deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
@@ -206,7 +206,7 @@ async function carryOut(
     }
     if (outcome !== 'continues') {
       if (outcome === 'waits') {
-        await release(deps, refund, nextRefundLookUp(now, refund.tries));
+        await release(deps, refund, nextRefundLookUp(now, refund.attempts));
         // The alert is raised after about half a day.
         await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
       }

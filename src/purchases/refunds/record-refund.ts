@@ -67,7 +67,7 @@ export async function recordParts(
         status: 'complete',
         completed_at: at,
         due_at: watchesAt(parts, at, now),
-        tries: 0,
+        attempts: 0,
       });
       await end(deps, db, refund, latest, at);
       const { merchant_id, checkout_id, id, amount } = refund;
@@ -181,7 +181,7 @@ async function fail(
     reason,
     kept: sumOf(parts.filter(({ status }) => status === 'done')),
     due_at: watchesAt(parts, timestamp(now), now),
-    tries: 0,
+    attempts: 0,
   });
   await raiseAlert(deps, db, {
     kind: 'refund_failed',
@@ -249,7 +249,7 @@ export async function recordWatch(
       const ended_at = status === 'complete' ? current.completed_at : settled.at(-1);
       assert(ended_at);
       const due_at = watchesAt(parts, ended_at, now);
-      await moveRefund(db, refund, [status], { ...released, due_at, tries: 0 });
+      await moveRefund(db, refund, [status], { ...released, due_at, attempts: 0 });
       return;
     }
     const { merchant_id, checkout_id, currency, id: refund_id } = refund;

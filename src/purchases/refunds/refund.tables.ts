@@ -22,7 +22,7 @@ declare module '#platform/database/tables.ts' {
       reason: string | null;
       kept: Generated<number>;
       due_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
       requested_by: Fixed<string | null>;

@@ -28,7 +28,7 @@ export type RefundRequest = {
   reason: string | null;
   kept: number;
   due_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
   /** The person who asked for it in the console; null if the merchant did. */
@@ -311,8 +311,8 @@ export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Tempo
 }
 
 /** When to look up a refund next that the gateway has not settled: 1 minute, up to 6 hours. */
-export function nextRefundLookUp(now: Temporal.Instant, tries: number): Temporal.Instant {
-  return now.add({ minutes: Math.min(2 ** Math.min(tries, 10), 6 * 60) });
+export function nextRefundLookUp(now: Temporal.Instant, attempts: number): Temporal.Instant {
+  return now.add({ minutes: Math.min(2 ** Math.min(attempts, 10), 6 * 60) });
 }
 
 /** The purchase date is day 0; day 100 is the last one (contract, Limits). */

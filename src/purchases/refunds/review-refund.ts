@@ -57,7 +57,7 @@ export async function approveRefund(
         first_approved_at: at,
       });
     }
-    const to = { ...lease, approved_at: at, due_at: at, tries: 0 };
+    const to = { ...lease, approved_at: at, due_at: at, attempts: 0 };
     return await moveRefund(db, refund, ['requested'], to);
   });
 }

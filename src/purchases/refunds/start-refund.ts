@@ -96,7 +96,7 @@ export async function startRefund(
     reason: null,
     kept: 0,
     due_at: at,
-    tries: 0,
+    attempts: 0,
   });
 }
 

@@ -38,7 +38,7 @@ async function deleteCustomer(
   merchant: Merchant,
   one: Selectable<Tables['deleted_customers']>,
 ): Promise<void> {
-  const { merchant_id, checkout_id, customer_ref, lease, tries } = one;
+  const { merchant_id, checkout_id, customer_ref, lease, attempts } = one;
   assert(lease !== null);
   const now = merchant.now();
   try {
@@ -56,14 +56,14 @@ async function deleteCustomer(
     deps.log.warn(about, "a shopper's record at the gateway could not be deleted yet");
     try {
       const key = { merchant_id, checkout_id, customer_ref };
-      const retryAt = timestamp(nextRetryAt(now, tries));
+      const retryAt = timestamp(nextRetryAt(now, attempts));
       await releaseDue(deps.database.db, 'deleted_customers', key, lease, retryAt);
       await raiseGatewayAlert(deps, merchant, {
         what: `The deletion of the shopper of checkout ${checkout_id} at the gateway`,
         subject_id: checkout_id,
         error,
         isOutcomeUnknown: error instanceof OutcomeUnknown,
-        retries: tries,
+        retries: attempts,
       });
     } catch (failure) {
       // Its lease runs out anyway.

@@ -80,7 +80,7 @@ export async function moveMark(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('retention_dates')
-    .set({ ...to, tries: 0, lease: null, leased_until: null })
+    .set({ ...to, attempts: 0, lease: null, leased_until: null })
     .where('merchant_id', '=', mark.merchant_id)
     .where('lease', '=', mark.lease)
     .executeTakeFirstOrThrow();

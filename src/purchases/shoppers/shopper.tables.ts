@@ -14,7 +14,7 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string>;
       number: number;
       due_at: Timestamp;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };
@@ -22,7 +22,7 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string>;
       checkout_id: Fixed<string>;
       due_at: Timestamp;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };
@@ -32,7 +32,7 @@ declare module '#platform/database/tables.ts' {
       customer_ref: Fixed<string>;
       due_at: Timestamp | null;
       deleted_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
     };

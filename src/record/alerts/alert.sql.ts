@@ -11,7 +11,7 @@ export type Alert = {
   subject_id: string | null;
   detail: string;
   posted_at: Timestamp | null;
-  tries: number;
+  attempts: number;
   due_at: Timestamp | null;
 };
 
@@ -183,7 +183,7 @@ export async function releaseAlert(
 ): Promise<void> {
   await db
     .updateTable('alerts')
-    .set((set) => ({ due_at, tries: set('tries', '+', 1) }))
+    .set((set) => ({ due_at, attempts: set('attempts', '+', 1) }))
     .where('id', '=', id)
     .execute();
 }

@@ -13,7 +13,7 @@ declare module '#platform/database/tables.ts' {
       subject_id: Fixed<string | null>;
       detail: Fixed<string>;
       posted_at: Timestamp | null;
-      tries: Generated<number>;
+      attempts: Generated<number>;
       due_at: Timestamp | null;
       taken_at: Timestamp | null;
       taken_by: string | null;

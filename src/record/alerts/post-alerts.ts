@@ -45,8 +45,8 @@ async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<vo
     if (!answer.ok) throw new Error(`the receiver answered ${answer.status}`);
     await moveAlertPosted(db, id, timestamp(deps.clock.now()));
   } catch (error) {
-    const pause = Math.min(firstPauseSeconds * 2 ** alert.tries, pauseSecondsMax);
-    const isLast = alert.tries + 1 >= attemptsMax;
+    const pause = Math.min(firstPauseSeconds * 2 ** alert.attempts, pauseSecondsMax);
+    const isLast = alert.attempts + 1 >= attemptsMax;
     const dueAt = isLast ? null : timestamp(secondsAfter(deps.clock.now(), pause));
     await releaseAlert(db, id, dueAt);
     deps.log.warn({ err: error, alert_id: id }, 'an alert could not be posted');

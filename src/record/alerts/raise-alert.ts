@@ -30,7 +30,7 @@ export async function raiseAlert(
     subject_id: alert.subject_id ?? null,
     detail: alert.detail,
     posted_at: null,
-    tries: 0,
+    attempts: 0,
     due_at: at,
   };
   await insertAlert(db, row);

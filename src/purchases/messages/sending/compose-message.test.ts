@@ -21,7 +21,7 @@ const payment = (number: number, changes: Partial<Instalment> = {}): Instalment 
   due_at: null,
   paused: false,
   shopper_attempt: null,
-  tries: 0,
+  attempts: 0,
   lease: null,
   leased_until: null,
   ...changes,

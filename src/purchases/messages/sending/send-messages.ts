@@ -211,7 +211,7 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
       ({ message, outcome }): MessageAttempt => ({
         merchant_id: merchant.id,
         message_id: message.id,
-        number: message.tries + 1,
+        number: message.attempts + 1,
         at,
         ...outcome,
       }),
@@ -223,26 +223,27 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     }
     const failing = sent.find(
       ({ message, outcome }) =>
-        outcome.outcome === 'failed' && message.tries + 1 >= failuresBeforeAlert,
+        outcome.outcome === 'failed' && message.attempts + 1 >= failuresBeforeAlert,
     );
     if (failing) await alertFailing(deps, db, merchant, failing.outcome);
   });
 }
 
 function settle({ message, outcome }: Result, now: Temporal.Instant): SettledMessage {
-  const { id, lease, tries } = message;
+  const { id, lease, attempts } = message;
   const ended = { id, lease: lease ?? '', due_at: null, settled_at: timestamp(now) };
   const waiting = { id, lease: lease ?? '', status: 'pending', settled_at: null } as const;
-  if (outcome === 'skipped') return { ...ended, status: 'skipped', tries };
-  if (outcome === 'released') return { ...waiting, due_at: message.due_at, tries };
+  if (outcome === 'skipped') return { ...ended, status: 'skipped', attempts };
+  if (outcome === 'released') return { ...waiting, due_at: message.due_at, attempts };
   if (outcome === 'postponed') {
-    return { ...waiting, due_at: timestamp(secondsAfter(now, postponedSeconds)), tries };
+    return { ...waiting, due_at: timestamp(secondsAfter(now, postponedSeconds)), attempts };
   }
-  if (outcome.outcome !== 'failed') return { ...ended, status: outcome.outcome, tries: tries + 1 };
+  if (outcome.outcome !== 'failed')
+    return { ...ended, status: outcome.outcome, attempts: attempts + 1 };
   const again = retriesAt(message, now);
   return again === null
-    ? { ...ended, status: 'refused', tries: tries + 1 }
-    : { ...waiting, due_at: timestamp(again), tries: tries + 1 };
+    ? { ...ended, status: 'refused', attempts: attempts + 1 }
+    : { ...waiting, due_at: timestamp(again), attempts: attempts + 1 };
 }
 
 type Db = Parameters<typeof raiseAlert>[1];
