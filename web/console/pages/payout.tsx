@@ -32,7 +32,6 @@ export default function PayoutPage({ id }: { id: string }) {
   const mustCompare = payout.compare_since !== null;
   const mayBePaid = mustCompare && payout.status === 'approved';
   const isOut = payout.status === 'exported' || payout.status === 'paid';
-  const first = payout.audit.find(({ action }) => action === 'payouts approve');
   const saveAgain = async () => {
     const what = 'Save the file for the bank';
     const path = `/api/payout-exports/${payout.export_id}/file`;
@@ -85,28 +84,7 @@ export default function PayoutPage({ id }: { id: string }) {
         )}
       </PageHead>
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
-      {mustCompare && (
-        <Notice kind="warn">
-          The database was restored from a backup. Compare this payout with the bank’s statement: it
-          may have been paid. It is not exported until a person says that the bank has not paid it.
-          {payout.status === 'draft' &&
-            ' If the bank has, approve it first, and then note it as paid.'}
-        </Notice>
-      )}
-      {payout.status === 'draft' && isSecond && (
-        <Notice kind={payout.may_approve ? undefined : 'warn'}>
-          {first?.name ?? 'A person'} approved it first.{' '}
-          {payout.may_approve
-            ? 'Your approval sends it to the next bank run.'
-            : 'Another person has to approve it too.'}
-        </Notice>
-      )}
-      {payout.status === 'returned' && (
-        <Notice kind="bad">
-          The bank returned it: {payout.return_reason}. The amount is owed again and is a line of
-          the merchant’s next payout.
-        </Notice>
-      )}
+      <Notices of={payout} />
       <div className="columns">
         <div className="stack">
           <Card
@@ -135,50 +113,86 @@ export default function PayoutPage({ id }: { id: string }) {
             </Card>
           )}
         </div>
-        <Card title="Payout">
-          <Facts
-            rows={[
-              ['Business day', longDate(payout.business_on)],
-              ['Gross', show(payout.totals.gross)],
-              ['Fees', show(payout.totals.fee)],
-              ['VAT on fees', show(payout.totals.vat)],
-              ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
-              ['Approvals', `${payout.approvals} of 2`],
-              ['Made', <Time key="made" at={payout.created_at} zone={payout.time_zone} exact />],
-              [
-                'Exported',
-                payout.exported_at && (
-                  <>
-                    <Time at={payout.exported_at} zone={payout.time_zone} exact />
-                    {can('payouts.settle') && (
-                      <>
-                        {', '}
-                        <button type="button" className="link" onClick={() => void saveAgain()}>
-                          save the file again
-                        </button>
-                      </>
-                    )}
-                  </>
-                ),
-              ],
-              [
-                'Paid',
-                payout.paid_at && <Time at={payout.paid_at} zone={payout.time_zone} exact />,
-              ],
-              ['Bank reference', payout.bank_reference],
-              [
-                'Returned',
-                payout.returned_at && (
-                  <Time at={payout.returned_at} zone={payout.time_zone} exact />
-                ),
-              ],
-              ['Id', <Id key="id" id={payout.id} />],
-            ]}
-          />
-        </Card>
+        <PayoutCard of={payout} show={show} saveAgain={can('payouts.settle') ? saveAgain : null} />
       </div>
       {answering && <BankAnswer of={payout} kind={answering} close={() => setAnswering(null)} />}
     </>
+  );
+}
+
+function Notices({ of: payout }: { of: PayoutDetails }) {
+  const first = payout.audit.find(({ action }) => action === 'payouts approve');
+  return (
+    <>
+      {payout.compare_since !== null && (
+        <Notice kind="warn">
+          The database was restored from a backup. Compare this payout with the bank’s statement: it
+          may have been paid. It is not exported until a person says that the bank has not paid it.
+          {payout.status === 'draft' &&
+            ' If the bank has, approve it first, and then note it as paid.'}
+        </Notice>
+      )}
+      {payout.status === 'draft' && payout.approvals === 1 && (
+        <Notice kind={payout.may_approve ? undefined : 'warn'}>
+          {first?.name ?? 'A person'} approved it first.{' '}
+          {payout.may_approve
+            ? 'Your approval sends it to the next bank run.'
+            : 'Another person has to approve it too.'}
+        </Notice>
+      )}
+      {payout.status === 'returned' && (
+        <Notice kind="bad">
+          The bank returned it: {payout.return_reason}. The amount is owed again and is a line of
+          the merchant’s next payout.
+        </Notice>
+      )}
+    </>
+  );
+}
+
+function PayoutCard(props: {
+  of: PayoutDetails;
+  show: (cents: number) => string;
+  saveAgain: (() => Promise<void>) | null;
+}) {
+  const { of: payout, show, saveAgain } = props;
+  return (
+    <Card title="Payout">
+      <Facts
+        rows={[
+          ['Business day', longDate(payout.business_on)],
+          ['Gross', show(payout.totals.gross)],
+          ['Fees', show(payout.totals.fee)],
+          ['VAT on fees', show(payout.totals.vat)],
+          ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
+          ['Approvals', `${payout.approvals} of 2`],
+          ['Made', <Time key="made" at={payout.created_at} zone={payout.time_zone} exact />],
+          [
+            'Exported',
+            payout.exported_at && (
+              <>
+                <Time at={payout.exported_at} zone={payout.time_zone} exact />
+                {saveAgain && (
+                  <>
+                    {', '}
+                    <button type="button" className="link" onClick={() => void saveAgain()}>
+                      save the file again
+                    </button>
+                  </>
+                )}
+              </>
+            ),
+          ],
+          ['Paid', payout.paid_at && <Time at={payout.paid_at} zone={payout.time_zone} exact />],
+          ['Bank reference', payout.bank_reference],
+          [
+            'Returned',
+            payout.returned_at && <Time at={payout.returned_at} zone={payout.time_zone} exact />,
+          ],
+          ['Id', <Id key="id" id={payout.id} />],
+        ]}
+      />
+    </Card>
   );
 }
 

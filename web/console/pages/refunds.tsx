@@ -45,90 +45,8 @@ export default function RefundsPage() {
   const [picked, setPicked] = useState(new Set<string>());
   const [rows, setRows] = useState<RefundRow[]>([]);
   const [version, setVersion] = useState(0);
-  const bulk = useAct();
-  const columns: Column<RefundRow>[] = [
-    orderColumn,
-    {
-      head: 'Amount',
-      right: true,
-      phone: 'end',
-      cell: (row) => (
-        <span title={`of ${money(row.checkout_amount, row.currency, row.locale)}`}>
-          <strong className="num">{shown(row)}</strong>{' '}
-          <span className="quiet of">
-            of <Money cents={row.checkout_amount} currency={row.currency} locale={row.locale} />
-          </span>
-        </span>
-      ),
-    },
-    shopperColumn,
-    merchantColumn,
-    {
-      head: 'Age',
-      right: true,
-      cell: (row) => <Time at={row.created_at} zone={row.time_zone} age />,
-      phone: 'sub',
-      named: true,
-    },
-    ...(view === 'review'
-      ? []
-      : [
-          {
-            head: 'Status',
-            cell: (row: RefundRow) => <RefundStatus of={row} />,
-            phone: 'end' as const,
-          },
-        ]),
-    {
-      head: 'Bought',
-      right: true,
-      cell: (row) =>
-        row.days_since_purchase === null ? (
-          <span className="quiet">–</span>
-        ) : (
-          <span title="Days from the purchase to the request">
-            {plural(row.days_since_purchase, 'day')}
-          </span>
-        ),
-      phone: 'hide',
-    },
-    { head: 'Taken from', grow: true, cell: (row) => <TakenFrom of={row} />, phone: 'hide' },
-    {
-      head: 'Refund rate',
-      right: true,
-      cell: (row) => (
-        <span title="Refunds as a share of the merchant's sales, last 30 days">
-          {percent(row.refund_rate)}
-        </span>
-      ),
-      phone: 'hide',
-    },
-    {
-      head: view === 'review' ? 'Review' : 'Details',
-      right: true,
-      phone: 'full',
-      acts: true,
-      cell: (row) => (
-        <span className="acts">
-          <Button
-            size="xs"
-            component={Link}
-            href={hrefOf(row.id)}
-            variant={row.view === 'review' && can('refunds.review') ? 'light' : 'default'}
-            aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
-          >
-            {row.view !== 'review' || !can('refunds.review')
-              ? 'Look'
-              : row.needs_second_person && !row.is_first_of_two
-                ? 'Review second'
-                : 'Review'}
-          </Button>
-        </span>
-      ),
-    },
-  ];
+  const columns = columnsOf(view, can('refunds.review'), hrefOf);
   const chosen = rows.filter((row) => picked.has(row.id));
-  const { approve: what, notice } = reviewOfAll(chosen);
   return (
     <>
       <PageHead
@@ -167,41 +85,143 @@ export default function RefundsPage() {
             : { icon: 'refunds', title: 'No refunds here', text: 'No refund is in this state.' }
         }
       />
-      {chosen.length > 0 && (
-        <section className="picked" aria-label="Selected refunds">
-          <span>
-            <strong>{plural(chosen.length, 'refund')}</strong> selected. {notice}
-            {bulk.problem !== null && <span className="danger-text"> · {bulk.problem}</span>}
-          </span>
-          <span className="row-of">
-            <Button variant="default" onClick={() => setPicked(new Set())}>
-              Clear
-            </Button>
-            <Button
-              loading={bulk.busy}
-              onClick={() =>
-                void bulk
-                  .run<BulkAction>({
-                    path: '/api/refunds/approve',
-                    body: { ids: chosen.map(({ id }) => id) },
-                    what,
-                  })
-                  .then((answer) => {
-                    if (!answer) return;
-                    setPicked(new Set());
-                    followAct(answer.id);
-                  })
-              }
-            >
-              {what}
-            </Button>
-          </span>
-        </section>
-      )}
+      {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
       {opened && (
         <ReviewDialog id={opened} close={close} done={() => setVersion((value) => value + 1)} />
       )}
     </>
+  );
+}
+
+const amountColumn: Column<RefundRow> = {
+  head: 'Amount',
+  right: true,
+  phone: 'end',
+  cell: (row) => (
+    <span title={`of ${money(row.checkout_amount, row.currency, row.locale)}`}>
+      <strong className="num">{shown(row)}</strong>{' '}
+      <span className="quiet of">
+        of <Money cents={row.checkout_amount} currency={row.currency} locale={row.locale} />
+      </span>
+    </span>
+  ),
+};
+
+const ageColumn: Column<RefundRow> = {
+  head: 'Age',
+  right: true,
+  cell: (row) => <Time at={row.created_at} zone={row.time_zone} age />,
+  phone: 'sub',
+  named: true,
+};
+
+const boughtColumn: Column<RefundRow> = {
+  head: 'Bought',
+  right: true,
+  cell: (row) =>
+    row.days_since_purchase === null ? (
+      <span className="quiet">–</span>
+    ) : (
+      <span title="Days from the purchase to the request">
+        {plural(row.days_since_purchase, 'day')}
+      </span>
+    ),
+  phone: 'hide',
+};
+
+const rateColumn: Column<RefundRow> = {
+  head: 'Refund rate',
+  right: true,
+  cell: (row) => (
+    <span title="Refunds as a share of the merchant's sales, last 30 days">
+      {percent(row.refund_rate)}
+    </span>
+  ),
+  phone: 'hide',
+};
+
+function columnsOf(
+  view: string,
+  mayReview: boolean,
+  hrefOf: (id: string) => string,
+): Column<RefundRow>[] {
+  return [
+    orderColumn,
+    amountColumn,
+    shopperColumn,
+    merchantColumn,
+    ageColumn,
+    ...(view === 'review'
+      ? []
+      : [
+          {
+            head: 'Status',
+            cell: (row: RefundRow) => <RefundStatus of={row} />,
+            phone: 'end' as const,
+          },
+        ]),
+    boughtColumn,
+    { head: 'Taken from', grow: true, cell: (row) => <TakenFrom of={row} />, phone: 'hide' },
+    rateColumn,
+    {
+      head: view === 'review' ? 'Review' : 'Details',
+      right: true,
+      phone: 'full',
+      acts: true,
+      cell: (row) => (
+        <span className="acts">
+          <Button
+            size="xs"
+            component={Link}
+            href={hrefOf(row.id)}
+            variant={row.view === 'review' && mayReview ? 'light' : 'default'}
+            aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
+          >
+            {row.view !== 'review' || !mayReview
+              ? 'Look'
+              : row.needs_second_person && !row.is_first_of_two
+                ? 'Review second'
+                : 'Review'}
+          </Button>
+        </span>
+      ),
+    },
+  ];
+}
+
+function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
+  const bulk = useAct();
+  const { approve: what, notice } = reviewOfAll(rows);
+  return (
+    <section className="picked" aria-label="Selected refunds">
+      <span>
+        <strong>{plural(rows.length, 'refund')}</strong> selected. {notice}
+        {bulk.problem !== null && <span className="danger-text"> · {bulk.problem}</span>}
+      </span>
+      <span className="row-of">
+        <Button variant="default" onClick={clear}>
+          Clear
+        </Button>
+        <Button
+          loading={bulk.busy}
+          onClick={() =>
+            void bulk
+              .run<BulkAction>({
+                path: '/api/refunds/approve',
+                body: { ids: rows.map(({ id }) => id) },
+                what,
+              })
+              .then((answer) => {
+                if (!answer) return;
+                clear();
+                followAct(answer.id);
+              })
+          }
+        >
+          {what}
+        </Button>
+      </span>
+    </section>
   );
 }
 
@@ -232,7 +252,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   const isReview = data?.view === 'review';
   const mayAct = data !== undefined && can('refunds.review') && isReview;
   const canRetry = data?.status === 'failed' && data.approved_at !== null && can('refunds.retry');
-  const { approve, notice } = data ? reviewOf(data) : { approve: 'Approve', notice: null };
+  const approve = data ? reviewOf(data).approve : 'Approve';
   const decline = `Decline ${amount}`;
   const retry = `Retry the refund of ${amount}`;
   const perform = (path: string, what: string, said: string, body?: object) =>
@@ -283,71 +303,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
         <Unread of={{ error, refetch }} lines={6} />
       ) : (
         <>
-          <div>
-            <div className="hero-amount">{amount}</div>
-            <div className="quiet">
-              of {money(data.checkout_amount, data.currency, data.locale)} ·{' '}
-              <RefundStatus of={data} />
-            </div>
-          </div>
-          <Facts
-            rows={[
-              [
-                'Order',
-                <Link key="order" href={`/checkouts/${data.checkout_id}`}>
-                  {data.client_reference_id}
-                </Link>,
-              ],
-              ['Shopper', data.name ? `${data.name}, ${data.email}` : data.email],
-              ['Merchant', data.merchant_name],
-              [
-                'Bought',
-                data.purchased_at && (
-                  <>
-                    <Time at={data.purchased_at} zone={data.time_zone} exact />
-                    {data.days_since_purchase !== null &&
-                      `, ${plural(data.days_since_purchase, 'day')} before the request`}
-                  </>
-                ),
-              ],
-              [
-                'Requested',
-                <>
-                  <Time key="time" at={data.created_at} zone={data.time_zone} exact /> by{' '}
-                  {data.requested_by?.name ?? 'the merchant'}
-                </>,
-              ],
-              ['Because', data.request_reason],
-              [
-                'Merchant’s refund rate',
-                data.refund_rate === null
-                  ? 'Nothing was sold in 30 days'
-                  : `${percent(data.refund_rate)} of what was sold in 30 days`,
-              ],
-              ['Outcome', data.reason],
-            ]}
-          />
-          {data.planned && (
-            <section>
-              <h3>What it will be taken from</h3>
-              <RefundParts parts={data.planned} currency={data.currency} locale={data.locale} />
-            </section>
-          )}
-          {!data.planned && data.parts.length > 0 && (
-            <section>
-              <h3>What it was taken from</h3>
-              <RefundParts parts={data.parts} currency={data.currency} locale={data.locale} />
-            </section>
-          )}
-          {data.waits_for !== null && (
-            <Notice>
-              Payment {data.waits_for} is being collected. The refund is split once its outcome is
-              known.
-            </Notice>
-          )}
-          {isReview && notice !== null && (
-            <Notice kind={data.may_approve ? undefined : 'warn'}>{notice}</Notice>
-          )}
+          <Reviewed of={data} />
           {declining && (
             <Textarea
               label="Why it is declined"
@@ -363,5 +319,78 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
         </>
       )}
     </ActDialog>
+  );
+}
+
+/** The refund, and why a person may or may not approve it. */
+function Reviewed({ of: data }: { of: RefundDetails }) {
+  const { notice } = reviewOf(data);
+  return (
+    <>
+      <div>
+        <div className="hero-amount">{shown(data)}</div>
+        <div className="quiet">
+          of {money(data.checkout_amount, data.currency, data.locale)} · <RefundStatus of={data} />
+        </div>
+      </div>
+      <Facts
+        rows={[
+          [
+            'Order',
+            <Link key="order" href={`/checkouts/${data.checkout_id}`}>
+              {data.client_reference_id}
+            </Link>,
+          ],
+          ['Shopper', data.name ? `${data.name}, ${data.email}` : data.email],
+          ['Merchant', data.merchant_name],
+          [
+            'Bought',
+            data.purchased_at && (
+              <>
+                <Time at={data.purchased_at} zone={data.time_zone} exact />
+                {data.days_since_purchase !== null &&
+                  `, ${plural(data.days_since_purchase, 'day')} before the request`}
+              </>
+            ),
+          ],
+          [
+            'Requested',
+            <>
+              <Time key="time" at={data.created_at} zone={data.time_zone} exact /> by{' '}
+              {data.requested_by?.name ?? 'the merchant'}
+            </>,
+          ],
+          ['Because', data.request_reason],
+          [
+            'Merchant’s refund rate',
+            data.refund_rate === null
+              ? 'Nothing was sold in 30 days'
+              : `${percent(data.refund_rate)} of what was sold in 30 days`,
+          ],
+          ['Outcome', data.reason],
+        ]}
+      />
+      {data.planned && (
+        <section>
+          <h3>What it will be taken from</h3>
+          <RefundParts parts={data.planned} currency={data.currency} locale={data.locale} />
+        </section>
+      )}
+      {!data.planned && data.parts.length > 0 && (
+        <section>
+          <h3>What it was taken from</h3>
+          <RefundParts parts={data.parts} currency={data.currency} locale={data.locale} />
+        </section>
+      )}
+      {data.waits_for !== null && (
+        <Notice>
+          Payment {data.waits_for} is being collected. The refund is split once its outcome is
+          known.
+        </Notice>
+      )}
+      {data.view === 'review' && notice !== null && (
+        <Notice kind={data.may_approve ? undefined : 'warn'}>{notice}</Notice>
+      )}
+    </>
   );
 }

@@ -1,6 +1,13 @@
 import { Button, Checkbox } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import {
+  type MouseEvent,
+  type ReactNode,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import { Link, useLocation } from 'wouter';
 import { get, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
@@ -83,7 +90,7 @@ export type Picking<Row> = {
   can: (row: Row) => boolean;
 };
 
-export function List<Row>(props: {
+type ListProps<Row> = {
   path: string;
   /** The parameters that do not come from the page's address. */
   query?: Record<string, string>;
@@ -102,9 +109,10 @@ export function List<Row>(props: {
   onRows?: (rows: Row[]) => void;
   /** A higher number shows the newest rows at once: the person has just changed something. */
   version?: number;
-}) {
+};
+
+export function List<Row>(props: ListProps<Row>) {
   const [filters, setFilters] = useFilters();
-  const [, navigate] = useLocation();
   const taken = Object.fromEntries(
     [...props.takes, 'after'].flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])),
   );
@@ -127,6 +135,88 @@ export function List<Row>(props: {
   const [here, setHere] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
 
+  useRowKeys(shownRows, here, body, props);
+
+  const isFiltered = props.takes.some((name) => filters[name]);
+  const clear = () => setFilters(Object.fromEntries(props.takes.map((name) => [name, ''])));
+  const { picking } = props;
+  const pickable = picking ? shownRows.filter(picking.can).map(props.keyOf) : [];
+  const csvQuery = { ...props.query, ...taken };
+  delete (csvQuery as Record<string, string>).after;
+
+  if (isPending) return <Skeleton columns={props.columns.length} />;
+  if (error && !data) {
+    return (
+      <div className="card">
+        <Problem error={error} retry={() => void refetch()} />
+      </div>
+    );
+  }
+  if (shownRows.length === 0) {
+    return <Empty of={props.empty} isFiltered={isFiltered} clear={clear} />;
+  }
+  return (
+    <section className="card" aria-label={props.label} aria-busy={isPlaceholderData}>
+      {changes > 0 && (
+        <div className="fresh">
+          <button type="button" onClick={accept}>
+            The list has changed. Show the newest
+          </button>
+        </div>
+      )}
+      {error && (
+        <div className="fresh">
+          <span className="warning-text">
+            This list could not be refreshed. It may be out of date.
+          </span>
+        </div>
+      )}
+      <Scroll label={props.label}>
+        <table className={`table rows ${props.wrap ? 'wrap' : ''}`}>
+          <Head columns={props.columns} picking={picking} pickable={pickable} />
+          <tbody ref={body}>
+            {shownRows.map((row, index) => {
+              const key = props.keyOf(row);
+              return (
+                <ListRow
+                  key={key}
+                  row={row}
+                  of={props}
+                  className={[
+                    index === here ? 'here' : '',
+                    gone.has(key) ? 'gone' : '',
+                    picking ? 'picks' : '',
+                  ].join(' ')}
+                  onFocus={() => setHere(index)}
+                />
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
+      <Foot
+        rows={shownRows.length}
+        isPaged={Boolean(filters.after)}
+        next={data?.next ?? null}
+        csv={withQuery(`${props.path}.csv`, csvQuery)}
+        go={(after) => {
+          setFilters({ after });
+          if (after === '') return;
+          setHere(-1);
+          window.scrollTo(0, 0);
+        }}
+      />
+    </section>
+  );
+}
+
+/** j and k move through the rows, and x selects one. */
+function useRowKeys<Row>(
+  shownRows: Row[],
+  here: number,
+  body: RefObject<HTMLTableSectionElement | null>,
+  props: ListProps<Row>,
+): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
@@ -147,7 +237,77 @@ export function List<Row>(props: {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   });
+}
 
+function Empty(props: { of: ListProps<never>['empty']; isFiltered: boolean; clear: () => void }) {
+  const { of: empty, isFiltered, clear } = props;
+  return (
+    <div className="card">
+      <State
+        icon={empty.icon ?? 'empty'}
+        title={isFiltered ? (empty.filtered ?? 'Nothing matches') : empty.title}
+        acts={
+          isFiltered && (
+            <Button variant="default" onClick={clear}>
+              Clear the filters
+            </Button>
+          )
+        }
+      >
+        {isFiltered ? 'No rows match these filters.' : empty.text}
+      </State>
+    </div>
+  );
+}
+
+function Head<Row>(props: {
+  columns: Column<Row>[];
+  picking: Picking<Row> | undefined;
+  /** The keys of the rows that can be selected. */
+  pickable: string[];
+}) {
+  const { columns, picking, pickable } = props;
+  return (
+    <thead>
+      <tr>
+        {picking && (
+          <th className="pick" scope="col">
+            <Checkbox
+              size="sm"
+              aria-label="Select all on this page"
+              disabled={pickable.length === 0}
+              checked={pickable.length > 0 && pickable.every((id) => picking.picked.has(id))}
+              onChange={(event) =>
+                picking.set(new Set(event.currentTarget.checked ? pickable : []))
+              }
+            />
+          </th>
+        )}
+        {columns.map((column) => (
+          <th
+            key={column.head}
+            scope="col"
+            className={`${column.right ? 'right' : ''} ${column.acts ? 'stick' : ''}`}
+          >
+            {column.head}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function ListRow<Row>(props: {
+  row: Row;
+  of: ListProps<Row>;
+  className: string;
+  onFocus: () => void;
+}) {
+  const [, navigate] = useLocation();
+  const { row, of } = props;
+  const { picking } = of;
+  const key = of.keyOf(row);
+  const href = of.hrefOf(row);
   /** A click beside the controls of a row opens it, unless the person has selected text. */
   const openRow = (event: MouseEvent<HTMLTableRowElement>, href: string) => {
     const { target } = event;
@@ -156,180 +316,89 @@ export function List<Row>(props: {
     if (event.metaKey || event.ctrlKey) window.open(href, '_blank', 'noopener');
     else navigate(href);
   };
-
-  const isFiltered = props.takes.some((name) => filters[name]);
-  const { picking } = props;
-  const pickable = picking ? shownRows.filter(picking.can).map(props.keyOf) : [];
-  const csvQuery = { ...props.query, ...taken };
-  delete (csvQuery as Record<string, string>).after;
-
-  if (isPending) return <Skeleton columns={props.columns.length} />;
-  if (error && !data) {
-    return (
-      <div className="card">
-        <Problem error={error} retry={() => void refetch()} />
-      </div>
-    );
-  }
-  if (shownRows.length === 0) {
-    return (
-      <div className="card">
-        <State
-          icon={props.empty.icon ?? 'empty'}
-          title={isFiltered ? (props.empty.filtered ?? 'Nothing matches') : props.empty.title}
-          acts={
-            isFiltered && (
-              <Button
-                variant="default"
-                onClick={() =>
-                  setFilters(Object.fromEntries(props.takes.map((name) => [name, ''])))
-                }
-              >
-                Clear the filters
-              </Button>
-            )
-          }
-        >
-          {isFiltered ? 'No rows match these filters.' : props.empty.text}
-        </State>
-      </div>
-    );
-  }
   return (
-    <section className="card" aria-label={props.label} aria-busy={isPlaceholderData}>
-      {changes > 0 && (
-        <div className="fresh">
-          <button type="button" onClick={accept}>
-            The list has changed. Show the newest
-          </button>
-        </div>
+    <tr
+      className={props.className}
+      onClick={(event) => openRow(event, href)}
+      onFocus={props.onFocus}
+    >
+      {picking && (
+        <td className="pick">
+          <Checkbox
+            size="sm"
+            aria-label="Select this row"
+            disabled={!picking.can(row)}
+            checked={picking.picked.has(key)}
+            onChange={() => toggle(picking, key)}
+          />
+        </td>
       )}
-      {error && (
-        <div className="fresh">
-          <span className="warning-text">
-            This list could not be refreshed. It may be out of date.
-          </span>
-        </div>
+      {of.columns.map((column, place) => (
+        <Cell key={column.head} of={column} place={place} row={row} href={href} />
+      ))}
+    </tr>
+  );
+}
+
+function Cell<Row>(props: { of: Column<Row>; place: number; row: Row; href: string }) {
+  const { of: column, place, row, href } = props;
+  const phone = column.phone ?? (place === 0 ? 'title' : 'sub');
+  const content = column.cell(row);
+  return (
+    <td
+      className={[
+        column.right ? 'right number' : '',
+        column.acts ? 'stick' : '',
+        column.grow ? 'grow' : column.share ? 'share' : '',
+        place === 0 ? 'lead' : '',
+        phone === 'title' ? '' : phone,
+      ].join(' ')}
+    >
+      {place === 0 ? (
+        <Link href={href} className="open">
+          {content}
+        </Link>
+      ) : (
+        <>
+          {column.named && <span className="on-phone">{column.head}: </span>}
+          {content}
+        </>
       )}
-      <Scroll label={props.label}>
-        <table className={`table rows ${props.wrap ? 'wrap' : ''}`}>
-          <thead>
-            <tr>
-              {picking && (
-                <th className="pick" scope="col">
-                  <Checkbox
-                    size="sm"
-                    aria-label="Select all on this page"
-                    disabled={pickable.length === 0}
-                    checked={pickable.length > 0 && pickable.every((id) => picking.picked.has(id))}
-                    onChange={(event) =>
-                      picking.set(new Set(event.currentTarget.checked ? pickable : []))
-                    }
-                  />
-                </th>
-              )}
-              {props.columns.map((column) => (
-                <th
-                  key={column.head}
-                  scope="col"
-                  className={`${column.right ? 'right' : ''} ${column.acts ? 'stick' : ''}`}
-                >
-                  {column.head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody ref={body}>
-            {shownRows.map((row, index) => {
-              const key = props.keyOf(row);
-              const href = props.hrefOf(row);
-              const className = [
-                index === here ? 'here' : '',
-                gone.has(key) ? 'gone' : '',
-                picking ? 'picks' : '',
-              ].join(' ');
-              return (
-                <tr
-                  key={key}
-                  className={className}
-                  onClick={(event) => openRow(event, href)}
-                  onFocus={() => setHere(index)}
-                >
-                  {picking && (
-                    <td className="pick">
-                      <Checkbox
-                        size="sm"
-                        aria-label="Select this row"
-                        disabled={!picking.can(row)}
-                        checked={picking.picked.has(key)}
-                        onChange={() => toggle(picking, key)}
-                      />
-                    </td>
-                  )}
-                  {props.columns.map((column, place) => {
-                    const phone = column.phone ?? (place === 0 ? 'title' : 'sub');
-                    const content = column.cell(row);
-                    return (
-                      <td
-                        key={column.head}
-                        className={[
-                          column.right ? 'right number' : '',
-                          column.acts ? 'stick' : '',
-                          column.grow ? 'grow' : column.share ? 'share' : '',
-                          place === 0 ? 'lead' : '',
-                          phone === 'title' ? '' : phone,
-                        ].join(' ')}
-                      >
-                        {place === 0 ? (
-                          <Link href={href} className="open">
-                            {content}
-                          </Link>
-                        ) : (
-                          <>
-                            {column.named && <span className="on-phone">{column.head}: </span>}
-                            {content}
-                          </>
-                        )}
-                      </td>
-                    );
-                  })}
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </Scroll>
-      <div className="table-foot">
-        <span>
-          {plural(shownRows.length, 'row')}
-          {filters.after || data?.next ? ' on this page' : ''}
-        </span>
-        <span className="row-of">
-          <a className="link row-of" href={withQuery(`${props.path}.csv`, csvQuery)} download>
-            <Icon name="download" /> CSV
-          </a>
-          {filters.after && (
-            <Button size="xs" variant="default" onClick={() => setFilters({ after: '' })}>
-              First page
-            </Button>
-          )}
-          {(filters.after || data?.next) && (
-            <Button
-              size="xs"
-              variant="default"
-              disabled={!data?.next}
-              onClick={() => {
-                setFilters({ after: data?.next ?? '' });
-                setHere(-1);
-                window.scrollTo(0, 0);
-              }}
-            >
-              Next page
-            </Button>
-          )}
-        </span>
-      </div>
-    </section>
+    </td>
+  );
+}
+
+function Foot(props: {
+  rows: number;
+  /** Whether this is not the first page. */
+  isPaged: boolean;
+  next: string | null;
+  csv: string;
+  go: (after: string) => void;
+}) {
+  const { isPaged, next, go } = props;
+  return (
+    <div className="table-foot">
+      <span>
+        {plural(props.rows, 'row')}
+        {isPaged || next ? ' on this page' : ''}
+      </span>
+      <span className="row-of">
+        <a className="link row-of" href={props.csv} download>
+          <Icon name="download" /> CSV
+        </a>
+        {isPaged && (
+          <Button size="xs" variant="default" onClick={() => go('')}>
+            First page
+          </Button>
+        )}
+        {(isPaged || next) && (
+          <Button size="xs" variant="default" disabled={!next} onClick={() => next && go(next)}>
+            Next page
+          </Button>
+        )}
+      </span>
+    </div>
   );
 }
 

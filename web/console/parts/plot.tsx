@@ -8,123 +8,36 @@ import type { Series } from './chart.tsx';
 const token = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The drawing itself. It is a chunk of its own, because most pages have no chart. */
-export default function Plot(props: {
+type Drawn = {
   title: string;
   days: string[];
   series: Series[];
   show: (value: number) => string;
   axis: (value: number) => string;
   max?: number;
-}) {
+};
+
+/** A name at the end of a line. */
+type Label = { name: string; colour: string; top: number };
+
+/** The drawing itself. It is a chunk of its own, because most pages have no chart. */
+export default function Plot(props: Drawn) {
   const box = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');
   const [pointed, setPointed] = useState<number | null>(null);
-  const { days, series, show, axis, max } = props;
-  const [labels, setLabels] = useState<{ name: string; colour: string; top: number }[]>([]);
+  const { days, series, show } = props;
+  const [labels, setLabels] = useState<Label[]>([]);
 
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const font = `12px ${token('--sans')}`;
-    const quiet = token('--quiet');
-    const line = token('--line');
-    const values = series.map((one) => one.values);
-    // Names are written at the ends of the lines, and need room there.
-    const isNamed = series.length > 1;
-    const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 });
     const size = () => ({ width: element.clientWidth, height: element.clientHeight });
+    const options = optionsOf(props, setPointed, (ends) =>
+      setLabels((now) => (JSON.stringify(now) === JSON.stringify(ends) ? now : ends)),
+    );
     const plot = new uPlot(
-      {
-        ...size(),
-        legend: { show: false },
-        padding: [8, isNamed ? 74 : 8, 0, 0],
-        cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-        scales: {
-          // Bars stand on both sides of their day.
-          x: {
-            time: false,
-            ...(series.some((one) => one.bars) && {
-              range: (): [number, number] => [-0.6, days.length - 0.4],
-            }),
-          },
-          y: { range: (_plot, _low, high) => [0, max ?? (high > 0 ? high * 1.08 : 1)] },
-        },
-        axes: [
-          {
-            font,
-            stroke: quiet,
-            grid: { show: false },
-            ticks: { show: false },
-            space: 70,
-            size: 26,
-            gap: 6,
-            values: (_plot, splits) =>
-              splits.map((split) =>
-                Number.isInteger(split) && days[split] ? dayAndMonth(days[split]) : '',
-              ),
-          },
-          {
-            font,
-            stroke: quiet,
-            size: 74,
-            grid: { stroke: line, width: 1 },
-            ticks: { show: false },
-            values: (_plot, splits) => splits.map((split) => axis(split)),
-          },
-        ],
-        series: [
-          {},
-          ...series.map((one) => {
-            const colour = token(one.colour);
-            return one.bars
-              ? {
-                  label: one.name,
-                  fill: colour,
-                  stroke: colour,
-                  width: 0,
-                  points: { show: false },
-                  ...(bars && { paths: bars }),
-                }
-              : {
-                  label: one.name,
-                  stroke: colour,
-                  width: 2,
-                  points: { show: false },
-                  spanGaps: true,
-                };
-          }),
-        ],
-        hooks: {
-          setCursor: [(own) => setPointed(own.cursor.idx ?? null)],
-          draw: [
-            (own) => {
-              if (!isNamed) return;
-              const ends = series
-                .map((one) => ({
-                  name: one.name,
-                  colour: `var(${one.colour})`,
-                  top: own.valToPos(one.values.findLast((value) => value !== null) ?? 0, 'y'),
-                }))
-                .sort((one, other) => one.top - other.top);
-              // Two lines may end at one height. Their names may not.
-              for (const [index, end] of ends.entries()) {
-                const above = ends[index - 1];
-                if (above && end.top < above.top + 15) end.top = above.top + 15;
-              }
-              const last = ends.at(-1);
-              const room = own.over.clientHeight - 8;
-              if (last && last.top > room) {
-                for (const [index, end] of ends.toReversed().entries()) {
-                  end.top = Math.min(end.top, room - index * 15);
-                }
-              }
-              setLabels((now) => (JSON.stringify(now) === JSON.stringify(ends) ? now : ends));
-            },
-          ],
-        },
-      },
-      [days.map((_, index) => index), ...values] as uPlot.AlignedData,
+      { ...size(), ...options },
+      [days.map((_, index) => index), ...series.map((one) => one.values)] as uPlot.AlignedData,
       element,
     );
     const watcher = new ResizeObserver(() => plot.setSize(size()));
@@ -166,4 +79,108 @@ export default function Plot(props: {
       </p>
     </>
   );
+}
+
+function optionsOf(
+  drawn: Drawn,
+  point: (index: number | null) => void,
+  setLabels: (labels: Label[]) => void,
+): Omit<uPlot.Options, 'width' | 'height'> {
+  const { days, series, max } = drawn;
+  // Names are written at the ends of the lines, and need room there.
+  const isNamed = series.length > 1;
+  return {
+    legend: { show: false },
+    padding: [8, isNamed ? 74 : 8, 0, 0],
+    cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
+    scales: {
+      // Bars stand on both sides of their day.
+      x: {
+        time: false,
+        ...(series.some((one) => one.bars) && {
+          range: (): [number, number] => [-0.6, days.length - 0.4],
+        }),
+      },
+      y: { range: (_plot, _low, high) => [0, max ?? (high > 0 ? high * 1.08 : 1)] },
+    },
+    axes: axesOf(drawn),
+    series: [{}, ...series.map(drawnSeries)],
+    hooks: {
+      setCursor: [(own) => point(own.cursor.idx ?? null)],
+      draw: [(own) => isNamed && setLabels(labelsOf(own, series))],
+    },
+  };
+}
+
+function axesOf({ days, axis }: Drawn): uPlot.Axis[] {
+  const font = `12px ${token('--sans')}`;
+  const quiet = token('--quiet');
+  const line = token('--line');
+  return [
+    {
+      font,
+      stroke: quiet,
+      grid: { show: false },
+      ticks: { show: false },
+      space: 70,
+      size: 26,
+      gap: 6,
+      values: (_plot, splits) =>
+        splits.map((split) =>
+          Number.isInteger(split) && days[split] ? dayAndMonth(days[split]) : '',
+        ),
+    },
+    {
+      font,
+      stroke: quiet,
+      size: 74,
+      grid: { stroke: line, width: 1 },
+      ticks: { show: false },
+      values: (_plot, splits) => splits.map((split) => axis(split)),
+    },
+  ];
+}
+
+function drawnSeries(one: Series): uPlot.Series {
+  const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 });
+  const colour = token(one.colour);
+  return one.bars
+    ? {
+        label: one.name,
+        fill: colour,
+        stroke: colour,
+        width: 0,
+        points: { show: false },
+        ...(bars && { paths: bars }),
+      }
+    : {
+        label: one.name,
+        stroke: colour,
+        width: 2,
+        points: { show: false },
+        spanGaps: true,
+      };
+}
+
+/** Two lines may end at one height. Their names may not. */
+function labelsOf(own: uPlot, series: Series[]): Label[] {
+  const ends = series
+    .map((one) => ({
+      name: one.name,
+      colour: `var(${one.colour})`,
+      top: own.valToPos(one.values.findLast((value) => value !== null) ?? 0, 'y'),
+    }))
+    .sort((one, other) => one.top - other.top);
+  for (const [index, end] of ends.entries()) {
+    const above = ends[index - 1];
+    if (above && end.top < above.top + 15) end.top = above.top + 15;
+  }
+  const last = ends.at(-1);
+  const room = own.over.clientHeight - 8;
+  if (last && last.top > room) {
+    for (const [index, end] of ends.toReversed().entries()) {
+      end.top = Math.min(end.top, room - index * 15);
+    }
+  }
+  return ends;
 }

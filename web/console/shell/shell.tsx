@@ -21,7 +21,9 @@ type Place = {
   urgent?: boolean;
 };
 
-const groups: { title: string | null; places: Place[] }[] = [
+type Group = { title: string | null; places: Place[] };
+
+const groups: Group[] = [
   {
     title: null,
     places: [
@@ -130,14 +132,13 @@ const groups: { title: string | null; places: Place[] }[] = [
 ];
 
 export function Shell({ children }: { children: ReactNode }) {
-  const [location, navigate] = useLocation();
+  const [location] = useLocation();
   const [menuShown, setMenuShown] = useState(false);
   const [searching, setSearching] = useState(false);
   const [keysShown, setKeysShown] = useState(false);
   const main = useRef<HTMLElement>(null);
   const can = useCan();
   const { sandbox } = useSession();
-  const { data: counts } = useCounts();
   const allowed = groups
     .map(({ title, places }) => ({
       title,
@@ -155,31 +156,11 @@ export function Shell({ children }: { children: ReactNode }) {
     main.current?.focus({ preventScroll: true });
   }, [location]);
 
-  const pendingGo = useRef(0);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape') setMenuShown(false);
-      if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
-      if (event.key === '/') {
-        event.preventDefault();
-        setSearching(true);
-      } else if (event.key === '?') {
-        event.preventDefault();
-        setKeysShown(true);
-      } else if (Date.now() - pendingGo.current < 1500) {
-        pendingGo.current = 0;
-        const place = allowed
-          .flatMap(({ places }) => places)
-          .find(({ key }) => key === event.key.toLowerCase());
-        if (place) navigate(place.href);
-      } else if (event.key === 'g') pendingGo.current = Date.now();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
+  useKeys(allowed, {
+    search: () => setSearching(true),
+    showKeys: () => setKeysShown(true),
+    closeMenu: () => setMenuShown(false),
   });
-
-  const isCurrent = (href: string) =>
-    href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
 
   return (
     <div className="shell">
@@ -223,57 +204,99 @@ export function Shell({ children }: { children: ReactNode }) {
         <button type="button" className="finder" onClick={() => setSearching(true)}>
           <Icon name="search" /> Search <kbd>/</kbd>
         </button>
-        <nav className="nav" aria-label="Pages">
-          {allowed.map(({ title, places }) => (
-            <div key={title ?? 'first'}>
-              {title !== null && <h2>{title}</h2>}
-              <ul>
-                {places.map((place) => {
-                  const waiting = place.count && counts ? counts[place.count] : null;
-                  return (
-                    <li key={place.href}>
-                      <Link
-                        href={place.href}
-                        aria-current={isCurrent(place.href) ? 'page' : undefined}
-                      >
-                        <Icon name={place.icon} />
-                        {place.label}
-                        {waiting && waiting.count > 0 && (
-                          <span className={`count ${place.urgent ? 'urgent' : ''}`}>
-                            {bounded(waiting)}
-                            <span className="visually-hidden"> waiting</span>
-                          </span>
-                        )}
-                      </Link>
-                    </li>
-                  );
-                })}
-              </ul>
-            </div>
-          ))}
-        </nav>
+        <Navigation groups={allowed} location={location} />
         <Who showKeys={() => setKeysShown(true)} />
       </aside>
       <main className="main" id="main" ref={main} tabIndex={-1}>
         <div className="page">{children}</div>
       </main>
       <SearchDialog opened={searching} close={() => setSearching(false)} />
-      <Dialog opened={keysShown} close={() => setKeysShown(false)} title="Keys">
-        <dl className="keys">
-          <Keys keys={['/']} does="Search" />
-          <Keys keys={['?']} does="Show this list" />
-          <Keys keys={['j']} does="Next row of a list" />
-          <Keys keys={['k']} does="Previous row" />
-          <Keys keys={['Enter']} does="Open the row" />
-          <Keys keys={['x']} does="Select the row" />
-          {allowed
-            .flatMap(({ places }) => places)
-            .map(({ key, label }) => (
-              <Keys key={key} keys={['g', key]} does={`Go to ${label}`} />
-            ))}
-        </dl>
-      </Dialog>
+      <KeysDialog groups={allowed} opened={keysShown} close={() => setKeysShown(false)} />
     </div>
+  );
+}
+
+/** The keys that work on every page. */
+function useKeys(
+  allowed: Group[],
+  acts: { search: () => void; showKeys: () => void; closeMenu: () => void },
+): void {
+  const [, navigate] = useLocation();
+  const pendingGo = useRef(0);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === 'Escape') acts.closeMenu();
+      if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
+      if (event.key === '/') {
+        event.preventDefault();
+        acts.search();
+      } else if (event.key === '?') {
+        event.preventDefault();
+        acts.showKeys();
+      } else if (Date.now() - pendingGo.current < 1500) {
+        pendingGo.current = 0;
+        const place = allowed
+          .flatMap(({ places }) => places)
+          .find(({ key }) => key === event.key.toLowerCase());
+        if (place) navigate(place.href);
+      } else if (event.key === 'g') pendingGo.current = Date.now();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  });
+}
+
+function Navigation({ groups: allowed, location }: { groups: Group[]; location: string }) {
+  const { data: counts } = useCounts();
+  const isCurrent = (href: string) =>
+    href === '/' ? location === '/' : location === href || location.startsWith(`${href}/`);
+  return (
+    <nav className="nav" aria-label="Pages">
+      {allowed.map(({ title, places }) => (
+        <div key={title ?? 'first'}>
+          {title !== null && <h2>{title}</h2>}
+          <ul>
+            {places.map((place) => {
+              const waiting = place.count && counts ? counts[place.count] : null;
+              return (
+                <li key={place.href}>
+                  <Link href={place.href} aria-current={isCurrent(place.href) ? 'page' : undefined}>
+                    <Icon name={place.icon} />
+                    {place.label}
+                    {waiting && waiting.count > 0 && (
+                      <span className={`count ${place.urgent ? 'urgent' : ''}`}>
+                        {bounded(waiting)}
+                        <span className="visually-hidden"> waiting</span>
+                      </span>
+                    )}
+                  </Link>
+                </li>
+              );
+            })}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+function KeysDialog(props: { groups: Group[]; opened: boolean; close: () => void }) {
+  return (
+    <Dialog opened={props.opened} close={props.close} title="Keys">
+      <dl className="keys">
+        <Keys keys={['/']} does="Search" />
+        <Keys keys={['?']} does="Show this list" />
+        <Keys keys={['j']} does="Next row of a list" />
+        <Keys keys={['k']} does="Previous row" />
+        <Keys keys={['Enter']} does="Open the row" />
+        <Keys keys={['x']} does="Select the row" />
+        {props.groups
+          .flatMap(({ places }) => places)
+          .map(({ key, label }) => (
+            <Keys key={key} keys={['g', key]} does={`Go to ${label}`} />
+          ))}
+      </dl>
+    </Dialog>
   );
 }
 

@@ -1,0 +1,313 @@
+import { Link } from 'wouter';
+import type { CheckoutDetails } from '#operating/operations/checkout.schema.ts';
+import { plural, sentence, words } from '../format.ts';
+import { Attempts } from '../parts/attempts.tsx';
+import { Card, Facts, Id, Money, Scroll, Status, Time } from '../parts/basics.tsx';
+import { useCan } from '../session.tsx';
+import { DisputeStatus } from './disputes.tsx';
+import { RefundStatus } from './refunds.tsx';
+
+type CardProps = { of: CheckoutDetails; show: (cents: number) => string };
+type Callback = NonNullable<CheckoutDetails['callback']>;
+
+export function RefundsCard({ of: checkout, show }: CardProps) {
+  const zone = checkout.time_zone;
+  return (
+    <Card title="Refunds" bare>
+      <Scroll label="Refunds">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Requested</th>
+              <th scope="col" className="right">
+                Amount
+              </th>
+              <th scope="col">Status</th>
+              <th scope="col">By</th>
+              <th scope="col">Note</th>
+            </tr>
+          </thead>
+          <tbody>
+            {checkout.refunds.map((refund) => (
+              <tr key={refund.id}>
+                <td>
+                  <Link href={`/refunds?view=${refund.view}&refund=${refund.id}`}>
+                    <Time at={refund.created_at} zone={zone} exact />
+                  </Link>
+                </td>
+                <td className="right">{show(refund.amount)}</td>
+                <td>
+                  <RefundStatus of={refund} />
+                </td>
+                <td>{refund.requested_by?.name ?? 'The merchant'}</td>
+                <td title={refund.reason ?? ''}>{refund.reason ?? refund.request_reason ?? '–'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </Card>
+  );
+}
+
+export function DisputesCard({ of: checkout, show }: CardProps) {
+  const zone = checkout.time_zone;
+  return (
+    <Card title="Disputes" bare>
+      <div className="lines">
+        {checkout.disputes.map((dispute) => (
+          <Link key={dispute.id} href={`/disputes/${dispute.id}`} className="line">
+            <span>
+              <strong className="num">{show(dispute.amount)}</strong>
+              <span className="quiet">
+                {' '}
+                · payment {dispute.instalment} · {words(dispute.reason)} · opened{' '}
+                <Time at={dispute.created_at} zone={zone} exact />
+              </span>
+            </span>
+            <DisputeStatus of={dispute} />
+          </Link>
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+export function CallbackCard({ of: callback, zone }: { of: Callback; zone: string }) {
+  return (
+    <Card
+      title="Callback"
+      aside={
+        <span className="row-of">
+          <Status of={callback.status} />
+          <span className="quiet small">{plural(callback.attempts, 'attempt')}</span>
+        </span>
+      }
+    >
+      <div className="stack">
+        <Facts
+          rows={[
+            [
+              'To',
+              <span key="to" className="mono">
+                {callback.notify_url}
+              </span>,
+            ],
+            ['Sends', <code key="sends">{callback.payload}</code>],
+            ['Next attempt', callback.due_at && <Time at={callback.due_at} zone={zone} future />],
+          ]}
+        />
+        <Attempts of={callback} zone={zone} />
+      </div>
+    </Card>
+  );
+}
+
+export function ShopperCard({ of: checkout }: { of: CheckoutDetails }) {
+  const zone = checkout.time_zone;
+  return (
+    <Card title="Shopper">
+      {checkout.erased_at ? (
+        <p className="quiet">
+          The shopper’s data was erased <Time at={checkout.erased_at} zone={zone} exact />.
+        </p>
+      ) : (
+        <Facts
+          rows={[
+            ['Name', checkout.name],
+            ['E-mail', checkout.email],
+            ['Telephone', checkout.phone_number],
+            ['Address', checkout.billing_address],
+            ['Language', checkout.language],
+            [
+              'Card',
+              checkout.card &&
+                `${sentence(checkout.card.brand ?? 'Card')} ending in ${checkout.card.last4 ?? '????'}`,
+            ],
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+export function OrderCard({ of: checkout }: { of: CheckoutDetails }) {
+  const { currency, locale } = checkout;
+  return (
+    <Card title="Order">
+      <table className="parts">
+        <caption className="visually-hidden">Items of the order</caption>
+        <tbody>
+          {checkout.line_items.map((item, index) => (
+            <tr key={index}>
+              <th scope="row" className="break">
+                {item.quantity > 1 ? `${item.quantity} × ` : ''}
+                {item.name}
+              </th>
+              <td>
+                <Money cents={item.amount} currency={currency} locale={locale} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+export function MoneyCard({ of: checkout, show }: CardProps) {
+  return (
+    <Card title="Money">
+      <Facts
+        rows={[
+          ['Collected', show(checkout.collected)],
+          ['Outstanding', show(checkout.outstanding)],
+          ['Refunded', show(checkout.refunded)],
+          ['Can be refunded', show(checkout.refundable)],
+        ]}
+      />
+    </Card>
+  );
+}
+
+export function DetailsCard({ of: checkout }: { of: CheckoutDetails }) {
+  const can = useCan();
+  const zone = checkout.time_zone;
+  return (
+    <Card title="Details">
+      <Facts
+        rows={[
+          ['Id', <Id key="id" id={checkout.id} whole />],
+          ['Trace', checkout.trace_id && <Id id={checkout.trace_id} whole />],
+          [
+            'Integration',
+            can('integrations.read') ? (
+              <Link key="integration" href={`/integrations/${checkout.integration_id}`}>
+                {checkout.integration_id}
+              </Link>
+            ) : (
+              checkout.integration_id
+            ),
+          ],
+          ['Terms offered', checkout.terms.join(', ')],
+          [
+            'Request',
+            `${checkout.is_v1 ? 'v1' : 'v2'}, ${checkout.signed ? 'signed' : 'not signed'}`,
+          ],
+          ['Created', <Time key="created" at={checkout.created_at} zone={zone} exact />],
+          ['Ended', checkout.completed_at && <Time at={checkout.completed_at} zone={zone} exact />],
+          ['Link valid until', <Time key="until" at={checkout.expires_at} zone={zone} exact />],
+        ]}
+      />
+    </Card>
+  );
+}
+
+export function Attempted({
+  of: checkout,
+  show,
+}: {
+  of: CheckoutDetails;
+  show: (cents: number) => string;
+}) {
+  const tries = [
+    ...checkout.attempts.map((one) => ({
+      ...one,
+      what: 'On the page',
+      card: one.card_last4 ? `${sentence(one.card_brand ?? '')} ${one.card_last4}` : null,
+    })),
+    ...checkout.collections.map((one) => ({
+      ...one,
+      what: `${one.kind === 'capture' ? 'Capture' : 'Charge'} of payment ${one.instalment}`,
+      card: null,
+    })),
+  ].sort((one, other) => (one.created_at < other.created_at ? -1 : 1));
+  if (tries.length === 0) return null;
+  return (
+    <Card title="Requests to the bank" bare>
+      <Scroll label="Requests to the bank">
+        <table className="table wrap">
+          <thead>
+            <tr>
+              <th scope="col">When</th>
+              <th scope="col">What</th>
+              <th scope="col" className="right">
+                Amount
+              </th>
+              <th scope="col">Outcome</th>
+              <th scope="col">Reference</th>
+            </tr>
+          </thead>
+          <tbody>
+            {tries.map((one) => (
+              <tr key={one.id}>
+                <td>
+                  <Time at={one.created_at} zone={checkout.time_zone} exact />
+                </td>
+                <td>
+                  {one.what}
+                  {one.card !== null && <span className="quiet"> · {one.card}</span>}
+                </td>
+                <td className="right number">{show(one.amount)}</td>
+                <td>
+                  <Status of={one.status} />{' '}
+                  <span className="quiet">
+                    {one.decline_reason && sentence(words(one.decline_reason))}
+                    {one.may_retry === false && ', no retry'}
+                  </span>
+                </td>
+                <td className="mono">{one.payment_ref ?? '–'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </Card>
+  );
+}
+
+export function Books({
+  of: checkout,
+  show,
+}: {
+  of: CheckoutDetails;
+  show: (cents: number) => string;
+}) {
+  return (
+    <Card title="Books" bare>
+      <Scroll label="Books">
+        <table className="table wrap">
+          <thead>
+            <tr>
+              <th scope="col">When</th>
+              <th scope="col">What</th>
+              <th scope="col">Debit</th>
+              <th scope="col">Credit</th>
+              <th scope="col" className="right">
+                Amount
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {checkout.postings.map((posting) => (
+              <tr key={posting.id}>
+                <td>
+                  <Time at={posting.at} zone={checkout.time_zone} exact />
+                </td>
+                <td>
+                  {sentence(words(posting.kind))}
+                  {posting.instalment !== null && (
+                    <span className="quiet"> · payment {posting.instalment}</span>
+                  )}
+                </td>
+                <td>{words(posting.debit)}</td>
+                <td>{words(posting.credit)}</td>
+                <td className="right number">{show(posting.amount)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </Card>
+  );
+}

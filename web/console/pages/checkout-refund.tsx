@@ -1,0 +1,103 @@
+import { TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { CheckoutDetails, RefundPreview } from '#operating/operations/checkout.schema.ts';
+import type { RefundDetails } from '#operating/operations/refund.schema.ts';
+import { act } from '../api.ts';
+import { money } from '../format.ts';
+import { ActDialog, problemOf, useAct } from '../parts/acts.tsx';
+import { parseAmount, typedAmount } from '../parts/amount.ts';
+import { Notice } from '../parts/basics.tsx';
+import { RefundParts } from '../parts/refund-parts.tsx';
+import { Bones } from '../parts/states.tsx';
+
+/** An amount, what it would be taken from, and a button that names it. */
+export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
+  const { currency, locale } = checkout;
+  const [typed, setTyped] = useState(() => typedAmount(checkout.refundable));
+  const [reason, setReason] = useState('');
+  // A repeated press, or a repeated request after a lost answer, makes one refund.
+  const [requestId] = useState(() => crypto.randomUUID());
+  const cents = parseAmount(typed);
+  const [wanted] = useDebouncedValue(cents, 200);
+  const { data: preview, error } = useQuery({
+    queryKey: ['refund-preview', checkout.id, wanted],
+    queryFn: () =>
+      act<RefundPreview>('POST', `/api/checkouts/${checkout.id}/refund-preview`, {
+        amount: wanted,
+      }),
+    enabled: wanted !== null && wanted > 0,
+    retry: false,
+  });
+  const { run, busy, problem } = useAct();
+  const isCurrent = preview !== undefined && preview.amount === cents;
+  const what = cents ? `Refund ${money(cents, currency, locale)}` : 'Refund';
+  return (
+    <ActDialog
+      title={`Refund ${checkout.client_reference_id}`}
+      size="lg"
+      opened
+      close={close}
+      what={what}
+      danger
+      disabled={!isCurrent || preview.refusal !== null}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<RefundDetails>({
+          path: `/api/checkouts/${checkout.id}/refunds`,
+          body: {
+            amount: cents,
+            request_id: requestId,
+            ...(reason.trim() && { reason: reason.trim() }),
+          },
+          what,
+          said: ({ view }) =>
+            view === 'review'
+              ? 'The refund now waits for a second person.'
+              : `${what}: it starts now.`,
+        }).then((answer) => answer && close())
+      }
+    >
+      <TextInput
+        label="Amount"
+        description={`At most ${money(checkout.refundable, currency, locale)}`}
+        inputMode="decimal"
+        data-autofocus
+        leftSection="R"
+        value={typed}
+        error={typed !== '' && cents === null ? 'Write it like 600,00.' : null}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Reason"
+        description="Your colleagues read it beside the refund. The audit does not keep it."
+        maxLength={500}
+        value={reason}
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+      {error && <Notice kind="bad">{problemOf(error)}</Notice>}
+      {cents !== null && !error && !isCurrent && <Bones lines={3} />}
+      {isCurrent && preview.refusal !== null && <Notice kind="bad">{preview.refusal}</Notice>}
+      {isCurrent && preview.refusal === null && (
+        <section>
+          <h3>What it will be taken from</h3>
+          <RefundParts parts={preview.parts} currency={currency} locale={locale} />
+        </section>
+      )}
+      {isCurrent &&
+        preview.warnings.map((warning) => (
+          <Notice key={warning} kind="warn">
+            {warning}
+          </Notice>
+        ))}
+      {isCurrent && preview.needs_second_person && (
+        <Notice>
+          The amount is above the merchant’s threshold. Another person has to approve it before it
+          starts.
+        </Notice>
+      )}
+    </ActDialog>
+  );
+}
