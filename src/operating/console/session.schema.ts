@@ -53,12 +53,15 @@ export const Invited = Type.Object({
 });
 export type Invited = Type.Static<typeof Invited>;
 
+/** Written as the library made it: a schema without members would drop each of them. */
+const anyMembers = Type.Object({}, { additionalProperties: true });
+
 /** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
 export const RegistrationOptions = Type.Object({
-  options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(Type.Object({})),
+  options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(anyMembers),
 });
 export const AuthenticationOptions = Type.Object({
-  options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(Type.Object({})),
+  options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(anyMembers),
 });
 
 /** The answer of those functions. The library checks the rest of it. */
