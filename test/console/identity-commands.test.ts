@@ -90,7 +90,10 @@ describe('tranche operators', () => {
     const line = stdout.split('More:\n  ')[1] ?? '';
     const script = `tranche() { printf '%s\\n' "$@"; }; ${line}`;
     const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n');
-    assert.deepEqual(words, ['operators', 'list', '--limit', '1', '--after', email]);
+    const cursor = words.pop() ?? '';
+    assert.deepEqual(words, ['operators', 'list', '--limit', '1', '--after']);
+    const { data } = await tranche.json(...words, cursor);
+    assert.ok(data.length === 1 && data[0].email > email);
   });
 });
 

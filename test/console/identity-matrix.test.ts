@@ -135,7 +135,7 @@ function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: 
     people: { id: colleague.id, ofMerchant: false },
     sessions: { id: unknown, ofMerchant: false },
     passkeys: { id: unknown, ofMerchant: false },
-    acts: { id: unknown, ofMerchant: false },
+    'bulk-actions': { id: unknown, ofMerchant: false },
   };
   if (!route.url.includes(':')) return { path: route.url, ofMerchant: false };
   const known = ids[room];
