@@ -1,10 +1,11 @@
-// Runs test files in a few processes, in the order in which they are given. Node's own runner would
-// start a process for each file. `scripts/test.ts` starts this program.
+// Runs test files in the order in which they are given, several at once. Node's own runner would
+// sort them by name. `scripts/test.ts` starts this program.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { usesBrowser } from './test-files.ts';
 import type { Note, WorkList } from './test-worker.ts';
 
 export type TestRun = WorkList & {
@@ -26,6 +27,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const counts = { tests: 0, passed: 0, cancelled: 0, skipped: 0, todo: 0 };
 /** Files in which no test ran. */
 const empty: string[] = [];
+/** Files that a worker has begun. */
+const taken = new Set<string>();
 const reporter = new spec();
 reporter.pipe(process.stdout);
 await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
@@ -36,12 +39,22 @@ reporter.end();
 await new Promise((resolve) => reporter.once('end', resolve));
 reportNotes();
 
-/** Reports each file when it has ended, so that the tests of two files do not mix. */
+/** Takes file after file until none is left. Each gets a process of its own, so that none can hang another. */
 async function work(worker: number): Promise<void> {
   const takesBrowsers = worker < Math.ceil(workers / 2);
+  for (const [index, file] of list.files.entries()) {
+    if (taken.has(file) || (usesBrowser(file) && !takesBrowsers)) continue;
+    taken.add(file);
+    await runFile(file, path.join(list.notes, String(index)));
+  }
+}
+
+/** Reports the file when it has ended, so that the tests of two files do not mix. */
+async function runFile(file: string, notes: string): Promise<void> {
+  fs.mkdirSync(notes);
   const events = run({
     files: [path.join(import.meta.dirname, 'test-worker.ts')],
-    argv: [JSON.stringify(list), ...(takesBrowsers ? ['browsers'] : [])],
+    argv: [JSON.stringify({ ...list, files: [file], notes }), 'browsers'],
     concurrency: 1,
     execArgv: options,
     signal: stopping.signal,
@@ -93,7 +106,7 @@ function complain(what: string, files: string[]): void {
 }
 
 function reportNotes(): void {
-  const notes = list.files.map((_, index) => path.join(list.notes, String(index)));
+  const notes = list.files.map((_, index) => path.join(list.notes, String(index), '0'));
   const done = notes.flatMap((note): Note[] => {
     const text = fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : '';
     return text === '' ? [] : [JSON.parse(text)];
