@@ -269,6 +269,7 @@ export async function startProcess(
         within(deps.clock, graceMilliseconds, flights.settled()),
       ]).then(() => {
         if (ended.signal.aborted) return;
+        if (flights.count() > 0) log.warn({ requests: flights.count() }, 'requests were cut off');
         for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });

@@ -260,9 +260,10 @@ test(`${count} generated requests get answers that are described, and no fault o
           `${operation.method} ${operation.path} ${answer.statusCode}`,
           (statuses.get(`${operation.method} ${operation.path} ${answer.statusCode}`) ?? 0) + 1,
         );
+        // A parameter of `..` makes another path, which no operation describes.
+        if (new URL(path, 'http://host').pathname !== path) return;
         if (isHead) return assert.equal(answer.body, '', about);
         const isValid = operation.responses[String(answer.statusCode)];
-        // A path parameter that does not survive its encoding is another path.
         if (!isValid && answer.statusCode === 404) return;
         assert.ok(isValid, `not described: ${about}`);
         assert.ok(isValid(answer.json()), `not as described: ${about}`);

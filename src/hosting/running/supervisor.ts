@@ -303,7 +303,7 @@ async function stopProcesses(
   drainMilliseconds: number,
   graceMilliseconds: number,
 ): Promise<void> {
-  const { live, clock } = processes;
+  const { live, clock, log } = processes;
   processes.isStopping = true;
   const ended = [...live].map(
     (worker) =>
@@ -316,7 +316,10 @@ async function stopProcesses(
   const allowed = drainMilliseconds + graceMilliseconds + stopMilliseconds;
   const cutOff = clock.sleep(allowed, grace.signal).then(() => {
     if (grace.signal.aborted) return;
-    for (const worker of live) worker.process.kill('SIGKILL');
+    for (const worker of live) {
+      log.warn({ process: worker.process.pid }, 'a process did not stop in time and is killed');
+      worker.process.kill('SIGKILL');
+    }
   });
   await Promise.all(ended);
   grace.abort();

@@ -1,7 +1,10 @@
 import type { Server } from 'node:http';
 
 /** Counts the requests in flight. A connection on which none is in flight does not count. */
-export function watchFlights(servers: Server[]): { settled(): Promise<void> } {
+export function watchFlights(servers: Server[]): {
+  count(): number;
+  settled(): Promise<void>;
+} {
   let count = 0;
   let waiting: (() => void)[] = [];
   for (const server of servers) {
@@ -16,6 +19,7 @@ export function watchFlights(servers: Server[]): { settled(): Promise<void> } {
     });
   }
   return {
+    count: () => count,
     async settled() {
       if (count > 0) await new Promise<void>((resolve) => waiting.push(resolve));
     },
