@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { loadPayHtml } from '#purchases/shoppers/pay-html.ts';
-import { galleryStates } from '../../web/pay/gallery.ts';
+import { galleryStates } from '../../web/pay/gallery/states.ts';
 
 const budgetBytes = 40 * 1024;
 const entry = {

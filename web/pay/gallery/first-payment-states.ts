@@ -1,0 +1,108 @@
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { offer, type Pages } from './pages.ts';
+import type { GalleryStates } from './state.ts';
+
+const inAfrikaans = { language: 'af' } as const;
+const inZulu = { language: 'zu' } as const;
+
+/** The shopper has not asked to pay, or the page is opened again after a decline. */
+export function openStates({ open, live, declined }: Pages): GalleryStates {
+  return {
+    open: { page: live },
+    'open-test-mode': { page: open },
+    'open-test-cards': { page: open, act: 'open-test-cards' },
+    'open-order': { page: live, act: 'show-order' },
+    'open-uneven': {
+      page: { ...live, ...offer(100_000, [3, 6, 12, 24]), number_of_payments: 24 },
+    },
+    'open-odd-amounts': { page: { ...live, ...offer(100_001, [1, 3, 6]) } },
+    'open-afrikaans': { page: { ...live, ...offer(100_001, [1, 3, 6]), ...inAfrikaans } },
+    'open-isizulu': { page: { ...live, ...offer(100_001, [1, 3, 6]), ...inZulu } },
+    'declined-afrikaans': { page: { ...declined, ...inAfrikaans } },
+    'declined-isizulu': { page: { ...declined, ...inZulu } },
+    'open-single-term': {
+      page: { ...live, ...offer(150_000, [1]), number_of_payments: 1, line_items: [] },
+    },
+    'open-extremes': { page: extremes(live), act: 'show-order' },
+  };
+}
+
+/** The longest texts and the largest amounts that a merchant can send. */
+function extremes(live: PayPage): PayPage {
+  return {
+    ...live,
+    ...offer(987_654_321_099, [1, 2]),
+    number_of_payments: 2,
+    merchant_name: `Die Groot Karoo se Koffie- en Teehandelsmaatskappy (Eiendoms) Beperk ${'Koffie'.repeat(16)} <b>&amp;</b>`,
+    client_reference_id: 'ref-'.repeat(40),
+    line_items: Array.from({ length: 500 }, (_, index) => ({
+      name:
+        index === 0
+          ? '<script>alert("text, not markup")</script>'
+          : index === 1
+            ? 'قهوة عربية مطحونة 250 غ'
+            : `${'Unbroken'.repeat(index === 2 ? 30 : 1)} item ${index + 1} ☕️`,
+      amount: index,
+      quantity: (index % 3) + 1,
+    })),
+  };
+}
+
+/** The shopper asks to pay or to cancel, and the page shows what comes of it. */
+export function attemptStates({
+  live,
+  declined,
+  paid,
+  challenge,
+  cancelled,
+}: Pages): GalleryStates {
+  return {
+    paused: {
+      page: live,
+      act: 'pay',
+      pay: { ...live, paused: true },
+      sees: 'Payments are paused at the moment. Nothing was charged.',
+    },
+    'paused-afrikaans': { page: { ...live, ...inAfrikaans, paused: true } },
+    declined: { page: live, act: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
+    'declined-final': {
+      page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
+    },
+    'paying-here': { page: live, act: 'pay', pay: 'never', sees: 'Asking your bank…' },
+    'paying-elsewhere': { page: { ...live, status: 'paying' } },
+    lost: {
+      page: live,
+      act: 'pay',
+      pay: 'broken',
+      state: 'broken',
+      sees: 'The connection was lost.',
+    },
+    'lost-then-open': {
+      page: live,
+      act: 'pay',
+      pay: 'broken',
+      state: live,
+      sees: 'Your payment did not go through.',
+    },
+    challenge: { page: challenge },
+    'sent-to-bank': {
+      page: live,
+      act: 'pay',
+      pay: challenge,
+      sees: 'You are being taken to your bank',
+    },
+    approved: { page: live, act: 'pay', pay: paid, sees: 'Payment approved' },
+    cancelled: { page: live, act: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
+  };
+}
+
+/** Nothing can be paid on the page any more. */
+export function endedStates({ open, live, cancelled }: Pages, shopUrl: string): GalleryStates {
+  return {
+    'already-cancelled': { page: cancelled },
+    expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
+    'expired-test-mode': { page: { ...open, status: 'expired', return_url: shopUrl } },
+    'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
+    'unknown-link': { page: null },
+  };
+}
