@@ -143,7 +143,7 @@ function present(history: CheckoutHistory) {
     postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
     balances: balancesOf(history.postings),
     actions: history.actions,
-    timeline: timelineOf(history).map(({ at, says }) => ({ at, says })),
+    timeline: timelineOf(history).map(({ at, description }) => ({ at, description })),
   };
 }
 
@@ -189,7 +189,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     'Timeline',
     byDay(
       terminal,
-      timelineOf(history).map(({ at, says }) => ({ at, cells: [says] })),
+      timelineOf(history).map(({ at, description }) => ({ at, cells: [description] })),
     ),
   );
   if (postings.length > 0) section('Books', describeBooks(terminal, postings, money));

@@ -47,8 +47,10 @@ test('a checkout is shown with its whole history, in order of time', async () =>
   await tranche.json('refunds', 'decline', other.body.data.id, '--reason', 'It was worn.');
 
   const shown = await tranche.json('checkouts', 'show', id);
-  const says = shown.timeline.map((entry: { says: string }) => entry.says.replace(/\s/g, ' '));
-  assert.deepEqual(says, [
+  const descriptions = shown.timeline.map((entry: { description: string }) =>
+    entry.description.replace(/\s/g, ' '),
+  );
+  assert.deepEqual(descriptions, [
     'created, R 1 500,00',
     'attempt 1 to pay R 500,00 of 3 payments, declined: insufficient_funds',
     'attempt 2 to pay R 500,00 of 3 payments on visa 5126, authorised',

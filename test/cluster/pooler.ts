@@ -69,12 +69,12 @@ export async function tryPooler(
   const node = { ...options, databaseUrl: pooledUrl };
 
   /** Starts a node that has to refuse. Returns what it said. */
-  const refusal = async (name: string, says: RegExp): Promise<string> => {
+  const refusal = async (name: string, message: RegExp): Promise<string> => {
     const { child } = await startNode(children, name, node);
     await Promise.race([child().exited, sleep(30_000)]);
     const text = fs.readFileSync(path.join(children.folder, `${name}.log`), 'utf8');
     if (!child().hasExited()) damage.push(`${name} started behind a PgBouncer that does not fit`);
-    else if (!says.test(text)) damage.push(`${name} does not say why it refuses: ${text}`);
+    else if (!message.test(text)) damage.push(`${name} does not say why it refuses: ${text}`);
     child().signal('SIGKILL');
     return text;
   };

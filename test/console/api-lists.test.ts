@@ -451,10 +451,10 @@ describe('one checkout', () => {
     const times = details.timeline.map(({ at }: { at: string }) => at);
     assert.deepEqual(times, [...times].sort());
     // The reminder of the third payment stands where it will be sent, not where it was planned.
-    const toSend = details.timeline.findLast(({ says }: { says: string }) =>
-      says.startsWith('message to send'),
+    const toSend = details.timeline.findLast(({ description }: { description: string }) =>
+      description.startsWith('message to send'),
     );
-    assert.equal(toSend.says, 'message to send: payment is due soon');
+    assert.equal(toSend.description, 'message to send: payment is due soon');
     assert.ok(toSend.at > paying.clock.now().toString(), toSend.at);
   });
 

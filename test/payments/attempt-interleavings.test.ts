@@ -62,7 +62,7 @@ type Play = {
   choose(): Promise<Request | null>;
   workers: Run[];
   /** Looks at an answer. Returns what the page says, and whether it will change no more. */
-  read(page: PayPage, path: string): { says: string; isOver: boolean };
+  read(page: PayPage, path: string): { description: string; isOver: boolean };
   /** Does all due work once the faults have ended. */
   settle(): Promise<void>;
   check(): Promise<void>;
@@ -151,7 +151,7 @@ async function prepareCheckout({ chance, note }: Story, { paying }: Scene): Prom
     workers: [recoverAttempts],
     read({ status }) {
       if (ends.includes(status)) told.add(status);
-      return { says: status, isOver: ends.includes(status) || status === 'expired' };
+      return { description: status, isOver: ends.includes(status) || status === 'expired' };
     },
     /** Leases and then the deadline pass. */
     async settle() {
@@ -281,7 +281,7 @@ async function preparePlan({ chance, note }: Story, { paying }: Scene): Promise<
       (deps) => operate(() => approveRefund(deps, 'ops', refund_id)),
       (deps) => operate(() => retryInstalment(deps, 'ops', `${shopper.id}:2`)),
     ],
-    read: ({ act }) => ({ says: `${act?.refusal ?? act?.status}`, isOver: false }),
+    read: ({ act }) => ({ description: `${act?.refusal ?? act?.status}`, isOver: false }),
     /** Leases run out, unknown outcomes are settled, the plan goes on to its end. */
     async settle() {
       await untilSettled(paying, async () => {
@@ -373,8 +373,8 @@ async function play(story: Story, scene: Scene, setting: Setting): Promise<void>
       if (answer === null) return note('unanswered', path);
       assert.notEqual(answer.statusCode, 500, `${path}: ${answer.body}`);
       if (answer.statusCode !== 200) return note('answer', `${path} ${answer.statusCode}`);
-      const { says, isOver } = scenario.read(answer.json<PayPage>(), path);
-      note('answer', `${path} ${says}`);
+      const { description, isOver } = scenario.read(answer.json<PayPage>(), path);
+      note('answer', `${path} ${description}`);
       // A few steps after the end are enough.
       if (isOver) events = Math.min(events, 3);
     };

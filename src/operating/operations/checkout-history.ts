@@ -114,7 +114,7 @@ function byCause(one: Posting, other: Posting): number {
 
 export type TimelineEntry = {
   at: Timestamp;
-  says: string;
+  description: string;
   kind:
     | 'checkout'
     | 'attempt'
@@ -172,7 +172,7 @@ export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] 
     ...messages.map(
       ({ kind, status, settled_at, planned_at }): TimelineEntry => ({
         at: settled_at ?? planned_at,
-        says: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
+        description: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
         kind: 'message',
         by: null,
         tone: toneOf(status),
@@ -181,7 +181,7 @@ export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] 
     ...notes.map(
       ({ at, name, text }): TimelineEntry => ({
         at,
-        says: text,
+        description: text,
         kind: 'note',
         by: name,
         tone: 'neutral',
@@ -197,14 +197,14 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   const entries: TimelineEntry[] = [
     {
       at: checkout.created_at,
-      says: `created, ${money(checkout.amount)}`,
+      description: `created, ${money(checkout.amount)}`,
       kind: 'checkout',
       by: null,
       tone: 'neutral',
     },
     ...history.attempts.map((attempt) => ({
       at: attempt.settled_at ?? attempt.created_at,
-      says: describeAttempt(attempt, money),
+      description: describeAttempt(attempt, money),
       kind: 'attempt' as const,
       by: null,
       tone: toneOf(attempt.status),
@@ -215,7 +215,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
     const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
     entries.push({
       at: move.at,
-      says: `${move.to_status.replace('_', ' ')}${term}`,
+      description: `${move.to_status.replace('_', ' ')}${term}`,
       kind: 'checkout',
       by: null,
       tone: toneOf(move.to_status),
@@ -227,7 +227,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
     const why = reason === null ? '' : `: ${reason}`;
     entries.push({
       at: started_at,
-      says: `callback, attempt ${number}${by}, ${outcome}${why}`,
+      description: `callback, attempt ${number}${by}, ${outcome}${why}`,
       kind: 'callback',
       by: operator,
       tone: toneOf(outcome),
@@ -236,7 +236,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   for (const collection of history.collections) {
     entries.push({
       at: collection.settled_at ?? collection.created_at,
-      says: describeCollection(collection, money),
+      description: describeCollection(collection, money),
       kind: 'collection',
       by: null,
       tone: toneOf(collection.status),
@@ -245,7 +245,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   for (const act of history.acts) {
     entries.push({
       at: act.settled_at ?? act.created_at,
-      says: describeAct(act, money),
+      description: describeAct(act, money),
       kind: 'attempt',
       by: null,
       tone: toneOf(act.status),
@@ -295,9 +295,13 @@ function describeCollection(collection: Collection, money: Money): string {
 /** The history of one dispute. */
 function disputeEntries(dispute: Dispute, money: Money): TimelineEntry[] {
   const { instalment, status, amount, reason, submitted_at, closed_at } = dispute;
-  const entry = (at: Timestamp, says: string, tone: TimelineEntry['tone']): TimelineEntry => ({
+  const entry = (
+    at: Timestamp,
+    description: string,
+    tone: TimelineEntry['tone'],
+  ): TimelineEntry => ({
     at,
-    says: `payment ${instalment}, dispute of ${money(amount)} ${says}`,
+    description: `payment ${instalment}, dispute of ${money(amount)} ${description}`,
     kind: 'dispute',
     by: null,
     tone,
@@ -341,7 +345,7 @@ function refundEntries(
         .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator),
     entry: (at, text, tone = 'neutral', by = null) => ({
       at,
-      says: `${name} ${text}`,
+      description: `${name} ${text}`,
       kind: 'refund',
       by,
       tone,

@@ -76,7 +76,7 @@ export const timelineKinds = [
 export const TimelineEntry = Type.Object({
   at: Time,
   kind: oneOf(timelineKinds),
-  says: Type.String(),
+  description: Type.String(),
   by: nullable(Type.String()),
   /** How the entry is to be coloured. */
   tone: oneOf(['neutral', 'good', 'bad', 'waiting'] as const),

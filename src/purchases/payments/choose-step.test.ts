@@ -90,7 +90,7 @@ describe('what the gateway is asked', () => {
   for (const purpose of attemptPurposes) {
     const end = lastOf[purpose];
     const attempt = attemptOf({ purpose });
-    for (const [says, changes, now, request] of [
+    for (const [description, changes, now, request] of [
       ['a young attempt is sent', {}, opened, 'send'],
       ['it is sent until its last moment', {}, end, 'send'],
       ['without its card it is not sent', { sealed_card_token: null }, opened, 'find'],
@@ -99,7 +99,7 @@ describe('what the gateway is asked', () => {
       ['a challenge is looked up', { status: 'challenged', payment_ref: 'pi_1' }, end, 'look_up'],
       ['what is voiding is ended', { status: 'voiding', payment_ref: 'pi_1' }, opened, 'end'],
     ] as [string, Partial<PaymentAttempt>, string, string][]) {
-      test(`${purpose}: ${says}`, () => {
+      test(`${purpose}: ${description}`, () => {
         assert.equal(chooseRequest({ ...attempt, ...changes }, checkout, at(now)), request);
       });
     }
@@ -175,11 +175,11 @@ describe('what follows from the outcome of an attempt', () => {
     }
   }
 
-  for (const [says, status, now] of [
+  for (const [description, status, now] of [
     ['of a checkout that was cancelled', 'cancelled', at(opened)],
     ['that comes too late', 'received', at(lastOf.first_payment, 1)],
   ] as const) {
-    test(`a hold ${says} is voided at once`, () => {
+    test(`a hold ${description} is voided at once`, () => {
       const { to, effect } = chooseMove(attemptOf({}), { ...checkout, status }, outcomes.done, now);
       assert.deepEqual(
         [to.status, to.due_at, effect],

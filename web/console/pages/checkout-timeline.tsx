@@ -23,15 +23,15 @@ function folded(entries: TimelineEntry[]): TimelineEntry[][] {
 }
 
 /** The code of the reason at the end of a sentence, in words. */
-const readable = (says: string) =>
-  sentence(says.replace(/(?<=: )[a-z0-9_]+$/, (reason) => reasonWords(reason)));
+const readable = (description: string) =>
+  sentence(description.replace(/(?<=: )[a-z0-9_]+$/, (reason) => reasonWords(reason)));
 
 export function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: string }) {
   return (
     <ol className="timeline">
       {folded(entries.toReversed()).map((run, index) => {
         const [entry] = run as [TimelineEntry];
-        const lines = run.map((one) => <Happened key={one.says} of={one} zone={zone} />);
+        const lines = run.map((one) => <Happened key={one.description} of={one} zone={zone} />);
         return (
           <li key={`${entry.at} ${index}`} className={tones[entry.tone]}>
             <span className="dot" aria-hidden="true" />
@@ -59,7 +59,9 @@ export function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: st
 function Happened({ of: entry, zone }: { of: TimelineEntry; zone: string }) {
   return (
     <div>
-      <div className="what break">{entry.kind === 'note' ? entry.says : readable(entry.says)}</div>
+      <div className="what break">
+        {entry.kind === 'note' ? entry.description : readable(entry.description)}
+      </div>
       <div className="when">
         <Time at={entry.at} zone={zone} exact />
         {entry.by !== null && ` · ${entry.by}`}
