@@ -32,8 +32,8 @@ create table gateway_heartbeat (
   -- The gateway's name for this database. Null until the service has started once.
   id             uuid,
   -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
-  beat           bigint not null default 0,
-  beat_at        timestamptz(3),
+  heartbeat      bigint not null default 0,
+  heartbeat_at   timestamptz(3),
   -- The server that wrote the last heartbeat: its system identifier, timeline and database.
   server         text,
   -- No money moves from then on, until an operator has reconciled.

@@ -190,7 +190,11 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     due: dueStatementMails,
     runFor: sendMerchantStatements,
   },
-  { name: 'write the mark at the gateway', pauseSeconds: 5, run: ({ money }) => money.beat() },
+  {
+    name: 'raise the heartbeat here and at the gateway',
+    pauseSeconds: 5,
+    run: ({ money }) => money.raiseHeartbeat(),
+  },
   { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {
     name: 'audit the books',

@@ -310,7 +310,7 @@ test('a charge that differs from what the gateway did under its key is not sent 
   });
 });
 
-describe('a service whose data folder is restored after it marked the gateway', () => {
+describe('a service whose data folder is restored after it raised the heartbeat at the gateway', () => {
   let server: Restorable;
   let own: Paying;
   before(async () => {
@@ -323,9 +323,9 @@ describe('a service whose data folder is restored after it marked the gateway', 
     await server.stop();
   });
 
-  const beat = async () => {
+  const raiseHeartbeat = async () => {
     own.clock.advance({ minutes: 2 });
-    await own.service.deps.money.beat();
+    await own.service.deps.money.raiseHeartbeat();
   };
   const problemOf = (one: Paying) => one.service.deps.money.problem();
   const readiness = async (one: Paying) => {
@@ -360,7 +360,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     await own.gateway.fault({ ...fault, key_contains: unanswered.id, times: 2 });
     assert.equal((await unanswered.pay(3)).status, 'paying');
     await own.clearFaults();
-    await beat();
+    await raiseHeartbeat();
     await server.save();
 
     // Events after the backup.
@@ -392,12 +392,12 @@ describe('a service whose data folder is restored after it marked the gateway', 
     const there = () => Promise.all([...known, ...contested, voided, lost].map(atGateway));
     const plans = () => Promise.all([...known, ...contested].map(planOf));
     const done = { there: await there(), plans: await plans() };
-    await beat();
+    await raiseHeartbeat();
     own.clock.advance({ days: 2 });
     await server.restore();
 
     // The process that ran on notices that the heartbeat fell.
-    assert.match((await problemOf(own)) ?? '', /The beat of the database fell from 2 to 1/);
+    assert.match((await problemOf(own)) ?? '', /The heartbeat of the database fell from 2 to 1/);
     await own.service.deps.database.pool.query(
       'update gateway_heartbeat set stopped_at = null, stopped_reason = null',
     );
@@ -539,7 +539,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
       shoppers.unsent = unsent;
       const path = '/v1/customers';
       await own.gateway.fault({ fault: 'latency', method: 'POST', path, ms: 60_000, times: 9 });
-      await beat();
+      await raiseHeartbeat();
       const paid = unsent.pay(3).catch(() => {});
       await until('the attempt to be written', async () => (await unsent.attempts()).length === 1);
       await server.save();
@@ -572,7 +572,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
       const [first] = await shoppers.charged.rows('instalments');
       const dispute = { payment_intent: first.payment_ref };
       disputed = (await own.gateway.call('POST', '/_test/disputes', dispute)).body.id;
-      await beat();
+      await raiseHeartbeat();
       await server.restore();
       service = await startService({ databaseUrl: server.url, clock: own.clock, env: env() });
       again = continueOn(own, service);
@@ -735,13 +735,13 @@ describe('a service whose data folder is restored after it marked the gateway', 
 });
 
 describe('a copy of the database on another server', () => {
-  const beat = async () => {
+  const raiseHeartbeat = async () => {
     paying.clock.advance({ minutes: 2 });
-    await paying.service.deps.money.beat();
+    await paying.service.deps.money.raiseHeartbeat();
   };
 
   test('goes on by itself if it has lost nothing', async () => {
-    await beat();
+    await raiseHeartbeat();
     await bought();
     const backup = await backUp(paying.service.databaseUrl);
     await restored(backup, async (again) => {
@@ -749,8 +749,8 @@ describe('a copy of the database on another server', () => {
     });
   });
 
-  test('moves no money if it lacks what came after the last beat', async () => {
-    await beat();
+  test('moves no money if it lacks what came after the last heartbeat', async () => {
+    await raiseHeartbeat();
     const backup = await backUp(paying.service.databaseUrl);
     await bought();
     await restored(backup, async (again) => {
@@ -805,30 +805,30 @@ describe('whether money may move', () => {
     assert.equal(await asked, 'the gateway answered');
   });
 
-  test('stays known while many processes raise the beat at once', async () => {
+  test('stays known while many processes raise the heartbeat at once', async () => {
     const guards = Array.from({ length: 8 }, () => guard());
     for (let round = 0; round < 5; round += 1) {
       paying.clock.advance({ minutes: 2 });
-      await Promise.all(guards.flatMap((one) => [one.beat(), one.problem()]));
+      await Promise.all(guards.flatMap((one) => [one.raiseHeartbeat(), one.problem()]));
     }
     assert.deepEqual(
       await Promise.all(guards.map((one) => one.problem())),
       guards.map(() => null),
     );
-    const marks = await paying.gateway.gateway.listHeartbeats();
+    const heartbeats = await paying.gateway.gateway.listHeartbeats();
     const { rows } = await paying.service.deps.database.pool.query(
       'select * from gateway_heartbeat',
     );
-    const own = marks.filter(({ database }) => database === rows[0].id);
+    const own = heartbeats.filter(({ database }) => database === rows[0].id);
     assert.deepEqual(
       own.map(({ count }) => count),
-      [rows[0].beat],
+      [rows[0].heartbeat],
     );
   });
 
   /** A guard of a process that is slow where the test wants it to be. */
   function slowGuard() {
-    const slow: { row?: Gate; marks?: Gate; write?: Gate } = {};
+    const slow: { row?: Gate; heartbeats?: Gate; write?: Gate } = {};
     const pass = async (place: keyof typeof slow) => {
       const gate = slow[place];
       delete slow[place];
@@ -852,13 +852,13 @@ describe('whether money may move', () => {
       gateway: {
         ...gateway,
         async listHeartbeats() {
-          const marks = await gateway.listHeartbeats();
-          await pass('marks');
-          return marks;
+          const heartbeats = await gateway.listHeartbeats();
+          await pass('heartbeats');
+          return heartbeats;
         },
-        async writeHeartbeat(mark) {
+        async writeHeartbeat(heartbeat) {
           await pass('write');
-          await gateway.writeHeartbeat(mark);
+          await gateway.writeHeartbeat(heartbeat);
         },
       },
     });
@@ -873,76 +873,76 @@ describe('whether money may move', () => {
     };
   }
 
-  async function readMarks() {
+  async function readHeartbeats() {
     const { rows } = await paying.service.deps.database.pool.query(
       'select * from gateway_heartbeat',
     );
-    const marks = await paying.gateway.gateway.listHeartbeats();
-    return { row: rows[0], there: marks.find(({ database }) => database === rows[0].id) };
+    const heartbeats = await paying.gateway.gateway.listHeartbeats();
+    return { row: rows[0], there: heartbeats.find(({ database }) => database === rows[0].id) };
   }
 
   /**
    * The process compares the heartbeats to raise its own, while it reads an older row elsewhere.
    */
-  async function readDuringBeat({ money, hold }: ReturnType<typeof slowGuard>) {
+  async function readDuringHeartbeat({ money, hold }: ReturnType<typeof slowGuard>) {
     paying.clock.advance({ minutes: 2 });
     assert.equal(await money.problem(), null);
-    const marks = hold('marks');
-    const beat = money.beat();
-    await marks.holds(beat);
+    const heartbeats = hold('heartbeats');
+    const heartbeat = money.raiseHeartbeat();
+    await heartbeats.holds(heartbeat);
     paying.clock.advance({ seconds: 2 });
     const row = hold('row');
     const reading = money.stopReason();
     await row.holds(reading);
-    marks.open();
-    await beat;
+    heartbeats.open();
+    await heartbeat;
     row.open();
     await reading;
   }
 
-  test('is not lost by a reading that began before the process raised the beat', async () => {
+  test('is not lost by a reading that began before the process raised the heartbeat', async () => {
     const process = slowGuard();
-    const before = (await readMarks()).row.beat;
-    await readDuringBeat(process);
-    const { row } = await readMarks();
-    assert.deepEqual([row.beat, row.stopped_reason], [before + 1, null]);
+    const before = (await readHeartbeats()).row.heartbeat;
+    await readDuringHeartbeat(process);
+    const { row } = await readHeartbeats();
+    assert.deepEqual([row.heartbeat, row.stopped_reason], [before + 1, null]);
     assert.equal(await process.money.problem(), null);
   });
 
-  test('is not changed by a process that writes its beat after the next one', async () => {
+  test('is not changed by a process that writes its heartbeat after the next one', async () => {
     const [late, quick] = [slowGuard(), slowGuard()];
     paying.clock.advance({ minutes: 2 });
     const write = late.hold('write');
-    const beat = late.money.beat();
-    await write.holds(beat);
+    const heartbeat = late.money.raiseHeartbeat();
+    await write.holds(heartbeat);
     paying.clock.advance({ minutes: 2 });
-    await quick.money.beat();
-    const { row, there } = await readMarks();
-    assert.equal(there?.count, row.beat);
+    await quick.money.raiseHeartbeat();
+    const { row, there } = await readHeartbeats();
+    assert.equal(there?.count, row.heartbeat);
     write.open();
-    await beat;
+    await heartbeat;
     // The gateway's heartbeat is lower until the next one, and that stops nothing.
-    assert.equal((await readMarks()).there?.count, row.beat - 1);
+    assert.equal((await readHeartbeats()).there?.count, row.heartbeat - 1);
     for (const { money } of [late, quick, slowGuard()]) {
       paying.clock.advance({ minutes: 2 });
-      await money.beat();
+      await money.raiseHeartbeat();
       assert.equal(await money.problem(), null);
     }
-    assert.deepEqual((await readMarks()).there?.count, row.beat + 3);
+    assert.deepEqual((await readHeartbeats()).there?.count, row.heartbeat + 3);
   });
 
   test('stays refused if a reading from before the stop ends after it', async () => {
     const process = slowGuard();
-    const { row, there } = await readMarks();
+    const { row, there } = await readHeartbeats();
     assert.ok(there);
-    const mark = { heartbeat_ref: there.heartbeat_ref, database: row.id };
+    const heartbeat = { heartbeat_ref: there.heartbeat_ref, database: row.id };
     await process.money.problem();
-    await paying.gateway.gateway.writeHeartbeat({ ...mark, count: row.beat + 5 });
+    await paying.gateway.gateway.writeHeartbeat({ ...heartbeat, count: row.heartbeat + 5 });
     try {
-      await readDuringBeat(process);
+      await readDuringHeartbeat(process);
       assert.match((await process.money.problem()) ?? '', /The gateway is ahead/);
     } finally {
-      await paying.gateway.gateway.writeHeartbeat({ ...mark, count: row.beat });
+      await paying.gateway.gateway.writeHeartbeat({ ...heartbeat, count: row.heartbeat });
       await paying.service.deps.database.pool.query(
         'update gateway_heartbeat set stopped_at = null, stopped_reason = null',
       );
@@ -951,7 +951,7 @@ describe('whether money may move', () => {
 
   test('is refused to a production database that is new to an account with a history', async () => {
     paying.clock.advance({ minutes: 2 });
-    await guard().beat();
+    await guard().raiseHeartbeat();
     const { clock } = paying;
     const fresh = await startService({ clock, env: gatewayEnv(paying.gateway) });
     try {

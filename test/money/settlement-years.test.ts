@@ -316,12 +316,12 @@ async function play(story: Story, scene: Scene): Promise<void> {
    */
   async function restore(): Promise<void> {
     const { deps, databaseUrl } = service;
-    const beat = async () => {
+    const raiseHeartbeat = async () => {
       clock.advance({ minutes: 2 });
-      await deps.money.beat();
+      await deps.money.raiseHeartbeat();
     };
     await clearFaults();
-    await beat();
+    await raiseHeartbeat();
     const backup = await backUp(databaseUrl);
     try {
       const lost: typeof acts = [
@@ -335,7 +335,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
       for (let left = chance.between(2, 5); left > 0; left -= 1) await chance.weigh(lost)();
       await clearFaults();
       await stage.answered();
-      await beat();
+      await raiseHeartbeat();
       // Only the lost rows say when a dispute of that time ended.
       for (const shopper of shoppers) await assertNoneDuring(shopper);
       restoredAt = timestamp(clock.now());

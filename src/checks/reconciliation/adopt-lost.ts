@@ -3,7 +3,7 @@ import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { adoptInFlight } from './adopt-in-flight.ts';
-import { nameDatabase, readMark, resumeMoney } from './gateway-heartbeat.sql.ts';
+import { nameDatabase, readHeartbeat, resumeMoney } from './gateway-heartbeat.sql.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
 import { lockAdoption } from './reconciliation.sql.ts';
 
@@ -43,12 +43,12 @@ async function adoptOn(
 ): Promise<Reconciled> {
   const { db } = deps.database;
   await nameDatabase(db, deps.random.uuid());
-  const before = await readMark(db);
+  const before = await readHeartbeat(db);
   const isStopped = before.stopped_at !== null;
   const day = 86_400;
   const range =
-    before.beat_at !== null
-      ? secondsAfter(Temporal.Instant.from(before.beat_at), -marginDays * day)
+    before.heartbeat_at !== null
+      ? secondsAfter(Temporal.Instant.from(before.heartbeat_at), -marginDays * day)
       : isStopped
         ? null
         : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
@@ -62,19 +62,19 @@ async function adoptOn(
   const { checked, adopted, findings } = answer;
 
   const heartbeats = await deps.gateway.listHeartbeats();
-  const mark = await readMark(db);
-  const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
-  const beat = Math.max(own?.count ?? 0, mark.beat) + 1;
+  const row = await readHeartbeat(db);
+  const own = heartbeats.find(({ database }) => database === row.id) ?? null;
+  const heartbeat = Math.max(own?.count ?? 0, row.heartbeat) + 1;
   // Raise the gateway's heartbeat first, while money is stopped. Then the heartbeat here is never
   // behind once money moves.
-  if (isStopped && mark.id !== null) {
+  if (isStopped && row.id !== null) {
     const heartbeat_ref = own?.heartbeat_ref ?? null;
-    await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });
+    await deps.gateway.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
   }
   await operate(deps, operator, 'gateway resume', async (tx, at) => {
     let payouts = 0;
     if (isStopped) {
-      await resumeMoney(tx, { beat, at, server: mark.current_server });
+      await resumeMoney(tx, { heartbeat, at, server: row.current_server });
       payouts = await comparePayouts(tx, at);
     }
     const found = { checked, adopted, findings: findings.length };

@@ -14,10 +14,11 @@ const pagesMax = 1_000;
  */
 export async function findLost(
   { database, gateway }: { database: Database; gateway: Gateway },
-  beat_at: Timestamp | null,
+  heartbeat_at: Timestamp | null,
 ): Promise<string | null> {
   const from =
-    beat_at && Temporal.Instant.from(beat_at).subtract({ minutes: marginMinutes }).toString();
+    heartbeat_at &&
+    Temporal.Instant.from(heartbeat_at).subtract({ minutes: marginMinutes }).toString();
   for (const kind of ['payments', 'refunds'] as const) {
     let after: string | null = null;
     for (let page = 0; page < pagesMax; page += 1) {

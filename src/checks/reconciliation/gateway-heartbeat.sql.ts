@@ -3,10 +3,10 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** How far this database is, and whether money may move (decision 0097). */
-export type Mark = {
+export type DatabaseHeartbeat = {
   id: string | null;
-  beat: number;
-  beat_at: Timestamp | null;
+  heartbeat: number;
+  heartbeat_at: Timestamp | null;
   server: string | null;
   stopped_at: Timestamp | null;
   stopped_reason: string | null;
@@ -19,20 +19,20 @@ export type Mark = {
  * node. A restored cluster begins a new timeline, as a standby does that takes over. A dump that is
  * read into another server, or under another name, has another system identifier or database.
  */
-export async function readMark(db: Handle): Promise<Mark> {
+export async function readHeartbeat(db: Handle): Promise<DatabaseHeartbeat> {
   const { rows } = await sql<{ current_server: string }>`
     select (select system_identifier from pg_control_system()) || '/' ||
       left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
       (select oid from pg_database where datname = current_database()) as current_server`.execute(
     db,
   );
-  const mark = await db
+  const row = await db
     .selectFrom('gateway_heartbeat')
-    .select(['id', 'beat', 'beat_at', 'server', 'stopped_at', 'stopped_reason'])
+    .select(['id', 'heartbeat', 'heartbeat_at', 'server', 'stopped_at', 'stopped_reason'])
     .executeTakeFirstOrThrow();
   const [server] = rows;
   if (!server) throw new Error('the server does not say which it is');
-  return { ...mark, ...server };
+  return { ...row, ...server };
 }
 
 /** Names the database once, at its first start. */
@@ -41,7 +41,11 @@ export async function nameDatabase(db: Handle, id: string): Promise<void> {
 }
 
 /** Claims the next heartbeat. Returns false if it is not due, or another process makes it. */
-export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Promise<boolean> {
+export async function claimHeartbeat(
+  db: Handle,
+  now: Timestamp,
+  next: Timestamp,
+): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('gateway_heartbeat')
     .set({ due_at: next })
@@ -52,18 +56,18 @@ export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Pr
 }
 
 /** Returns null if money was stopped meanwhile. */
-export async function raiseBeat(
+export async function raiseHeartbeat(
   db: Handle,
   now: Timestamp,
   server: string,
 ): Promise<number | null> {
   const row = await db
     .updateTable('gateway_heartbeat')
-    .set((set) => ({ beat: set('beat', '+', 1), beat_at: now, server }))
+    .set((set) => ({ heartbeat: set('heartbeat', '+', 1), heartbeat_at: now, server }))
     .where('stopped_at', 'is', null)
-    .returning('beat')
+    .returning('heartbeat')
     .executeTakeFirst();
-  return row?.beat ?? null;
+  return row?.heartbeat ?? null;
 }
 
 /** The database runs on another server and has lost nothing. */
@@ -84,14 +88,14 @@ export async function stopMoney(db: Handle, at: Timestamp, reason: string): Prom
 /** Money may move again. The next heartbeat is higher than any that the gateway has seen. */
 export async function resumeMoney(
   db: Handle,
-  mark: { beat: number; at: Timestamp; server: string },
+  row: { heartbeat: number; at: Timestamp; server: string },
 ): Promise<void> {
   await db
     .updateTable('gateway_heartbeat')
     .set({
-      beat: mark.beat,
-      beat_at: mark.at,
-      server: mark.server,
+      heartbeat: row.heartbeat,
+      heartbeat_at: row.at,
+      server: row.server,
       stopped_at: null,
       stopped_reason: null,
       due_at: null,

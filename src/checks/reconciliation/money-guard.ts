@@ -8,12 +8,12 @@ import type { Random } from '#platform/shared/random.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { findLost } from './find-lost.ts';
 import {
-  claimBeat,
-  type Mark,
+  claimHeartbeat,
+  type DatabaseHeartbeat,
   moveServer,
   nameDatabase,
-  raiseBeat,
-  readMark,
+  raiseHeartbeat,
+  readHeartbeat,
   stopMoney,
 } from './gateway-heartbeat.sql.ts';
 import { describeStop, explainAhead, explainFall, explainLost } from './money-stop.ts';
@@ -32,7 +32,7 @@ export type MoneyGuard = {
   /** Why an operator must act, or null. Does not ask the gateway. */
   stopReason(): Promise<string | null>;
   /** Raises the heartbeat here and at the gateway if that is due. Returns 0. */
-  beat(): Promise<number>;
+  raiseHeartbeat(): Promise<number>;
 };
 
 type GuardDeps = {
@@ -45,7 +45,7 @@ type GuardDeps = {
 };
 
 /** A restore is noticed if a heartbeat came after the backup. */
-const beatSeconds = 60;
+const heartbeatSeconds = 60;
 /** How old the knowledge of the row may be. A process does not read it for each payment. */
 const freshMilliseconds = 1_000;
 
@@ -59,7 +59,7 @@ type Known = {
    */
   verifiedServer: string | null;
   /** The highest heartbeat that this process has read or raised. A lower one means a restore. */
-  highestBeat: number;
+  highestHeartbeat: number;
   /** Why money is stopped: the row's reason as it was last read, or our own stop since. */
   reason: string | null;
   /** When the row was last read. */
@@ -80,7 +80,7 @@ type Guard = {
 export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   const known: Known = {
     verifiedServer: null,
-    highestBeat: 0,
+    highestHeartbeat: 0,
     reason: null,
     readAt: Number.NEGATIVE_INFINITY,
     failure: null,
@@ -99,7 +99,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       return known.reason;
     },
 
-    async beat() {
+    async raiseHeartbeat() {
       try {
         await raise(guard);
       } catch (error) {
@@ -143,13 +143,13 @@ const isFresh = ({ clock }: GuardDeps, at: number) => clock.monotonic() - at < f
 
 async function readRow(deps: GuardDeps, known: Known): Promise<void> {
   // A heartbeat that this process writes meanwhile may be missing from what it reads.
-  const { highestBeat } = known;
-  const mark = await readNamedMark(deps);
-  known.reason = mark.stopped_reason;
-  const fall = explainFall(mark, highestBeat);
+  const { highestHeartbeat } = known;
+  const row = await readNamedHeartbeat(deps);
+  known.reason = row.stopped_reason;
+  const fall = explainFall(row, highestHeartbeat);
   if (fall !== null) await stop(deps, known, fall);
-  known.highestBeat = Math.max(known.highestBeat, mark.beat);
-  if (mark.current_server !== known.verifiedServer) known.verifiedServer = null;
+  known.highestHeartbeat = Math.max(known.highestHeartbeat, row.heartbeat);
+  if (row.current_server !== known.verifiedServer) known.verifiedServer = null;
   known.readAt = deps.clock.monotonic();
 }
 
@@ -158,15 +158,15 @@ async function readRow(deps: GuardDeps, known: Known): Promise<void> {
  * reading of the row from before the stop may have set back.
  */
 async function verify(deps: GuardDeps, known: Known): Promise<string | null> {
-  const { mark, stopped } = await compareHeartbeats(deps, known);
+  const { row, stopped } = await compareHeartbeats(deps, known);
   if (stopped !== null) return stopped;
-  if (mark.server !== null && mark.server !== mark.current_server) {
+  if (row.server !== null && row.server !== row.current_server) {
     deps.log.warn('the database runs on another server: comparing the newest records');
-    const lost = await findLost(deps, mark.beat_at);
+    const lost = await findLost(deps, row.heartbeat_at);
     if (lost !== null) return await stop(deps, known, explainLost(lost));
-    await moveServer(deps.database.db, mark.current_server);
+    await moveServer(deps.database.db, row.current_server);
   }
-  known.verifiedServer = mark.current_server;
+  known.verifiedServer = row.current_server;
   return null;
 }
 
@@ -174,36 +174,39 @@ async function raise(guard: Guard): Promise<void> {
   const { deps, known } = guard;
   const { db } = deps.database;
   const now = deps.clock.now();
-  const next = timestamp(secondsAfter(now, beatSeconds));
-  if ((await know(guard)) !== null || !(await claimBeat(db, timestamp(now), next))) return;
-  const { mark, heartbeat_ref, stopped } = await compareHeartbeats(deps, known);
+  const next = timestamp(secondsAfter(now, heartbeatSeconds));
+  if ((await know(guard)) !== null || !(await claimHeartbeat(db, timestamp(now), next))) return;
+  const { row, heartbeat_ref, stopped } = await compareHeartbeats(deps, known);
   // A server that this process has not verified must not count as the one that wrote the heartbeat.
-  if (stopped !== null || mark.id === null || mark.current_server !== known.verifiedServer) return;
+  if (stopped !== null || row.id === null || row.current_server !== known.verifiedServer) return;
   // Raise the heartbeat here first, so that the gateway's is higher only if a change here was lost.
-  const beat = await raiseBeat(db, timestamp(now), mark.current_server);
-  if (beat === null) return;
-  known.highestBeat = Math.max(known.highestBeat, beat);
-  await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });
+  const heartbeat = await raiseHeartbeat(db, timestamp(now), row.current_server);
+  if (heartbeat === null) return;
+  known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
+  await deps.gateway.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
 }
 
 /** The database is read after the gateway, because it is written before it. */
 async function compareHeartbeats(
   deps: GuardDeps,
   known: Known,
-): Promise<{ mark: Mark; heartbeat_ref: string | null; stopped: string | null }> {
+): Promise<{ row: DatabaseHeartbeat; heartbeat_ref: string | null; stopped: string | null }> {
   const heartbeats = await deps.gateway.listHeartbeats();
-  const mark = await readNamedMark(deps);
-  const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
-  const ahead = explainAhead(mark, heartbeats, deps.environment);
-  const stopped = ahead === null ? mark.stopped_reason : await stop(deps, known, ahead);
-  return { mark, heartbeat_ref: own?.heartbeat_ref ?? null, stopped };
+  const row = await readNamedHeartbeat(deps);
+  const own = heartbeats.find(({ database }) => database === row.id) ?? null;
+  const ahead = explainAhead(row, heartbeats, deps.environment);
+  const stopped = ahead === null ? row.stopped_reason : await stop(deps, known, ahead);
+  return { row, heartbeat_ref: own?.heartbeat_ref ?? null, stopped };
 }
 
-async function readNamedMark({ database: { db }, random }: GuardDeps): Promise<Mark> {
-  const mark = await readMark(db);
-  if (mark.id !== null) return mark;
+async function readNamedHeartbeat({
+  database: { db },
+  random,
+}: GuardDeps): Promise<DatabaseHeartbeat> {
+  const row = await readHeartbeat(db);
+  if (row.id !== null) return row;
   await nameDatabase(db, random.uuid());
-  return await readMark(db);
+  return await readHeartbeat(db);
 }
 
 async function stop(deps: GuardDeps, known: Known, why: string): Promise<string> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainAhead, explainFall } from './money-stop.ts';
 
-const own = { id: 'ours', beat: 7 };
+const own = { id: 'ours', heartbeat: 7 };
 const at = (database: string, count: number) => ({ database, count });
 
 test('money stops when the gateway knows a later heartbeat of this database, or in production another one alone', () => {
@@ -13,8 +13,8 @@ test('money stops when the gateway knows a later heartbeat of this database, or 
     { heartbeats: [at('theirs', 9), at('ours', 7)], sandbox: null, production: null },
     {
       heartbeats: [at('ours', 8)],
-      sandbox: /beat 8 there, 7 here/,
-      production: /beat 8 there, 7 here/,
+      sandbox: /heartbeat 8 there, 7 here/,
+      production: /heartbeat 8 there, 7 here/,
     },
     { heartbeats: [at('theirs', 1)], sandbox: null, production: /^Another database/ },
   ];
@@ -29,8 +29,8 @@ test('money stops when the gateway knows a later heartbeat of this database, or 
 });
 
 test('money stops when the heartbeat fell, unless it is stopped already', () => {
-  assert.equal(explainFall({ stopped_reason: null, beat: 7 }, 7), null);
-  assert.equal(explainFall({ stopped_reason: null, beat: 8 }, 7), null);
-  assert.match(explainFall({ stopped_reason: null, beat: 6 }, 7) ?? '', /fell from 7 to 6/);
-  assert.equal(explainFall({ stopped_reason: 'stopped', beat: 6 }, 7), null);
+  assert.equal(explainFall({ stopped_reason: null, heartbeat: 7 }, 7), null);
+  assert.equal(explainFall({ stopped_reason: null, heartbeat: 8 }, 7), null);
+  assert.match(explainFall({ stopped_reason: null, heartbeat: 6 }, 7) ?? '', /fell from 7 to 6/);
+  assert.equal(explainFall({ stopped_reason: 'stopped', heartbeat: 6 }, 7), null);
 });

@@ -1,33 +1,33 @@
 import type { Heartbeat } from '#gateway/gateway.ts';
-import type { Mark } from './gateway-heartbeat.sql.ts';
+import type { DatabaseHeartbeat } from './gateway-heartbeat.sql.ts';
 
 // When money must stop (decision 0097), decided from what the database and the gateway know. Each
 // function returns the reason, or null if money may move.
 
 /** Compares this database's heartbeat with those at the gateway. */
 export function explainAhead(
-  { id, beat }: Pick<Mark, 'id' | 'beat'>,
+  { id, heartbeat }: Pick<DatabaseHeartbeat, 'id' | 'heartbeat'>,
   heartbeats: readonly Pick<Heartbeat, 'database' | 'count'>[],
   environment: 'sandbox' | 'production',
 ): string | null {
   const own = heartbeats.find(({ database }) => database === id);
-  if (own !== undefined && own.count > beat) {
-    return `The gateway is ahead of this database (beat ${own.count} there, ${beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
+  if (own !== undefined && own.count > heartbeat) {
+    return `The gateway is ahead of this database (heartbeat ${own.count} there, ${heartbeat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
   }
   // In a sandbox several databases may share an account of the gateway.
   if (own === undefined && heartbeats.length > 0 && environment === 'production') {
-    return 'Another database has used this account of the gateway: this one is new, or was restored from a backup without a mark.';
+    return 'Another database has used this account of the gateway: this one is new, or was restored from a backup without a heartbeat.';
   }
   return null;
 }
 
 /** Compares a row with the highest heartbeat that the process knew before it read the row. */
 export function explainFall(
-  { stopped_reason, beat }: Pick<Mark, 'stopped_reason' | 'beat'>,
-  highestBeat: number,
+  { stopped_reason, heartbeat }: Pick<DatabaseHeartbeat, 'stopped_reason' | 'heartbeat'>,
+  highestHeartbeat: number,
 ): string | null {
-  if (stopped_reason !== null || beat >= highestBeat) return null;
-  return `The beat of the database fell from ${highestBeat} to ${beat}.`;
+  if (stopped_reason !== null || heartbeat >= highestHeartbeat) return null;
+  return `The heartbeat of the database fell from ${highestHeartbeat} to ${heartbeat}.`;
 }
 
 export const explainLost = (lost: string) =>

@@ -12,8 +12,8 @@ declare module '#platform/database/tables.ts' {
     gateway_heartbeat: {
       only_row: ColumnType<boolean, never, never>;
       id: string | null;
-      beat: Generated<number>;
-      beat_at: Timestamp | null;
+      heartbeat: Generated<number>;
+      heartbeat_at: Timestamp | null;
       server: string | null;
       stopped_at: Timestamp | null;
       stopped_reason: string | null;
