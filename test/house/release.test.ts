@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -10,8 +11,12 @@ import { createTestDatabase } from '../support/service.ts';
 const root = path.join(import.meta.dirname, '../..');
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let archive: string;
 before(async () => {
   folder = await temporaryFolder();
+  archive = path.join(folder.path, 'release.tar.gz');
+  const program = path.join(root, 'scripts/release.mjs');
+  execFileSync(process.execPath, [program, archive], { stdio: 'ignore' });
 });
 after(() => folder.remove());
 
@@ -39,10 +44,6 @@ async function installFromHere(release: string): Promise<void> {
 }
 
 test('a release serves its pages without the packages that build, test or check', async (t) => {
-  const archive = path.join(folder.path, 'release.tar.gz');
-  execFileSync(process.execPath, [path.join(root, 'scripts/release.mjs'), archive], {
-    stdio: 'ignore',
-  });
   execFileSync('tar', ['-xzf', archive, '-C', folder.path]);
   const [name = ''] = (await fs.readdir(folder.path)).filter((one) => /^tranche-\d/.test(one));
   const release = path.join(folder.path, name);
@@ -113,3 +114,107 @@ test('a release serves its pages without the packages that build, test or check'
   child.kill('SIGTERM');
   assert.equal(await exited, 0, stderr);
 });
+
+type Component = { name: string; version: string; properties: { name: string; value: string }[] };
+
+test('the bill of materials names every package of a release, installed or built in', async () => {
+  const bill = JSON.parse(await fs.readFile(`${archive}.cdx.json`, 'utf8'));
+  assert.equal(bill.bomFormat, 'CycloneDX');
+  assert.equal(bill.metadata.component.name, 'tranche');
+  const named = (place: string) =>
+    bill.components
+      .filter(({ properties }: Component) => properties.some(({ value }) => value === place))
+      .map(({ name, version }: Component) => `${name}@${version}`);
+  const { peerDependencies, version } = JSON.parse(
+    await fs.readFile(path.join(root, 'package.json'), 'utf8'),
+  );
+  const lock: Lock = JSON.parse(
+    execFileSync('tar', ['-xzOf', archive, `tranche-${version}/package-lock.json`], {
+      encoding: 'utf8',
+    }),
+  );
+  const installed = Object.entries(lock.packages)
+    .filter(([place]) => place !== '')
+    .map(([place, entry]) => {
+      const { version } = entry as { version: string };
+      return `${place.replace(/^.*node_modules\//, '')}@${version}`;
+    });
+  assert.deepEqual(new Set(named('installed')), new Set(installed));
+  const built = named('built into the pages').map((one: string) => one.replace(/@[^@]*$/, ''));
+  // Vite and TypeScript build the pages; everything else is within them.
+  assert.deepEqual(
+    Object.keys(peerDependencies).filter((name) => !built.includes(name)),
+    ['typescript', 'vite'],
+  );
+});
+
+test('the statement names the commit, the lock file, the builder and both files', async () => {
+  const statement = JSON.parse(await fs.readFile(`${archive}.provenance.json`, 'utf8'));
+  assert.deepEqual(statement.subject, [
+    { name: 'release.tar.gz', digest: { sha256: await sha256(archive) } },
+    { name: 'release.tar.gz.cdx.json', digest: { sha256: await sha256(`${archive}.cdx.json`) } },
+  ]);
+  const { buildDefinition, runDetails } = statement.predicate;
+  const [source, lock] = buildDefinition.resolvedDependencies;
+  assert.equal(source.digest.gitCommit, git('rev-parse', 'HEAD'));
+  assert.equal(source.annotations.isModified, git('status', '--porcelain') !== '');
+  assert.equal(lock.digest.sha256, await sha256(path.join(root, 'package-lock.json')));
+  assert.equal(runDetails.builder.version.node, process.version);
+});
+
+test('a changed file, bill of materials or statement does not pass for the release', async () => {
+  const notCommitted = 'The statement names changes that were not committed.';
+  const faults = git('status', '--porcelain') === '' ? [] : [notCommitted];
+  assert.deepEqual(verify(archive), faults);
+
+  const changed = path.join(folder.path, 'changed.tar.gz');
+  const unpacked = path.join(folder.path, 'changed');
+  await fs.mkdir(unpacked);
+  execFileSync('tar', ['-xzf', archive, '-C', unpacked]);
+  const [name = ''] = await fs.readdir(unpacked);
+  await fs.appendFile(path.join(unpacked, name, 'src/main.ts'), '// one more line\n');
+  await fs.appendFile(path.join(unpacked, name, 'web/dist/stamp'), 'x');
+  execFileSync('tar', ['-czf', changed, '-C', unpacked, name]);
+  const statement = await fs.readFile(`${archive}.provenance.json`, 'utf8');
+  await fs.copyFile(`${archive}.cdx.json`, `${changed}.cdx.json`);
+  await fs.appendFile(`${changed}.cdx.json`, '\n');
+  // Even a statement with the right digest does not hide what differs from the commit.
+  const forged = statement
+    .replaceAll('release.tar.gz', 'changed.tar.gz')
+    .replace(await sha256(archive), await sha256(changed));
+  await fs.writeFile(`${changed}.provenance.json`, forged);
+  assert.deepEqual(verify(changed), [
+    `${changed}.cdx.json does not have the SHA-256 that the statement names.`,
+    ...faults,
+    'src/main.ts differs.',
+    'web/dist/stamp differs.',
+  ]);
+
+  const elsewhere = forged.replace(git('rev-parse', 'HEAD'), 'f'.repeat(40));
+  await fs.writeFile(`${changed}.provenance.json`, elsewhere);
+  const commit = `The statement names commit ${'f'.repeat(40)}; check it out first.`;
+  assert.ok(verify(changed).includes(commit));
+});
+
+async function sha256(file: string): Promise<string> {
+  return createHash('sha256')
+    .update(await fs.readFile(file))
+    .digest('hex');
+}
+
+function git(...args: string[]): string {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+}
+
+/** Returns what an operator's check of a release finds wrong. */
+function verify(file: string): string[] {
+  const program = path.join(root, 'scripts/verify-release.mjs');
+  const { status, stderr } = spawnSync(process.execPath, [program, file], { encoding: 'utf8' });
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => line.replace('tranche: ', ''));
+  if (status !== 0) return lines;
+  assert.deepEqual(lines, [`${file} is what this commit makes.`]);
+  return [];
+}
