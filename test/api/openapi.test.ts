@@ -11,6 +11,7 @@ import {
   createIntegration,
   type IssuedCredentials,
 } from '#merchants/integrations/create-integration.ts';
+import { readGuides } from '#operating/docs/guides.ts';
 import type { Json, JsonObject, OpenApiDocument } from '#platform/http/openapi.ts';
 import { signExample } from '#platform/http/openapi.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
@@ -73,7 +74,9 @@ function listRegistered(): string[] {
       return (methods?.split(', ') ?? []).map((method) => `${method} ${url}`);
     })
     .filter((endpoint) => !endpoint.startsWith('HEAD '))
-    .filter((endpoint) => !/ \/($|pay\/|docs|api-docs-|favicon|healthz|readyz)/.test(endpoint));
+    .filter(
+      (endpoint) => !/ \/($|pay\/|docs|api-docs-|llms|favicon|healthz|readyz)/.test(endpoint),
+    );
 }
 
 function endpointsOf(document: OpenApiDocument): string[] {
@@ -539,6 +542,20 @@ describe('the reference for people', () => {
       assert.doesNotMatch(body, /https?:\/\/|@import|url\(/);
     }
   });
+});
+
+test('an unknown address below /docs is a page', async () => {
+  const { statusCode, headers, body } = await service.app.inject('/docs/guides/nothing');
+  assert.equal(statusCode, 404);
+  assert.match(String(headers['content-type']), /^text\/html/);
+  assert.match(body, /<h1>Page not found<\/h1>/);
+});
+
+test('llms.txt lists every guide, as Markdown', async () => {
+  const { body } = await service.app.inject('/llms.txt');
+  const links = [...body.matchAll(/\]\(([^)]+)\)/g)].map(([, url = '']) => new URL(url).pathname);
+  assert.equal(links.length, readGuides().length + 4);
+  for (const url of links) assert.equal((await service.app.inject(url)).statusCode, 200, url);
 });
 
 test('descriptions need no credentials, may be cached, and are sent again only after a change', async () => {

@@ -67,7 +67,6 @@ before(async () => {
   clone = path.join(folder.path, 'tranche');
   await fs.mkdir(path.join(clone, 'bin'), { recursive: true });
   await fs.symlink(path.join(root, 'bin/tranche'), path.join(clone, 'bin/tranche'));
-  await fs.symlink(path.join(root, 'sdk'), path.join(clone, 'sdk'));
   await fs.symlink(sandbox.dataDir, path.join(clone, '.tranche'));
 });
 after(async () => {
@@ -119,7 +118,9 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       DATA_DIR: sandbox.dataDir,
       // Every command would compile the same files again.
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      npm_config_offline: 'true',
+      // A guide installs from the sandbox alone: nothing answers here.
+      npm_config_registry: 'http://127.0.0.1:9',
+      npm_config_audit: 'false',
       npm_config_update_notifier: 'false',
     },
     stdio: 'ignore',

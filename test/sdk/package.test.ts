@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Account, createAccount, type Service, startService } from '../support/service.ts';
 
-// The packed archive as a merchant's developer installs it: in an empty project, without a registry.
+// The archive that a service serves, as a merchant's developer installs it: in an empty project, without
+// a registry.
 
 const run = promisify(execFile);
 const root = path.join(import.meta.dirname, '../..');
@@ -91,12 +93,12 @@ describe('the packed package', () => {
     service = await startService();
     baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
     account = await createAccount(service);
-    const npm = (args: string[], cwd: string) =>
-      run('npm', [...args, '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
-    await npm(['pack', '--pack-destination', folder], path.join(root, 'sdk'));
-    const [archive = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
     await writeFile(path.join(folder, 'package.json'), '{"type":"module","private":true}');
-    await npm(['install', `./${archive}`], folder);
+    const noRegistry = '--registry=http://127.0.0.1:9';
+    const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
+    await run('npm', ['install', `${baseUrl}/docs/sdk/latest.tgz`, noRegistry, ...quiet], {
+      cwd: folder,
+    });
   });
   after(async () => {
     service.app.server.closeAllConnections();
@@ -113,12 +115,36 @@ describe('the packed package', () => {
       'package.json',
     ]);
     const files = await readdir(path.join(installed, 'dist'));
+    const packed = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      cwd: path.join(root, 'sdk'),
+    });
+    const [{ files: expected }] = JSON.parse(packed.stdout);
+    assert.deepEqual(
+      [...files.map((name) => `dist/${name}`), 'LICENSE', 'README.md', 'package.json'].sort(),
+      expected.map((file: { path: string }) => file.path).sort(),
+    );
     assert.ok(files.includes('index.js') && files.includes('index.d.ts'));
     assert.ok(files.every((name) => /^[\w-]+(\.js|\.d\.ts)$/.test(name)));
     assert.deepEqual(await readdir(path.join(folder, 'node_modules')), [
       '.package-lock.json',
       '@tranche',
     ]);
+  });
+
+  test('has a name with its version, and the hash that npm notes', async () => {
+    const about = (await service.app.inject('/docs/sdk/latest.json')).json();
+    const lock = JSON.parse(await readFile(path.join(folder, 'package-lock.json'), 'utf8'));
+    assert.equal(lock.packages['node_modules/@tranche/merchant'].integrity, about.integrity);
+    assert.deepEqual(about, {
+      name: '@tranche/merchant',
+      version: '0.1.0',
+      url: `${service.deps.baseUrl}/docs/sdk/tranche-merchant-0.1.0.tgz`,
+      integrity: about.integrity,
+    });
+    const stays = await fetch(`${baseUrl}${new URL(about.url).pathname}`);
+    assert.equal(stays.headers.get('content-type'), 'application/gzip');
+    const bytes = Buffer.from(await stays.arrayBuffer());
+    assert.equal(`sha512-${createHash('sha512').update(bytes).digest('base64')}`, about.integrity);
   });
 
   test('works against the service on every installed Node', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   type Audience,
   type DescribedRoute,
@@ -13,11 +13,13 @@ import type { Environment } from '#platform/shared/environment.ts';
 import { paymentResult } from '#purchases/callbacks/callback.openapi.ts';
 import { describeLegacy } from '#purchases/legacy/legacy.openapi.ts';
 import { writeDoctor } from './doctor-page.ts';
-import { writeFrontPage } from './front-page.ts';
+import { writeFrontPage, writeNothingHere } from './front-page.ts';
 import { tags, writeGuide } from './guide.ts';
 import { readGuides, readVectors, writeGuidePage, writeOverview, writeShelf } from './guides.ts';
+import { writeLlms } from './llms.ts';
 import type { Site } from './page.ts';
 import { writeReference } from './reference.ts';
+import { readSdkArchive, type SdkArchive } from './sdk-archive.ts';
 import { buildIndex } from './search.ts';
 
 const documentPaths: Record<Audience, string> = {
@@ -26,6 +28,9 @@ const documentPaths: Record<Audience, string> = {
 };
 
 const legacyPath = '/docs/api/v1';
+
+/** The name of the page that is sent for all other addresses. */
+const nothingHere = '/docs/*';
 
 type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
 
@@ -40,14 +45,16 @@ export async function docsRoutes(
   routes: DescribedRoute[],
 ): Promise<void> {
   const guides = readGuides();
+  const sdk = readSdkArchive(deps.baseUrl);
   const files: Files = new Map();
   for (const path of [
     ...Object.values(documentPaths),
     legacyPath,
     ...['/', '/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
-    ...guides.map((guide) => guide.path),
+    ...guides.flatMap(({ path }) => [path, `${path}.md`]),
     ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
     '/docs/signature-vectors.json',
+    ...[sdk.latest, sdk.path, '/docs/sdk/latest.json', '/llms.txt'],
   ]) {
     serve(app, files, path);
   }
@@ -55,6 +62,13 @@ export async function docsRoutes(
   // The descriptions need the routes of all slices, so build them once all are registered.
   app.addHook('onReady', async () => {
     writeFiles(deps, routes, guides, files);
+    writeSdk(sdk, files);
+    files.set('/llms.txt', prepare('text/plain', writeLlms(deps.baseUrl, guides, sdk)));
+  });
+  app.get('/docs/*', async (request, reply) => {
+    // A cache would ask whether this page has changed at an address that has none.
+    reply.code(404).header('cache-control', 'no-store');
+    return sendFile(request, reply, files.get(nothingHere) as StaticFile);
   });
 
   // Browsers ask for this address on every page, whatever its own icon is.
@@ -104,27 +118,48 @@ function writeFiles(
   }
   files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
   page('/', writeFrontPage(site, deps.baseUrl, writeShelf(guides, '/')));
+  page(nothingHere, writeNothingHere(site, writeShelf(guides, nothingHere)));
   page('/docs/guides', writeOverview(site, guides));
   page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
-  for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));
+  for (const guide of guides) {
+    page(guide.path, writeGuidePage(site, guides, guide));
+    files.set(`${guide.path}.md`, prepare('text/markdown', guide.text));
+  }
+}
+
+function writeSdk({ latest, path, content, about }: SdkArchive, files: Files): void {
+  const archive: StaticFile = {
+    type: 'application/gzip',
+    etag: `W/"${fingerprint(content)}"`,
+    plain: content,
+    // It is compressed already.
+    gzipped: null,
+  };
+  files.set(latest, archive);
+  files.set(path, archive);
+  files.set('/docs/sdk/latest.json', prepare('application/json', JSON.stringify(about)));
 }
 
 function serve(app: FastifyInstance, files: Files, path: string): void {
   app.get(path, async (request, reply) => {
     const file = files.get(path) as StaticFile;
     reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
-    reply.header('vary', 'accept-encoding');
-    if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send();
-    reply.header('content-type', file.type);
-    if (file.type.startsWith('text/html')) {
-      reply.header('content-security-policy', contentSecurityPolicy);
-      reply.header('referrer-policy', 'no-referrer');
+    if (request.headers['if-none-match']?.includes(file.etag)) {
+      return reply.header('vary', 'accept-encoding').code(304).send();
     }
-    if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
-      return reply.send(file.plain);
-    }
-    return reply.header('content-encoding', 'gzip').send(file.gzipped);
+    return sendFile(request, reply, file);
   });
+}
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: StaticFile): FastifyReply {
+  reply.header('vary', 'accept-encoding').header('content-type', file.type);
+  if (file.type.startsWith('text/html')) {
+    reply.header('content-security-policy', contentSecurityPolicy);
+    reply.header('referrer-policy', 'no-referrer');
+  }
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  if (file.gzipped === null || !/\bgzip\b/.test(accepted)) return reply.send(file.plain);
+  return reply.header('content-encoding', 'gzip').send(file.gzipped);
 }
 
 function describeApi(
@@ -138,7 +173,7 @@ function describeApi(
   return buildDocument(about, own);
 }
 
-type StaticFile = { type: string; etag: string; plain: Buffer; gzipped: Buffer };
+type StaticFile = { type: string; etag: string; plain: Buffer; gzipped: Buffer | null };
 
 /** Weak, because the same file is served plain and compressed. */
 function prepare(mediaType: string, text: string): StaticFile {
@@ -150,7 +185,7 @@ function prepare(mediaType: string, text: string): StaticFile {
   };
 }
 
-function fingerprint(text: string): string {
+function fingerprint(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }
 

@@ -26,3 +26,18 @@ ${card('/docs/signature', 'Signature doctor', 'Why a signature does not match. N
 </article>`,
   });
 }
+
+/** The page for an address below `/docs` at which there is nothing. */
+export function writeNothingHere(site: Site, shelf: string): string {
+  return writePage(site, {
+    title: 'Page not found',
+    part: '/',
+    contents: shelf,
+    contentsTitle: 'Guides',
+    main: `<article class="guide">
+<h1>Page not found</h1>
+<div class="intro"><p>There is no page at this address. It may have moved, or the link has a mistake.</p></div>
+<p>Search the guides and the reference at the top, or begin at <a href="/docs/guides">the guides</a> or <a href="/docs">the reference</a>.</p>
+</article>`,
+  });
+}

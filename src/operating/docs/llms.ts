@@ -1,0 +1,24 @@
+import type { Guide } from './guides.ts';
+import type { SdkArchive } from './sdk-archive.ts';
+
+/** An index of the documentation for language models (llmstxt.org). */
+export function writeLlms(baseUrl: string, guides: Guide[], sdk: SdkArchive): string {
+  const guide = ({ title, path, summary }: Guide) =>
+    `- [${title}](${baseUrl}${path}.md): ${summary}`;
+  return `# Tranche
+
+> A shopper pays an order in monthly payments by card. The merchant's server creates a checkout over a signed JSON
+> API, sends the shopper to its payment page, and receives one signed callback with the outcome.
+
+## Guides
+
+${guides.map(guide).join('\n')}
+
+## Reference
+
+- [OpenAPI description](${baseUrl}/docs/api/v2): every endpoint of a merchant, with the callback
+- [OpenAPI description for intermediaries](${baseUrl}/api-docs-intermediary): every endpoint of an intermediary
+- [SDK for Node](${sdk.about.url}): \`npm install ${baseUrl}${sdk.latest}\`
+- [Signature vectors](${baseUrl}/docs/signature-vectors.json): requests with the signatures that they must have
+`;
+}
