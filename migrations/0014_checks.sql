@@ -47,17 +47,18 @@ insert into gateway_heartbeat (only_row) values (true);
 -- One reading of the gateway's records. A run that was interrupted continues where it was. The process
 -- that reads holds an advisory lock.
 create table reconciliation_runs (
-  id       uuid primary key,
-  from_at  timestamptz(3),
-  to_at    timestamptz(3),
-  adopts   boolean not null,
+  id           uuid primary key,
+  from_at      timestamptz(3),
+  to_at        timestamptz(3),
+  -- Whether the run also records what the gateway did and this database does not know.
+  records_lost boolean not null,
   -- The kind of records that is read now, and the last record that was compared. No kind is left once
   -- all were read.
-  kind     text,
-  after    text,
-  checked  bigint not null default 0,
-  began_at timestamptz(3) not null,
-  ended_at timestamptz(3)
+  kind         text,
+  after        text,
+  checked      bigint not null default 0,
+  began_at     timestamptz(3) not null,
+  ended_at     timestamptz(3)
 );
 
 create table reconciliation_seen (
@@ -79,6 +80,6 @@ create table reconciliation_differences (
   created_at  timestamptz(3),
   -- The alert that reported it.
   alert_id    uuid,
-  outcome     text check (outcome in ('adopted', 'blocked', 'reported')),
+  outcome     text check (outcome in ('recorded', 'blocked', 'reported')),
   primary key (run_id, record_kind, reference)
 );

@@ -1,5 +1,5 @@
-import { adoptLost } from '#checks/reconciliation/adopt-lost.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
@@ -13,7 +13,7 @@ const count = new Intl.NumberFormat('en-GB');
 const reconcileCommand = command({
   name: 'gateway reconcile',
   summary: "compare the gateway's records with our rows",
-  usage: ['[--from DATE] [--to DATE]', '--adopt'],
+  usage: ['[--from DATE] [--to DATE]', '--record'],
   help: `Reads the gateway's payments, charges, refunds, disputes and balance transactions and compares each
 with our rows, then looks for rows of ours that the gateway does not have. The gateway's fees are
 posted. --from and --to are dates in UTC; without them it reads everything. Each difference is an
@@ -21,35 +21,35 @@ alert: \`tranche alerts close\` closes it with a reason. If there are any, the e
 service does the same once a day for the last 40 days. A run that was interrupted continues where it
 was if it is started again within a day with the same dates.
 
---adopt also records what the gateway did and the database does not know, after a restore from a
+--record also records what the gateway did and the database does not know, after a restore from a
 backup, and lets money move again. What cannot be recorded is a finding that blocks its checkout
 until \`tranche gateway release\`. It chooses the dates itself.
 
   tranche gateway reconcile --from 2026-11-01
-  tranche gateway reconcile --adopt`,
-  options: { from: { type: 'string' }, to: { type: 'string' }, adopt: { type: 'boolean' } },
+  tranche gateway reconcile --record`,
+  options: { from: { type: 'string' }, to: { type: 'string' }, record: { type: 'boolean' } },
   async run(context) {
     const { terminal } = context;
     const range = {
       from: startOf(readDate(context.values.from, 'from')),
       to: startOf(readDate(context.values.to, 'to')),
     };
-    const adopts = context.values.adopt === true;
-    if (adopts && (range.from !== null || range.to !== null)) {
-      throw new UsageError('--adopt chooses the dates itself: leave out --from and --to.');
+    const records = context.values.record === true;
+    if (records && (range.from !== null || range.to !== null)) {
+      throw new UsageError('--record chooses the dates itself: leave out --from and --to.');
     }
     const progress = (checked: number) =>
       terminal.progress(`${count.format(checked)} records of the gateway`);
     const answer = await withGateway(
       context,
       (deps) =>
-        adopts ? adoptLost(deps, deps.operator, progress) : reconcile(deps, range, progress),
+        records ? recordLost(deps, deps.operator, progress) : reconcile(deps, range, progress),
       { whileStopped: true },
     ).finally(() => terminal.endProgress());
-    const { checked, findings, adopted } = answer;
-    context.print(adopts ? answer : { checked, findings }, () => {
-      const recorded = adopts ? `, ${count.format(adopted)} recorded` : '';
-      const of = `${count.format(checked)} records of the gateway${recorded}`;
+    const { checked, findings, recorded } = answer;
+    context.print(records ? answer : { checked, findings }, () => {
+      const ending = records ? `, ${count.format(recorded)} recorded` : '';
+      const of = `${count.format(checked)} records of the gateway${ending}`;
       if (findings.length === 0) return `${of}, no differences.`;
       return [
         `${of}, ${count.format(findings.length)} differences:`,
@@ -75,7 +75,7 @@ const releaseCommand = command({
   name: 'gateway release',
   summary: 'let a checkout go on that a finding blocks',
   usage: ['CHECKOUT_ID --reason TEXT'],
-  help: `After \`tranche gateway reconcile --adopt\`, nothing is charged or refunded of a checkout for which the
+  help: `After \`tranche gateway reconcile --record\`, nothing is charged or refunded of a checkout for which the
 gateway did something that could not be recorded. Compare the checkout with the gateway first and
 correct there what is wrong. Then release it: its plan and its refunds go on.
 

@@ -404,7 +404,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     const service = await startService({ databaseUrl: server.url, clock: own.clock, env });
     const again = continueOn(own, service);
     try {
-      assert.match((await problemOf(again)) ?? '', /The gateway is ahead .* reconcile --adopt/);
+      assert.match((await problemOf(again)) ?? '', /The gateway is ahead .* reconcile --record/);
       const ready = await readiness(again);
       assert.deepEqual([ready.statusCode, ready.status], [200, 'degraded']);
       assert.match(ready.reason, /The gateway is ahead/);
@@ -427,8 +427,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const tranche = commandLine(env, { clock: own.clock });
       await tranche.refused(1, /The gateway is ahead/, 'instalments', 'retry', `${early.id}:2`);
 
-      const { code, stdout } = await tranche.run('gateway', 'reconcile', '--adopt', '--json');
-      const { findings, adopted } = JSON.parse(stdout);
+      const { code, stdout } = await tranche.run('gateway', 'reconcile', '--record', '--json');
+      const { findings, recorded } = JSON.parse(stdout);
       // The gateway cannot say which refund voided a hold, nor what a lost checkout was for.
       assert.deepEqual(
         findings
@@ -441,7 +441,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
         ].sort(),
       );
       // Twelve by comparison, and three that were in flight.
-      assert.deepEqual([code, adopted], [1, 15]);
+      assert.deepEqual([code, recorded], [1, 15]);
       // A process reads once a second whether money may move.
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
@@ -460,7 +460,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       for (const one of known) await assertBalanced(again, one);
       assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
       assert.deepEqual((await atGateway(voided)).taken, []);
-      // The shopper approves after the adoption. The collector would have charged again.
+      // The shopper approves after the recording. The collector would have charged again.
       await answerChallenge(bank.act?.challenge_url ?? '', 'approve');
       await again.pass({ days: 2 });
       assert.deepEqual((await atGateway(approving)).taken, [33_333, 33_334]);
@@ -577,7 +577,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       service = await startService({ databaseUrl: server.url, clock: own.clock, env: env() });
       again = continueOn(own, service);
       own.clock.advance({ seconds: 2 });
-      assert.match((await problemOf(again)) ?? '', /reconcile --adopt/);
+      assert.match((await problemOf(again)) ?? '', /reconcile --record/);
     });
     after(() => service?.close());
 
@@ -595,7 +595,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
         ['returned', payouts.approved, '--reason', 'closed'],
         ['confirm', payouts.approved, '--reason', 'the bank has not paid it'],
       ]) {
-        await tranche.refused(1, /reconcile --adopt/, 'payouts', ...act);
+        await tranche.refused(1, /reconcile --record/, 'payouts', ...act);
       }
     });
 
@@ -621,28 +621,28 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.deepEqual(await rowsOf(`select from alerts where detail like '%${disputed}%'`), []);
     });
 
-    test('adopts each record once, also if it is killed between the record and its note', async () => {
+    test('records each payment once, also if it is killed between the record and its note', async () => {
       const blocks = () =>
         rowsOf('select checkout_id from gateway_blocks where cleared_at is null');
       const before = await blocks();
-      const adopted = async () =>
-        (await rowsOf(`select from operator_actions where action = 'gateway adopt'`)).length;
-      const acts = await adopted();
+      const recorded = async () =>
+        (await rowsOf(`select from operator_actions where action = 'gateway record'`)).length;
+      const acts = await recorded();
       await rowsOf(`create function refuse() returns trigger language plpgsql
         as $$ begin raise exception 'killed'; end $$`);
       await rowsOf(`create trigger killed before update of outcome on reconciliation_differences
         for each row execute function refuse()`);
-      const killed = await tranche.run('gateway', 'reconcile', '--adopt');
+      const killed = await tranche.run('gateway', 'reconcile', '--record');
       assert.match(killed.stderr, /killed/);
-      assert.ok((await adopted()) > acts);
+      assert.ok((await recorded()) > acts);
       await rowsOf('drop trigger killed on reconciliation_differences');
       await rowsOf('drop function refuse');
-      // Two operators start it again. One process adopts at a time.
+      // Two operators start it again. One process records at a time.
       const runs = await Promise.all([
-        tranche.run('gateway', 'reconcile', '--adopt', '--json'),
-        second.run('gateway', 'reconcile', '--adopt', '--json'),
+        tranche.run('gateway', 'reconcile', '--record', '--json'),
+        second.run('gateway', 'reconcile', '--record', '--json'),
       ]);
-      const refusals = runs.filter(({ stderr }) => /Another process adopts/.test(stderr));
+      const refusals = runs.filter(({ stderr }) => /Another process records/.test(stderr));
       assert.ok(refusals.length <= 1, 'one of them ends');
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
@@ -667,9 +667,9 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const raised = await alerts();
       const [first] = await shoppers.reduced.attempts();
       const from = first?.created_at ?? null;
-      const adopter = { ...service.deps, operator: 'nomsa', isStopped: false };
-      for (const adopts of [true, false, true]) {
-        const range = { from, to: null, ...(adopts && { adopter }) };
+      const recorder = { ...service.deps, operator: 'nomsa', isStopped: false };
+      for (const records of [true, false, true]) {
+        const range = { from, to: null, ...(records && { recorder }) };
         const { findings } = await reconcile(service.deps, range);
         assert.deepEqual(
           findings.filter(({ checkout_id }) => checkout_id === id).map((one) => one.id),

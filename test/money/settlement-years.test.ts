@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
-import { adoptLost } from '#checks/reconciliation/adopt-lost.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { Deps } from '#main.ts';
@@ -46,7 +46,7 @@ import { createAccount, isLong, send } from '../support/service.ts';
 // opens and decides, evidence, payouts on business days that two operators approve and the bank pays
 // or returns. The gateway fails, and processes die between any two statements. In the middle of each
 // year the database is restored from a backup. Processes go on, and some die, but no money moves until
-// what the gateway did meanwhile is adopted.
+// what the gateway did meanwhile is recorded.
 // TRANCHE_SEED=17 repeats seed 17.
 
 const gatewayTimeoutMs = 120;
@@ -91,7 +91,7 @@ test('after a year of disputes, fees and payouts all accounts agree with the gat
   const count = await playSeeds(t, 30, [scene], play);
   if (isReplay()) return;
   // Three seeds need not have everything. Thirty do.
-  const always = ['restored', 'adopted', 'dispute lost', 'dispute accepted', 'gateway fees'];
+  const always = ['restored', 'recorded', 'dispute lost', 'dispute accepted', 'gateway fees'];
   const often = [
     ...['dispute won', 'fee returned', 'fee kept', 'holiday skipped', 'debt carried'],
     ...['fault struck', 'kill', 'payout paid'],
@@ -348,10 +348,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     const done = await readGateway();
     await act(true);
     assert.deepEqual(await readGateway(), done, 'no money moves');
-    assert.match((await deps.money.problem()) ?? '', /reconcile --adopt/, 'money is stopped');
-    const { adopted, findings } = await adoptLost(deps, 'nomsa');
-    note('restored', `${adopted} adopted, ${findings.map(({ kind }) => kind).join(', ')}`);
-    if (adopted > 0) note('adopted');
+    assert.match((await deps.money.problem()) ?? '', /reconcile --record/, 'money is stopped');
+    const { recorded, findings } = await recordLost(deps, 'nomsa');
+    note('restored', `${recorded} recorded, ${findings.map(({ kind }) => kind).join(', ')}`);
+    if (recorded > 0) note('recorded');
     clock.advance({ seconds: 2 });
     assert.equal(await deps.money.problem(), null);
     // The gateway does not say why a hold ended. The operator has looked, and the service goes on.

@@ -18,7 +18,7 @@ export const operatorInvariants: Invariant[] = [
             else 'refunds approve' end)
         and not exists (select 1 from operator_actions o where o.subject_id = r.id
           -- A refund that the gateway made before a restore was reviewed before it.
-          and (o.action in ('refunds retry', 'gateway adopt')
+          and (o.action in ('refunds retry', 'gateway record')
             or o.action = 'refunds create' and r.requested_by_name is not null))
         -- An integration that was automatic once approved its refunds when they were asked for.
         and not (r.approved_at = r.created_at

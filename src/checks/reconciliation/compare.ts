@@ -11,7 +11,7 @@ import {
 /** How our rows differ from the gateway's records, and what an operator does about it. */
 export const remedies = {
   unknown_to_us:
-    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --adopt` records it.',
+    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --record` records it.',
   missing_there:
     'Look the reference up at the gateway. If it never existed there, the money did not move: correct the order with the merchant.',
   other_amount:
@@ -27,15 +27,15 @@ export type FindingKind = keyof typeof remedies;
 const captureGraceHours = 24;
 
 /** Null if differences are only reported. */
-export type Adopting = { isStopped: boolean } | null;
-export type Comparing = { nowOf: (merchant_id: string) => Temporal.Instant; adopter: Adopting };
+export type Recording = { isStopped: boolean } | null;
+export type Comparing = { nowOf: (merchant_id: string) => Temporal.Instant; recorder: Recording };
 
 /** The differences between records of the gateway and our rows about them. */
 export async function compareWithRows(
   client: Pick<pg.ClientBase, 'query'>,
   kind: ComparedKind,
   all: GatewayRecord[],
-  { nowOf, adopter }: Comparing,
+  { nowOf, recorder }: Comparing,
 ): Promise<NewFinding[]> {
   const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
   if (records.length === 0) return [];
@@ -49,30 +49,30 @@ export async function compareWithRows(
         ...(byId.get(record.own_id ?? '') ?? []).filter((row) => isAbout(row, record)),
       ]),
     ];
-    const found = compareToAdopt(kind, record, own, adopter) ?? compare(record, own, nowOf);
+    const found = compareToRecord(kind, record, own, recorder) ?? compare(record, own, nowOf);
     return found === null ? [] : [findingOf(kind, record, found, own[0] ?? null)];
   });
 }
 
 /**
- * Records that an adoption takes up although they are no difference. A refund in flight without a
+ * Finds what `recordLost` must record although it is no difference. A refund in flight without a
  * row was sent by the lost database, which would ask for it again. A payment that a shopper can
  * still approve at their bank could be charged a second time on its date. While money is stopped,
  * no process settles an attempt whose hold or capture the gateway has.
  */
-function compareToAdopt(
+function compareToRecord(
   kind: ComparedKind,
   { state, own_id, number_of_payments }: GatewayRecord,
   own: OwnRow[],
-  adopter: Adopting,
+  recorder: Recording,
 ): FindingKind | null {
-  if (adopter === null) return null;
+  if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
   // First payments and charges name the term. A hold takes nothing, and a charge is looked up.
   const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
-  const isUnsettled = adopter.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
+  const isUnsettled = recorder.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
   return isLostRefund || (isLost && isOfShopper) || isUnsettled ? 'unknown_to_us' : null;
 }
 

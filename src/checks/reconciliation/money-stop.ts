@@ -35,4 +35,4 @@ export const explainLost = (lost: string) =>
 
 /** The reason as operators read it, with what to do. */
 export const describeStop = (why: string) =>
-  `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
+  `${why} No money moves until \`tranche gateway reconcile --record\` has recorded what the gateway did.`;

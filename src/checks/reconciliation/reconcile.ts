@@ -18,19 +18,18 @@ import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
 import { findAlertThatStarts, hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
-import { type AdoptDeps, adoptFinding } from './adopt.ts';
 import {
-  type Adopting,
   type Comparing,
   compareWithRows,
   type FindingKind,
   findingOf,
+  type Recording,
   remedies,
 } from './compare.ts';
 import {
   claimDailyRun,
   claimRun,
-  countAdopted,
+  countRecorded,
   endRun,
   findDailyRun,
   isCompared,
@@ -47,6 +46,7 @@ import {
   recordPages,
   renewDailyRun,
 } from './reconciliation.sql.ts';
+import { type RecordingDeps, recordDifference } from './record-difference.ts';
 
 export type Finding = {
   id: string;
@@ -64,7 +64,7 @@ export type ReconcileDeps = {
   gateway: Gateway;
 };
 
-export type Reconciled = { checked: number; findings: Finding[]; adopted: number };
+export type Reconciled = { checked: number; findings: Finding[]; recorded: number };
 
 /** A run that was interrupted longer ago begins anew. */
 const continuesHours = 24;
@@ -78,7 +78,7 @@ type Progress = (checked: number) => void | Promise<void>;
 /**
  * Reads through the gateway's records and compares each with our rows, then looks for rows of ours
  * that the gateway does not have. Each difference is an alert, raised once. The gateway's fees are
- * posted on the way. With an `adopter`, what the gateway did and we do not know is recorded
+ * posted on the way. With a `recorder`, what the gateway did and we do not know is recorded
  * (decision 0098).
  *
  * The position in the records and the differences are rows, so a run that was interrupted
@@ -86,7 +86,7 @@ type Progress = (checked: number) => void | Promise<void>;
  */
 export async function reconcile(
   deps: ReconcileDeps,
-  range: Range & { adopter?: AdoptDeps },
+  range: Range & { recorder?: RecordingDeps },
   progress: Progress = () => {},
 ): Promise<Reconciled> {
   const client = await deps.database.pool.connect();
@@ -102,7 +102,7 @@ export async function reconcile(
 export async function reconcileOn(
   client: pg.ClientBase,
   deps: ReconcileDeps,
-  { from, to, adopter }: Range & { adopter?: AdoptDeps },
+  { from, to, recorder }: Range & { recorder?: RecordingDeps },
   progress: Progress,
 ): Promise<Reconciled> {
   const now = deps.clock.now();
@@ -112,7 +112,7 @@ export async function reconcileOn(
       id: deps.random.uuid(),
       from_at: from,
       to_at: to,
-      adopts: adopter !== undefined,
+      records_lost: recorder !== undefined,
       kind: recordKinds[0],
     },
     {
@@ -120,13 +120,13 @@ export async function reconcileOn(
       since: timestamp(now.subtract({ hours: continuesHours })),
     },
   );
-  const checked = await walk(deps, client, run, adopter ?? null, progress);
+  const checked = await readThrough(deps, client, run, recorder ?? null, progress);
   await noteUnseen(client, run, checked);
-  await settleFindings(deps, client, run, adopter ?? null, () => progress(checked));
+  await settleFindings(deps, client, run, recorder ?? null, () => progress(checked));
   const found = await listFindings(client, run.id);
-  const adopted = await countAdopted(client, run.id);
+  const recorded = await countRecorded(client, run.id);
   await endRun(client, run.id, timestamp(deps.clock.now()));
-  return { checked, findings: found.map(present), adopted };
+  return { checked, findings: found.map(present), recorded };
 }
 
 const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Finding => ({
@@ -141,11 +141,11 @@ const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Findin
  * Reads what is left of the run, page after page. One batch of pages is compared while the next is
  * read. After an interruption only a little is read again.
  */
-async function walk(
+async function readThrough(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   run: Run,
-  adopter: Adopting,
+  recorder: Recording,
   progress: Progress,
 ): Promise<number> {
   const clocks = await listMerchantClocks(deps.database.db);
@@ -153,7 +153,7 @@ async function walk(
     deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
   let { kind, after, checked } = run;
   const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
-    const findings = await compareRecords(deps, client, of, records, { nowOf, adopter });
+    const findings = await compareRecords(deps, client, of, records, { nowOf, recorder });
     const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
     checked += records.length;
     const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
@@ -315,7 +315,7 @@ async function settleFindings(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   run: Run,
-  adopter: AdoptDeps | null,
+  recorder: RecordingDeps | null,
   progress: () => void | Promise<void>,
 ): Promise<void> {
   for (;;) {
@@ -323,8 +323,10 @@ async function settleFindings(
     if (open.length === 0) return;
     await progress();
     for (const finding of open) {
-      const settled = adopter
-        ? await adoptFinding(adopter, client, run.id, finding, (why) => report(deps, finding, why))
+      const settled = recorder
+        ? await recordDifference(recorder, client, run.id, finding, (why) =>
+            report(deps, finding, why),
+          )
         : [{ ...finding, alert_id: await report(deps, finding), outcome: 'reported' as const }];
       for (const one of settled) await moveFinding(client, run.id, one);
     }
@@ -378,7 +380,7 @@ const dailyDays = 40;
 
 /**
  * Reconciles once a day, in one process. Returns 0, because nothing more is due today. While money
- * is stopped it waits: it would report everything that an adoption is about to record.
+ * is stopped it waits: it would report everything that `recordLost` is about to record.
  */
 export async function runDailyReconciliation(
   deps: ReconcileDeps & { money: MoneyProblem },

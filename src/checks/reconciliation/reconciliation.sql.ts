@@ -152,7 +152,7 @@ export type Run = {
   id: string;
   from_at: Timestamp | null;
   to_at: Timestamp | null;
-  adopts: boolean;
+  records_lost: boolean;
   kind: RecordKind | null;
   after: string | null;
   checked: number;
@@ -165,34 +165,34 @@ export type Run = {
  */
 export async function claimRun(
   client: Client,
-  wanted: Pick<Run, 'id' | 'from_at' | 'to_at' | 'adopts' | 'kind'>,
+  wanted: Pick<Run, 'id' | 'from_at' | 'to_at' | 'records_lost' | 'kind'>,
   { now, since }: { now: Timestamp; since: Timestamp },
 ): Promise<Run> {
-  const { id, from_at, to_at, adopts, kind } = wanted;
-  const columns = 'id, from_at, to_at, adopts, kind, after, checked, began_at';
+  const { id, from_at, to_at, records_lost, kind } = wanted;
+  const columns = 'id, from_at, to_at, records_lost, kind, after, checked, began_at';
   const { rows: interrupted } = await client.query<Run>(
     `select ${columns} from reconciliation_runs
-     where ended_at is null and began_at >= $4 and adopts = $3
+     where ended_at is null and began_at >= $4 and records_lost = $3
        and from_at is not distinct from $1 and to_at is not distinct from $2
      order by began_at desc`,
-    [from_at, to_at, adopts, since],
+    [from_at, to_at, records_lost, since],
   );
   for (const run of interrupted) if (await lockRun(client, run.id)) return run;
   await lockRun(client, id);
   const { rows } = await client.query<Run>(
-    `insert into reconciliation_runs (id, from_at, to_at, adopts, kind, began_at)
+    `insert into reconciliation_runs (id, from_at, to_at, records_lost, kind, began_at)
      values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-    [id, from_at, to_at, adopts, kind, now],
+    [id, from_at, to_at, records_lost, kind, now],
   );
   return rows[0] as Run;
 }
 
 /**
- * One process adopts at a time. The lock ends with the connection, so a process that was killed
+ * One process records what was lost at a time. The lock ends with the connection, so a process that was killed
  * does not keep it. Returns false if another process has it.
  */
-export async function lockAdoption(client: Client): Promise<boolean> {
-  return await lockRun(client, 'adoption');
+export async function lockRecording(client: Client): Promise<boolean> {
+  return await lockRun(client, 'recording');
 }
 
 async function lockRun(client: Client, id: string): Promise<boolean> {
@@ -211,7 +211,7 @@ export type RunFinding = {
   checkout_id: string | null;
   record: GatewayRecord | null;
   alert_id: string | null;
-  outcome: 'adopted' | 'blocked' | 'reported' | null;
+  outcome: 'recorded' | 'blocked' | 'reported' | null;
 };
 
 export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
@@ -258,17 +258,17 @@ export async function listOpenFindings(
 export async function listFindings(client: Client, run_id: string): Promise<RunFinding[]> {
   const { rows } = await client.query<RunFinding>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, null as record, alert_id, outcome
-     from reconciliation_differences where run_id = $1 and outcome <> 'adopted'
+     from reconciliation_differences where run_id = $1 and outcome <> 'recorded'
      order by created_at desc nulls last, record_kind, reference`,
     [run_id],
   );
   return rows;
 }
 
-export async function countAdopted(client: Client, run_id: string): Promise<number> {
+export async function countRecorded(client: Client, run_id: string): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     `select count(*)::int as count from reconciliation_differences
-     where run_id = $1 and outcome = 'adopted'`,
+     where run_id = $1 and outcome = 'recorded'`,
     [run_id],
   );
   return rows[0]?.count ?? 0;

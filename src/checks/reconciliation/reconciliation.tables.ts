@@ -23,7 +23,7 @@ declare module '#platform/database/tables.ts' {
       id: Fixed<string>;
       from_at: Fixed<Timestamp | null>;
       to_at: Fixed<Timestamp | null>;
-      adopts: Fixed<boolean>;
+      records_lost: Fixed<boolean>;
       kind: string | null;
       after: string | null;
       checked: Generated<number>;
@@ -44,7 +44,7 @@ declare module '#platform/database/tables.ts' {
       record: JSONColumnType<object | null, string | null, null>;
       created_at: Timestamp | null;
       alert_id: string | null;
-      outcome: 'adopted' | 'blocked' | 'reported' | null;
+      outcome: 'recorded' | 'blocked' | 'reported' | null;
     };
   }
 }

@@ -102,7 +102,7 @@ export async function findFacts(
          and s.status in ('charged', 'verified')
        where k.merchant_id = ${merchant_id} and k.checkout_id = ${checkout_id}
          and k.payment_ref = ${payment_ref} and k.status = 'collected' and k.kind = 'charge'
-         -- A charge that was adopted after a restore does not know its card.
+         -- A charge that was recorded after a restore does not know its card.
          and (s.card_ref = k.card_ref or k.card_ref is null and s.settled_at <= k.created_at)
        order by s.number desc limit 1) as setup,
       (select jsonb_agg(jsonb_build_object('number', i.number, 'amount', i.amount - i.reduced,

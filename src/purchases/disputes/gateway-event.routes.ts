@@ -28,7 +28,7 @@ export async function gatewayEventRoutes(
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not fit the body.');
     }
-    // An adoption records lost payments before disputes, which pause plans. The gateway asks again.
+    // `recordLost` records payments before disputes, which pause plans. The gateway asks again.
     if (await isMoneyStopped(deps.money)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }

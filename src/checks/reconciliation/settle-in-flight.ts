@@ -1,27 +1,27 @@
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
-import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { listOpenDisputes } from '#purchases/disputes/dispute.sql.ts';
 import { lookUpAttempt } from '#purchases/payments/ask-gateway.ts';
 import { listUnsettledAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import { isFirstPayment, type PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
 import { recordOutcome } from '#purchases/payments/record-outcome.ts';
-import type { AdoptDeps } from './adopt.ts';
+import type { RecordingDeps } from './record-difference.ts';
 
 /**
  * Settles what was in flight when the backup was made, as the gateway says it ended (decision
  * 0098). Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a
- * capture are recorded by the reading of the gateway's records (`compareToAdopt`). What did not end
+ * capture are recorded by the reading of the gateway's records (`compareToRecord`). What did not end
  * yet, and what the gateway does not know, is left to the service. Open disputes are read again.
  * Returns how many attempts were settled.
  */
-export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
+export async function settleInFlight(deps: RecordingDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
   // A dispute that has ended since would still pause its plan, and a payment that the gateway took
-  // after its end could not be adopted.
+  // after its end could not be recorded.
   for (const dispute of await listOpenDisputes(db)) {
     await tried(deps, dispute, async (merchant) => {
       await readAgain(deps, merchant, dispute);
@@ -36,7 +36,7 @@ export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
 
 /** A first payment with a hold is left to the reading: a later attempt, which was lost, may have one. */
 async function settleEnded(
-  deps: AdoptDeps,
+  deps: RecordingDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
 ): Promise<boolean> {
@@ -56,7 +56,7 @@ async function settleEnded(
  * it.
  */
 async function tried(
-  deps: AdoptDeps,
+  deps: RecordingDeps,
   row: { merchant_id: string; id: string },
   settle: (merchant: Merchant) => Promise<boolean>,
 ): Promise<number> {
@@ -66,7 +66,7 @@ async function tried(
     return (await settle(merchant)) ? 1 : 0;
   } catch (error) {
     const isExpected =
-      error instanceof CannotAdopt ||
+      error instanceof CannotRecord ||
       error instanceof OutcomeUnknown ||
       error instanceof RequestRefused;
     if (!isExpected) throw error;

@@ -2,10 +2,10 @@ import type pg from 'pg';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { adoptInFlight } from './adopt-in-flight.ts';
 import { nameDatabase, readHeartbeat, resumeMoney } from './gateway-heartbeat.sql.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
-import { lockAdoption } from './reconciliation.sql.ts';
+import { lockRecording } from './reconciliation.sql.ts';
+import { settleInFlight } from './settle-in-flight.ts';
 
 /** A hold of the days before the backup may have been captured or voided since. */
 const marginDays = 8;
@@ -16,26 +16,26 @@ const ordinaryDays = 40;
  * Reconciles, records what the gateway did and this database does not know, and then lets money move
  * again (decision 0098). What could not be recorded is an alert that blocks its checkout.
  */
-export async function adoptLost(
+export async function recordLost(
   deps: ReconcileDeps & OperatorDeps,
   operator: string,
   progress: (checked: number) => void = () => {},
 ): Promise<Reconciled> {
   const client = await deps.database.pool.connect();
   try {
-    if (!(await lockAdoption(client))) {
+    if (!(await lockRecording(client))) {
       throw new OperatorError(
-        'Another process adopts what the gateway did. Wait until it has ended.',
+        'Another process records what the gateway did. Wait until it has ended.',
       );
     }
-    return await adoptOn(client, deps, operator, progress);
+    return await recordOn(client, deps, operator, progress);
   } finally {
     // The connection ends with its locks.
     client.release(true);
   }
 }
 
-async function adoptOn(
+async function recordOn(
   client: pg.ClientBase,
   deps: ReconcileDeps & OperatorDeps,
   operator: string,
@@ -53,13 +53,13 @@ async function adoptOn(
         ? null
         : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
   const from = range && timestamp(range);
-  // Settle these first. Otherwise an attempt that has ended would prevent the adoption of a later
+  // Settle these first. Otherwise an attempt that has ended would prevent the recording of a later
   // one.
-  const adopter = { ...deps, operator, isStopped };
-  const settled = isStopped ? await adoptInFlight(adopter) : 0;
-  const reconciled = await reconcileOn(client, deps, { from, to: null, adopter }, progress);
-  const answer = { ...reconciled, adopted: reconciled.adopted + settled };
-  const { checked, adopted, findings } = answer;
+  const recorder = { ...deps, operator, isStopped };
+  const settled = isStopped ? await settleInFlight(recorder) : 0;
+  const reconciled = await reconcileOn(client, deps, { from, to: null, recorder }, progress);
+  const answer = { ...reconciled, recorded: reconciled.recorded + settled };
+  const { checked, recorded, findings } = answer;
 
   const heartbeats = await deps.gateway.listHeartbeats();
   const row = await readHeartbeat(db);
@@ -77,7 +77,7 @@ async function adoptOn(
       await resumeMoney(tx, { heartbeat, at, server: row.current_server });
       payouts = await comparePayouts(tx, at);
     }
-    const found = { checked, adopted, findings: findings.length };
+    const found = { checked, recorded, findings: findings.length };
     const details = { ...found, resumed: isStopped, payouts_to_compare: payouts };
     return { subject_id: null, details, result: null };
   });

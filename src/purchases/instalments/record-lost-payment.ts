@@ -1,6 +1,6 @@
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
@@ -22,14 +22,14 @@ import {
 // Records payments that the gateway took before the database was restored (decision 0098), in a
 // transaction that holds the checkout's lock.
 
-type AdoptDeps = { clock: Clock; random: Random };
+type RecordingDeps = { clock: Clock; random: Random };
 
 /** Many more attempts than any payment ever has. */
 const numbersMax = 100;
 
 /** A charge of the stored card. `id` is our id of the request. */
-export async function adoptCharge(
-  deps: AdoptDeps,
+export async function recordLostCharge(
+  deps: RecordingDeps,
   db: Handle,
   key: CheckoutKey,
   charge: { id: string; instalment: number; amount: number; payment_ref: string; at: Timestamp },
@@ -37,25 +37,25 @@ export async function adoptCharge(
   const { instalment, amount, payment_ref, at } = charge;
   const payment = await lockPayment(db, key, instalment, ['scheduled', 'overdue'], amount);
   const number = findNumber((one) => collectionId(key.checkout_id, instalment, one) === charge.id);
-  if (number === null) throw new CannotAdopt('its request is not one of ours');
+  if (number === null) throw new CannotRecord('its request is not one of ours');
   await insertCollections(db, [collectedRow(payment, number, 'charge', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [{ kind: 'collected', amount }]);
 }
 
 /** The capture of the hold. */
-export async function adoptCapture(
-  deps: AdoptDeps,
+export async function recordLostCapture(
+  deps: RecordingDeps,
   db: Handle,
   merchant: Merchant,
   key: CheckoutKey,
   { payment_ref, amount }: { payment_ref: string; amount: number },
 ): Promise<void> {
   const payment = await lockPayment(db, key, 1, ['authorised'], amount);
-  if (payment.payment_ref !== payment_ref) throw new CannotAdopt('another payment is held');
+  if (payment.payment_ref !== payment_ref) throw new CannotRecord('another payment is held');
   const now = merchant.now();
   const due = capturesAt(payment.due_on, merchant.territory.time_zone);
   if (Temporal.Instant.compare(now, due) < 0) {
-    throw new CannotAdopt('it was captured before its time');
+    throw new CannotRecord('it was captured before its time');
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
@@ -82,17 +82,17 @@ async function lockPayment(
   amount: number,
 ): Promise<Instalment> {
   const payment = (await lockInstalments(db, key)).find((one) => one.number === number);
-  if (!payment) throw new CannotAdopt(`the plan has no payment ${number}`);
+  if (!payment) throw new CannotRecord(`the plan has no payment ${number}`);
   if (!statuses.includes(payment.status)) {
-    throw new CannotAdopt(`payment ${number} is ${payment.status}`);
+    throw new CannotRecord(`payment ${number} is ${payment.status}`);
   }
-  if (payment.paused) throw new CannotAdopt(`payment ${number} is paused`);
+  if (payment.paused) throw new CannotRecord(`payment ${number} is paused`);
   if (payment.amount - payment.reduced !== amount) {
-    throw new CannotAdopt(`payment ${number} is over ${payment.amount - payment.reduced} cents`);
+    throw new CannotRecord(`payment ${number} is over ${payment.amount - payment.reduced} cents`);
   }
   const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   if (collections.some((one) => one.instalment === number && one.status === 'open')) {
-    throw new CannotAdopt(`payment ${number} is being collected`);
+    throw new CannotRecord(`payment ${number} is being collected`);
   }
   return payment;
 }
@@ -129,7 +129,7 @@ function collectedRow(
 }
 
 async function settle(
-  deps: AdoptDeps,
+  deps: RecordingDeps,
   db: Handle,
   payment: Instalment,
   payment_ref: string,

@@ -4,21 +4,21 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
-import { adoptCapture, adoptCharge } from '#purchases/instalments/adopt-payment.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
+import { recordLostCapture, recordLostCharge } from '#purchases/instalments/record-lost-payment.ts';
 import {
-  adoptFirstPayment,
-  adoptPlanPayment,
   findAttemptNumber,
-} from '#purchases/payments/adopt-payment.ts';
-import { adoptRefund } from '#purchases/refunds/adopt-refund.ts';
+  recordLostFirstPayment,
+  recordLostPlanPayment,
+} from '#purchases/payments/record-lost-payment.ts';
+import { recordLostRefund } from '#purchases/refunds/record-lost-refund.ts';
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import { compareWithRows, type FindingKind } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
@@ -29,14 +29,14 @@ import {
   type RunFinding,
 } from './reconciliation.sql.ts';
 
-export type AdoptDeps = ReconcileDeps &
+export type RecordingDeps = ReconcileDeps &
   OperatorDeps & {
     operator: string;
     /** Money is stopped, so no process settles what was in flight at the backup. */
     isStopped: boolean;
   };
 
-/** Our rows are as the gateway's record says: an earlier run has adopted it. */
+/** Our rows are as the gateway's record says: an earlier run has recorded it. */
 class AlreadyRecorded extends Error {}
 
 /** Shoppers were told of everything before the database was restored. */
@@ -47,8 +47,8 @@ const silent = { sendsMessages: false };
  * an alert and blocks the checkout, so that nothing of it is charged or refunded twice. Returns the
  * differences that are settled: all refunds of one request are recorded together.
  */
-export async function adoptFinding(
-  deps: AdoptDeps,
+export async function recordDifference(
+  deps: RecordingDeps,
   client: pg.ClientBase,
   run_id: string,
   finding: RunFinding,
@@ -60,8 +60,8 @@ export async function adoptFinding(
   const { record, record_kind } = finding;
   if (record === null || finding.kind === 'held_too_long') return await reported();
   if (record_kind === 'dispute') {
-    const isAdopted = await adoptDispute(deps, record);
-    return isAdopted ? [{ ...finding, outcome: 'adopted' }] : await reported();
+    const isRecorded = await recordLostDispute(deps, record);
+    return isRecorded ? [{ ...finding, outcome: 'recorded' }] : await reported();
   }
   const checkout_id =
     record_kind === 'refund'
@@ -75,11 +75,11 @@ export async function adoptFinding(
       ? await listRequestFindings(client, run_id, record.request.id)
       : [finding];
   try {
-    if (record_kind === 'refund') await adoptRefunds(deps, merchant, checkout_id, group);
-    else await adoptPayment(deps, merchant, checkout_id, record);
-    return group.map((one) => ({ ...one, outcome: 'adopted' }));
+    if (record_kind === 'refund') await recordLostRefunds(deps, merchant, checkout_id, group);
+    else await recordLostPayment(deps, merchant, checkout_id, record);
+    return group.map((one) => ({ ...one, outcome: 'recorded' }));
   } catch (error) {
-    if (!(error instanceof CannotAdopt)) throw error;
+    if (!(error instanceof CannotRecord)) throw error;
     const alert_id = await report(
       `${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
     );
@@ -103,14 +103,14 @@ async function findPaidCheckout(
   return checkouts.get(payment_ref)?.checkout_id ?? null;
 }
 
-async function findOwner(deps: AdoptDeps, checkout_id: string): Promise<Merchant | null> {
+async function findOwner(deps: RecordingDeps, checkout_id: string): Promise<Merchant | null> {
   const { db } = deps.database;
   const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
   return merchant_id === null ? null : await findMerchant(db, deps.clock, merchant_id);
 }
 
-async function adoptPayment(
-  deps: AdoptDeps,
+async function recordLostPayment(
+  deps: RecordingDeps,
   merchant: Merchant,
   checkout_id: string,
   record: GatewayRecord,
@@ -122,63 +122,64 @@ async function adoptPayment(
   const state = instalments.includes(1)
     ? await deps.gateway.payment(merchant.forGateway(), payment_ref)
     : null;
-  const adopted = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
+  const recorded = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
     const kind = await compareAgain(deps, db, 'payments', record);
     if (kind === null) throw new AlreadyRecorded();
     if (kind === 'other_state' && record.state === 'taken') {
-      await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
+      await recordLostCapture(deps, db, merchant, key, { payment_ref, amount });
       return 'all';
     }
     if (kind !== 'unknown_to_us') {
-      throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
+      throw new CannotRecord(`the gateway says ${record.state} over ${amount} cents`);
     }
-    if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
+    if (own_id === null || customer_ref === null) throw new CannotRecord('it is not ours');
     if (record.state === 'in_flight') {
-      throw new CannotAdopt('the shopper may still approve it. Void it at the gateway first');
+      throw new CannotRecord('the shopper may still approve it. Void it at the gateway first');
     }
     const at = record.created_at;
     const number = findAttemptNumber('plan_payment', checkout_id, own_id);
     if (number !== null) {
       const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
-      await adoptPlanPayment(quiet, db, checkout, paid);
+      await recordLostPlanPayment(quiet, db, checkout, paid);
       return 'all';
     }
     if (checkout.status === 'received') {
       const { number_of_payments } = record;
       const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
-      if (number_of_payments === null || !isLive) throw new CannotAdopt('it is no first payment');
+      if (number_of_payments === null || !isLive) throw new CannotRecord('it is no first payment');
       const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
-      await adoptFirstPayment(quiet, db, merchant, checkout, held);
+      await recordLostFirstPayment(quiet, db, merchant, checkout, held);
       return state.outcome === 'captured' ? 'purchase' : 'all';
     }
     const [instalment] = instalments;
     if (checkout.status !== 'successful' || instalment === undefined || instalments.length > 1) {
-      throw new CannotAdopt(`the checkout is ${checkout.status}`);
+      throw new CannotRecord(`the checkout is ${checkout.status}`);
     }
-    if (record.state !== 'taken') throw new CannotAdopt('it is a hold of a checkout that was paid');
-    await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
+    if (record.state !== 'taken')
+      throw new CannotRecord('it is a hold of a checkout that was paid');
+    await recordLostCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
     return 'all';
   });
   // The capture is an action of its own. If it cannot be recorded, the plan exists and is blocked.
-  if (adopted === 'purchase') await adoptPayment(deps, merchant, checkout_id, record);
+  if (recorded === 'purchase') await recordLostPayment(deps, merchant, checkout_id, record);
 }
 
 /** How a record differs from our rows now. The caller holds the checkout's lock. */
 async function compareAgain(
-  deps: AdoptDeps,
+  deps: RecordingDeps,
   db: Handle,
   kind: 'payments' | 'refunds',
   record: GatewayRecord,
 ): Promise<FindingKind | null> {
-  // Only how long a hold has lasted depends on the time, and that is not adopted.
+  // Only how long a hold has lasted depends on the time, and that is not recorded.
   const nowOf = () => deps.clock.now();
-  const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, adopter: deps });
+  const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, recorder: deps });
   return (found[0]?.kind as FindingKind | undefined) ?? null;
 }
 
 /** Records a dispute. Returns whether the disputed payment is known. */
-async function adoptDispute(
-  deps: AdoptDeps,
+async function recordLostDispute(
+  deps: RecordingDeps,
   { reference, payment_ref }: GatewayRecord,
 ): Promise<boolean> {
   const { db } = deps.database;
@@ -190,8 +191,8 @@ async function adoptDispute(
   return true;
 }
 
-async function adoptRefunds(
-  deps: AdoptDeps,
+async function recordLostRefunds(
+  deps: RecordingDeps,
   merchant: Merchant,
   checkout_id: string,
   findings: RunFinding[],
@@ -207,25 +208,25 @@ async function adoptRefunds(
     }
     if (kinds.length === 0) throw new AlreadyRecorded();
     const isLost = kinds.length === records.length && kinds.every((one) => one === 'unknown_to_us');
-    if (!request || !isLost) throw new CannotAdopt('its request is not known');
-    await adoptRefund(deps, db, merchant, checkout, request, records);
+    if (!request || !isLost) throw new CannotRecord('its request is not known');
+    await recordLostRefund(deps, db, merchant, checkout, request, records);
   });
 }
 
 /**
- * Each adoption is one action of the operator, with its audit row. Returns null, and writes
- * nothing, if there was nothing to adopt.
+ * Each recording is one action of the operator, with its audit row. Returns null, and writes
+ * nothing, if there was nothing to record.
  */
 async function withCheckout<T>(
-  deps: AdoptDeps,
+  deps: RecordingDeps,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
   subject_id: string,
   work: (db: Handle, checkout: Checkout) => Promise<T>,
 ): Promise<T | null> {
   try {
-    return await operate(deps, deps.operator, 'gateway adopt', async (db) => {
+    return await operate(deps, deps.operator, 'gateway record', async (db) => {
       const checkout = await lockCheckout(db, merchant_id, checkout_id);
-      if (!checkout) throw new CannotAdopt('the checkout is gone');
+      if (!checkout) throw new CannotRecord('the checkout is gone');
       return { subject_id, details: { checkout_id }, result: await work(db, checkout) };
     });
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { GatewayRecord, RefundOrigin } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -15,7 +15,7 @@ import { startRefund } from './start-refund.ts';
  * split again. Each of the gateway's refunds must be a part of that split; the service then goes on
  * with it as with any other refund.
  */
-export async function adoptRefund(
+export async function recordLostRefund(
   deps: { clock: Clock; random: Random },
   db: Handle,
   merchant: Merchant,
@@ -24,14 +24,15 @@ export async function adoptRefund(
   records: Pick<GatewayRecord, 'own_id' | 'amount' | 'reference'>[],
 ): Promise<void> {
   const { merchant_id, id: checkout_id } = checkout;
-  if (checkout.status !== 'successful') throw new CannotAdopt(`the checkout is ${checkout.status}`);
+  if (checkout.status !== 'successful')
+    throw new CannotRecord(`the checkout is ${checkout.status}`);
   const known = await lockRefund(db, { merchant_id, id: request.id });
   if (known !== null && (known.status !== 'requested' || known.amount !== request.amount)) {
-    throw new CannotAdopt(`the refund is ${known.status} over ${known.amount} cents`);
+    throw new CannotRecord(`the refund is ${known.status} over ${known.amount} cents`);
   }
   if (known === null) {
     const left = checkout.amount - (await sumRefunds(db, merchant_id, checkout_id));
-    if (request.amount > left) throw new CannotAdopt(`only ${left} cents can be refunded`);
+    if (request.amount > left) throw new CannotRecord(`only ${left} cents can be refunded`);
   }
   const refund =
     known ??
@@ -47,12 +48,12 @@ export async function adoptRefund(
   const at = timestamp(merchant.now());
   const claim = { at, lease: null, leased_until: null };
   const started = await startRefund(deps, db, refund, 'requested', claim);
-  if (started === null) throw new CannotAdopt('the refund cannot begin now');
+  if (started === null) throw new CannotRecord('the refund cannot begin now');
   const parts = await listParts(db, merchant_id, checkout_id);
   for (const { own_id, amount, reference } of records) {
     const part = parts.find((one) => one.id === own_id && one.status === 'open');
     if (part?.kind !== 'card' || part.amount !== amount) {
-      throw new CannotAdopt('the refund would be taken from other payments now');
+      throw new CannotRecord('the refund would be taken from other payments now');
     }
     // With its reference it is looked up and never sent.
     await movePart(db, part, { refund_ref: reference });

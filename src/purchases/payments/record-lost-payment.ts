@@ -2,13 +2,13 @@ import type { HeldCard, PaymentState } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
-import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
-import { findNumber } from '#purchases/instalments/adopt-payment.ts';
 import { listLastCollections, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
+import { findNumber } from '#purchases/instalments/record-lost-payment.ts';
 import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
 import {
   collectShopperPayment,
@@ -44,7 +44,7 @@ type PaidFirst = {
  * Records that a shopper paid a checkout before the database was restored (decision 0098), in a
  * transaction that holds the checkout's lock. The merchant is told again.
  */
-export async function adoptFirstPayment(
+export async function recordLostFirstPayment(
   deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
@@ -91,7 +91,7 @@ export async function adoptFirstPayment(
     });
   }
   const done = await completeCheckout(deps, db, checkout, number_of_payments, at);
-  if (done === null) throw new CannotAdopt('the checkout has ended');
+  if (done === null) throw new CannotRecord('the checkout has ended');
   const stored_card = consent && {
     ...(card as HeldCard & { card_ref: string }),
     customer_ref,
@@ -107,29 +107,29 @@ async function checkFirstPayment(
   { id, amount, number_of_payments, created_at, state }: PaidFirst,
 ) {
   const { merchant_id, id: checkout_id } = checkout;
-  if (checkout.status !== 'received') throw new CannotAdopt(`the checkout is ${checkout.status}`);
+  if (checkout.status !== 'received') throw new CannotRecord(`the checkout is ${checkout.status}`);
   const number = findAttemptNumber('first_payment', checkout_id, id);
-  if (number === null) throw new CannotAdopt('its attempt is not one of ours');
+  if (number === null) throw new CannotRecord('its attempt is not one of ours');
   const inFlight = (await listAttempts(db, { merchant_id, checkout_id })).filter(isInFlight);
   // The attempt itself may be in flight in the backup.
   const known: PaymentAttempt | null = inFlight.find((one) => one.id === id) ?? null;
-  if (inFlight.length > (known ? 1 : 0)) throw new CannotAdopt('the shopper is paying now');
+  if (inFlight.length > (known ? 1 : 0)) throw new CannotRecord('the shopper is paying now');
   // The gateway's times have whole seconds.
   const began = Temporal.Instant.from(checkout.created_at);
   const created = Temporal.Instant.from(created_at);
   const at = Temporal.Instant.compare(created, began) < 0 ? began : created;
   if (isOver({ purpose: 'first_payment', created_at }, checkout, at)) {
-    throw new CannotAdopt('it was made after the time of the checkout');
+    throw new CannotRecord('it was made after the time of the checkout');
   }
   const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
   const [first] = payments;
   // A refund may have made the capture smaller. The caller compares the captured amount.
   const isFirst = first && (state.outcome === 'captured' || first.amount === amount);
   if (!isFirst || !checkout.terms.includes(number_of_payments)) {
-    throw new CannotAdopt('its amount is not that of the first payment');
+    throw new CannotRecord('its amount is not that of the first payment');
   }
   if (number_of_payments > 1 && state.card.card_ref === null) {
-    throw new CannotAdopt('no card is stored');
+    throw new CannotRecord('no card is stored');
   }
   return { known, number, at: timestamp(at), payments };
 }
@@ -139,7 +139,7 @@ async function checkFirstPayment(
  * a transaction that holds the checkout's lock. A card that the shopper stored with it is not
  * recorded, because the consent was lost.
  */
-export async function adoptPlanPayment(
+export async function recordLostPlanPayment(
   deps: QueueDeps,
   db: Handle,
   checkout: Checkout,
@@ -157,7 +157,7 @@ export async function adoptPlanPayment(
   const key = { merchant_id, checkout_id };
   const { id, number, instalments, amount, payment_ref, customer_ref, at } = paid;
   const attempts = await listAttempts(db, key);
-  if (attempts.some(isInFlight)) throw new CannotAdopt('the shopper is paying now');
+  if (attempts.some(isInFlight)) throw new CannotRecord('the shopper is paying now');
   const payments = (await lockInstalments(db, key)).filter((one) =>
     instalments.includes(one.number),
   );
@@ -165,13 +165,13 @@ export async function adoptPlanPayment(
     ({ status, paused }) => (status === 'scheduled' || status === 'overdue') && !paused,
   );
   if (payments.length !== instalments.length || !isDue) {
-    throw new CannotAdopt('the payments that it covers are not due');
+    throw new CannotRecord('the payments that it covers are not due');
   }
   const sum = payments.reduce((total, one) => total + one.amount - one.reduced, 0);
-  if (sum !== amount) throw new CannotAdopt(`the payments that it covers sum to ${sum} cents`);
+  if (sum !== amount) throw new CannotRecord(`the payments that it covers sum to ${sum} cents`);
   const collections = await listLastCollections(db, merchant_id, [checkout_id]);
   if (collections.some((one) => one.status === 'open' && instalments.includes(one.instalment))) {
-    throw new CannotAdopt('a payment that it covers is being collected');
+    throw new CannotRecord('a payment that it covers is being collected');
   }
   const attempt = await insertAttempt(db, {
     ...{ ...key, currency, id, number, instalments, amount, customer_ref, payment_ref },

@@ -1,2 +1,2 @@
 /** The gateway did something that cannot be recorded by itself. The message says why. */
-export class CannotAdopt extends Error {}
+export class CannotRecord extends Error {}
