@@ -52,6 +52,9 @@ create table alerts (
   posted_at        timestamptz(3),
   attempts            integer not null default 0,
   due_at           timestamptz(3),
+  -- The operator whose action raised it. An alert of the service itself has none.
+  caused_by        text,
+  caused_person_id uuid,
   -- An operator takes an alert and closes it, with a reason. The session of a person proves who they
   -- are; the name that a command states proves nothing, and has no person.
   taken_at         timestamptz(3),

@@ -21,6 +21,8 @@ const members = [
   'posted_at',
   'attempts',
   'due_at',
+  'caused_by',
+  'caused_person_id',
   'taken_at',
   'taken_by',
   'taken_person_id',

@@ -849,6 +849,32 @@ describe('the acts of the command line', () => {
     assert.equal(list.data[0].id, closed.id);
   });
 
+  test('an alert that a person caused, or that is about them, is closed by another person', async () => {
+    const { deps } = paying.service;
+    const account = await createAccount(paying.service);
+    await changeRules(deps, 'sipho', { id: account.merchant.id, four_eyes_above: 5 });
+    const [causer, other] = [await person(), await person()];
+    const url = `/api/merchants/${account.merchant.id}`;
+    await done(askExactly(console(), causer, 'PATCH', url, { four_eyes_above: null }));
+    const list = `/api/alerts?merchant=${account.merchant.id}`;
+    const seen = async (by: ConsolePerson) =>
+      (await askExactly(console(), by, 'GET', list)).body.data[0];
+    assert.match((await seen(causer)).close_refusal, /^Your own action/);
+    assert.equal((await seen(other)).close_refusal, null);
+    const close = `/api/alerts/${(await seen(other)).id}/close`;
+    const reason = { reason: 'Agreed.' };
+    assert.match(await refused(409, post(causer, close, reason)), /^Your own action raised this/);
+    await done(post(other, close, reason));
+    const about = { kind: 'a_test', subject_id: other.id, caused_by: causer.email, detail: 'x' };
+    const id = await raiseAlert(deps, deps.database.db, about);
+    assert.match(
+      await refused(409, post(other, `/api/alerts/${id}/close`, reason)),
+      /^This alert is about you/,
+    );
+    await assert.rejects(closeAlert(deps, causer.email, id, 'Agreed.'), /^Error: Your own action/);
+    await closeAlert(deps, 'sipho', id, 'Agreed.');
+  });
+
   test('an address that the command line claims is not shown as the person', async () => {
     const { deps } = paying.service;
     const [one, other] = [await person('on-call'), await person('on-call')];

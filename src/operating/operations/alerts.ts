@@ -1,9 +1,10 @@
 import { remedies } from '#checks/reconciliation/compare.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { personOf } from '#record/actions/operate.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
-import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
+import { closeAlert, explainBadCloser, takeAlert } from '#record/alerts/handle-alert.ts';
 import { defineAction } from './action.ts';
 import { findAlertWithin, pageAlerts } from './alerts.sql.ts';
 import { AlertRow, AlertsQuery, CloseAlert } from './audit.schema.ts';
@@ -105,16 +106,20 @@ export const alertActions = {
 };
 
 /** Alerts with their merchants, and with the names of the people who took and closed them. */
-async function presentAlerts({ scope }: Viewer, db: Handle, rows: (Alert & AlertHandling)[]) {
+async function presentAlerts({ deps, operator, scope }: Viewer, db: Handle, rows: (Alert & AlertHandling)[]) {
   const merchant_ids = rows.flatMap(({ merchant_id }) => merchant_id ?? []);
   const merchants = await listMerchantNames(db, scope, merchant_ids);
-  const people = rows.flatMap((row) => [row.taken_person_id, row.closed_person_id]);
+  const people = rows.flatMap((row) => [
+    ...[row.caused_person_id, row.taken_person_id, row.closed_person_id],
+  ]);
   const names = await listPersonNames(db, people);
   return rows.map((row) => ({
     ...row,
     state: stateOf(row),
     merchant_name: merchants.get(row.merchant_id ?? '')?.name ?? null,
+    close_refusal: explainBadCloser(row, { operator, person_id: personOf(deps) }),
     // An operator of the command line has no person. The name stays as it was given.
+    caused_by_name: names.get(row.caused_person_id ?? '') ?? row.caused_by,
     taken_by_name: names.get(row.taken_person_id ?? '') ?? row.taken_by,
     closed_by_name: names.get(row.closed_person_id ?? '') ?? row.closed_by,
   }));

@@ -49,6 +49,11 @@ export const AlertRow = Type.Object({
   merchant_name: nullable(Type.String()),
   subject_id: nullable(Id),
   detail: Type.String(),
+  /** The operator whose action raised it; null if the service itself did. */
+  caused_by: nullable(Type.String()),
+  caused_by_name: nullable(Type.String()),
+  /** Why the reader may not close it; null if they may, as far as the alert says. */
+  close_refusal: nullable(Type.String()),
   taken_at: nullable(Time),
   taken_by: nullable(Type.String()),
   /** The names of the people today; the operator's name if there is no person. */

@@ -92,6 +92,7 @@ export async function proposeAccount(
     });
     await raiseAlert(deps, db, {
       kind: 'bank_account_proposed',
+      caused_by: operator,
       merchant_id: id,
       detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number}\`.`,
     });

@@ -13,6 +13,9 @@ export type Alert = {
   posted_at: Timestamp | null;
   attempts: number;
   due_at: Timestamp | null;
+  /** The operator whose action raised it; null if the service itself did. */
+  caused_by: string | null;
+  caused_person_id: string | null;
 };
 
 /**

@@ -15,6 +15,8 @@ declare module '#platform/database/tables.ts' {
       posted_at: Timestamp | null;
       attempts: Generated<number>;
       due_at: Timestamp | null;
+      caused_by: Fixed<string | null>;
+      caused_person_id: Fixed<string | null>;
       taken_at: Timestamp | null;
       taken_by: string | null;
       taken_person_id: string | null;

@@ -25,6 +25,27 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
   });
 }
 
+/**
+ * Why this operator may not close an alert, or null. Another operator has to see what one of them
+ * did. An alert about a person is not for that person: the operator who caused it may act as them.
+ */
+export function explainBadCloser(
+  alert: Pick<Alert, 'caused_by' | 'caused_person_id' | 'subject_id'>,
+  closer: { operator: string; person_id: string | null },
+): string | null {
+  if (alert.caused_by === null) return null;
+  const { operator, person_id } = closer;
+  const isCauser =
+    person_id !== null && alert.caused_person_id !== null
+      ? person_id === alert.caused_person_id
+      : operator === alert.caused_by;
+  if (isCauser) return 'Your own action raised this alert. Another person has to close it.';
+  if (person_id !== null && person_id === alert.subject_id) {
+    return 'This alert is about you. Another person has to close it.';
+  }
+  return null;
+}
+
 /** An operator closes an alert, taken or not, and says what was done about it. */
 export async function closeAlert(
   deps: OperatorDeps,
@@ -34,6 +55,8 @@ export async function closeAlert(
 ) {
   return await operate(deps, operator, 'alerts close', async (db, now) => {
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
+    const bad = explainBadCloser(alert, { operator, person_id: personOf(deps) });
+    if (bad !== null) throw new OperatorError(bad);
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
     const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);

@@ -38,6 +38,7 @@ export async function liftReview(
     origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
   await raiseAlert(deps, db, {
     kind: 'refund_review_lifted',
+    caused_by: operator,
     ...(merchant_id !== undefined && { merchant_id }),
     ...(integration_id !== undefined && { integration_id }),
     detail: `${who} ${did} If this was not agreed, restore it with \`${restore}\` and look at the refunds since then.`,

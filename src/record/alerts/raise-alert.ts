@@ -3,11 +3,12 @@ import type { Clock } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { type Origin, personOf } from '#record/actions/operate.ts';
 import { insertAlert } from './alert.sql.ts';
 
 /** Records something that an operator must see, as a row that stays and a log line. Returns its id. */
 export async function raiseAlert(
-  deps: { clock: Clock; random: Random; log: Logger },
+  deps: { clock: Clock; random: Random; log: Logger; origin?: Origin },
   db: Handle,
   alert: {
     kind: string;
@@ -16,6 +17,8 @@ export async function raiseAlert(
     /** The row that the alert is about: a callback, a refund, a checkout. */
     subject_id?: string;
     detail: string;
+    /** The operator whose action raises it. They cannot close it. */
+    caused_by?: string;
     /** The detail quotes a shopper or a mail server, so it is not logged. */
     isPrivate?: true;
   },
@@ -32,6 +35,8 @@ export async function raiseAlert(
     posted_at: null,
     attempts: 0,
     due_at: at,
+    caused_by: alert.caused_by ?? null,
+    caused_person_id: alert.caused_by === undefined ? null : personOf(deps),
   };
   await insertAlert(db, row);
   const { detail, ...rest } = row;

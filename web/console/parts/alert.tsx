@@ -7,7 +7,7 @@ import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { useFilters, useOpened } from '../url.ts';
 import { ActDialog, useAct } from './acts.tsx';
-import { Facts, Id, PageHead, Status, Time } from './basics.tsx';
+import { Facts, Id, Notice, PageHead, Status, Time } from './basics.tsx';
 import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List } from './list.tsx';
 import { Unread } from './states.tsx';
@@ -162,7 +162,8 @@ function AlertDialog(props: {
   });
   const [reason, setReason] = useState('');
   const { run, busy, problem } = useAct();
-  const mayClose = props.mayClose && data !== undefined && data.state !== 'closed';
+  const isOpen = props.mayClose && data !== undefined && data.state !== 'closed';
+  const mayClose = isOpen && data.close_refusal === null;
   const what = `Close the ${noun}`;
   return (
     <ActDialog
@@ -226,6 +227,10 @@ function AlertDialog(props: {
                 ),
               ],
               [
+                'Raised by',
+                data.caused_by && <span title={data.caused_by}>{data.caused_by_name}</span>,
+              ],
+              [
                 'Taken',
                 data.taken_at && (
                   <>
@@ -247,6 +252,7 @@ function AlertDialog(props: {
               ['Id', <Id key="id" id={data.id} whole />],
             ]}
           />
+          {isOpen && data.close_refusal !== null && <Notice>{data.close_refusal}</Notice>}
           {mayClose && (
             <Textarea
               label="What was done"
