@@ -106,7 +106,11 @@ export const alertActions = {
 };
 
 /** Alerts with their merchants, and with the names of the people who took and closed them. */
-async function presentAlerts({ deps, operator, scope }: Viewer, db: Handle, rows: (Alert & AlertHandling)[]) {
+async function presentAlerts(
+  { deps, operator, scope }: Viewer,
+  db: Handle,
+  rows: (Alert & AlertHandling)[],
+) {
   const merchant_ids = rows.flatMap(({ merchant_id }) => merchant_id ?? []);
   const merchants = await listMerchantNames(db, scope, merchant_ids);
   const people = rows.flatMap((row) => [

@@ -213,45 +213,7 @@ function AlertDialog(props: {
       ) : (
         <>
           <p className="break">{data.detail}</p>
-          <Facts
-            rows={[
-              ['State', <Status key="state" of={data.state} />],
-              ['Raised', <Time key="at" at={data.at} exact />],
-              ['About', <About key="about" of={data} />],
-              [
-                'Concerns',
-                data.subject_id && (
-                  <Link href={`/search?q=${data.subject_id}`} className="mono">
-                    {data.subject_id}
-                  </Link>
-                ),
-              ],
-              [
-                'Raised by',
-                data.caused_by && <span title={data.caused_by}>{data.caused_by_name}</span>,
-              ],
-              [
-                'Taken',
-                data.taken_at && (
-                  <>
-                    <Time at={data.taken_at} exact /> by{' '}
-                    <span title={data.taken_by ?? ''}>{data.taken_by_name}</span>
-                  </>
-                ),
-              ],
-              [
-                'Closed',
-                data.closed_at && (
-                  <>
-                    <Time at={data.closed_at} exact /> by{' '}
-                    <span title={data.closed_by ?? ''}>{data.closed_by_name}</span>
-                  </>
-                ),
-              ],
-              ['Reason', data.close_reason],
-              ['Id', <Id key="id" id={data.id} whole />],
-            ]}
-          />
+          <AlertFacts of={data} />
           {isOpen && data.close_refusal !== null && <Notice>{data.close_refusal}</Notice>}
           {mayClose && (
             <Textarea
@@ -267,5 +229,47 @@ function AlertDialog(props: {
         </>
       )}
     </ActDialog>
+  );
+}
+
+/** Everything that is known of an alert. */
+function AlertFacts({ of: data }: { of: AlertRow }) {
+  return (
+    <Facts
+      rows={[
+        ['State', <Status key="state" of={data.state} />],
+        ['Raised', <Time key="at" at={data.at} exact />],
+        ['About', <About key="about" of={data} />],
+        [
+          'Concerns',
+          data.subject_id && (
+            <Link href={`/search?q=${data.subject_id}`} className="mono">
+              {data.subject_id}
+            </Link>
+          ),
+        ],
+        ['Raised by', data.caused_by && <span title={data.caused_by}>{data.caused_by_name}</span>],
+        [
+          'Taken',
+          data.taken_at && (
+            <>
+              <Time at={data.taken_at} exact /> by{' '}
+              <span title={data.taken_by ?? ''}>{data.taken_by_name}</span>
+            </>
+          ),
+        ],
+        [
+          'Closed',
+          data.closed_at && (
+            <>
+              <Time at={data.closed_at} exact /> by{' '}
+              <span title={data.closed_by ?? ''}>{data.closed_by_name}</span>
+            </>
+          ),
+        ],
+        ['Reason', data.close_reason],
+        ['Id', <Id key="id" id={data.id} whole />],
+      ]}
+    />
   );
 }
