@@ -18,6 +18,7 @@ import {
 } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
+import { statementsOf } from '../support/statements.ts';
 
 // Refunds from request to end, against the real test gateway. Each test continues at the time of
 // the one before.
@@ -233,6 +234,55 @@ describe('review', () => {
       [id],
     );
     assert.deepEqual(rows, [{ operator: 'nomsa', action: 'refunds approve' }]);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an approval reads the merchant once, and the refund once under each lock', async () => {
+    const shopper = await collected(3);
+    const id = await askRefund(paying, shopper, 10_000);
+    const merchant_id = paying.account.merchant.id;
+    const statements = await statementsOf(paying.service.databaseUrl, (database) =>
+      approveRefund({ ...deps(), database }, 'nomsa', { merchant_id, id }),
+    );
+    assert.deepEqual(statements, [
+      // The decision, with the split and the audit row.
+      'select merchants',
+      'begin',
+      'select',
+      'select checkouts locked',
+      'select refund_requests locked',
+      'select disputes',
+      'select gateway_blocks',
+      'select collections',
+      'select refund_parts',
+      'select instalments',
+      'select postings',
+      'insert refund_parts',
+      'update instalments',
+      'update refund_requests',
+      'select operator_chain locked',
+      'select a',
+      'insert operator_actions',
+      'update operator_chain',
+      'commit',
+      // The request to the gateway is noted before it is sent.
+      'select refund_parts',
+      'select disputes',
+      'update refund_parts',
+      // The outcome counts only if the refund is still claimed.
+      'begin',
+      'select checkouts locked',
+      'select refund_requests locked',
+      'update refund_parts',
+      'insert postings',
+      'select settlement_terms',
+      'select refund_parts',
+      'update refund_requests',
+      'insert postings',
+      'update instalments',
+      'insert messages',
+      'commit',
+    ]);
     await assertBalanced(paying, shopper);
   });
 

@@ -9,7 +9,7 @@ import { findCheckout, findCheckoutMerchant } from '#purchases/checkouts/checkou
 import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
 import { listLastCollections } from '#purchases/instalments/instalment.sql.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { sumRefundable } from './refund.sql.ts';
+import { listParts, sumRefundable } from './refund.sql.ts';
 import { explainClosedWindow, type PlannedPart } from './refund.ts';
 import { planRefund } from './start-refund.ts';
 
@@ -50,7 +50,8 @@ export async function previewRefund(
       const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
       return { ...preview, remainder, refusal };
     }
-    const { parts } = await planRefund(db, key, amount);
+    const earlier = await listParts(db, merchant.id, checkout.id);
+    const { parts } = await planRefund(db, merchant, checkout.id, amount, earlier);
     const warnings: string[] = [];
     if (parts === null) {
       warnings.push(

@@ -11,7 +11,6 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
-import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
@@ -54,14 +53,14 @@ export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Mercha
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Processes a claimed refund as far as possible now. Never throws: the refund is committed, and a
- * later claim continues it.
+ * Processes a claimed refund as far as possible now, and answers it as it was last seen. Never
+ * throws: the refund is committed, and a later claim continues it.
  */
 export function processRefund(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-): Promise<void> {
+): Promise<RefundRequest> {
   const work = () => processOnce(deps, merchant, refund);
   return deps.tracer ? deps.tracer.inCheckout(refund.checkout_id, 'refund', work) : work();
 }
@@ -70,14 +69,17 @@ async function processOnce(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-): Promise<void> {
+): Promise<RefundRequest> {
+  let seen = refund;
   try {
     if (refund.status === 'complete' || refund.status === 'failed') {
       await watch(deps, merchant, refund);
-      return;
+      return refund;
     }
-    const pending = refund.status === 'pending' ? refund : await start(deps, merchant, refund);
-    if (pending) await carryOut(deps, merchant, pending);
+    if (refund.status === 'requested') seen = await start(deps, merchant, refund);
+    // Another process may have claimed it.
+    const isOurs = seen.status === 'pending' && seen.lease === refund.lease;
+    return isOurs ? await carryOut(deps, merchant, seen) : seen;
   } catch (error) {
     const about = { err: error, refund_id: refund.id };
     if (error instanceof OutcomeUnknown) {
@@ -87,6 +89,7 @@ async function processOnce(
     }
     await releaseForRetry(deps, merchant, refund);
     await alert(deps, merchant, refund, error);
+    return seen;
   }
 }
 
@@ -138,35 +141,32 @@ async function release(
  */
 const disputedHours = 6;
 
-/** requested → pending. Null if the refund must wait or another process has claimed it. */
+/** requested → pending, unless the refund must wait or another process has claimed it. */
 async function start(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-): Promise<RefundRequest | null> {
+): Promise<RefundRequest> {
   const { lease, leased_until } = refund;
   const started = await transaction(deps, async ({ db }) => {
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
-    if (current?.lease !== lease) return null;
-    // An earlier run of this transaction was committed.
-    if (current.status === 'pending') return current;
+    assert(current);
+    // Another process claimed it, or an earlier run of this transaction was committed.
+    if (current.lease !== lease || current.status !== 'requested') return current;
     const at = timestamp(merchant.now());
     const claim = { at, lease, leased_until };
-    if ((await isDisputed(db, current)) || (await isBlocked(db, current))) return 'disputed';
     try {
-      return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
+      return await startRefund(deps, db, merchant, current, 'requested', claim);
     } catch (error) {
       if (!(error instanceof NothingLeft)) throw error;
-      await failRequested(deps, db, current, merchant.now());
-      return null;
+      return await failRequested(deps, db, current, merchant.now());
     }
   });
-  if (started !== 'waits' && started !== 'disputed') return started;
-  if (started === 'disputed') {
-    await release(deps, refund, merchant.now().add({ hours: disputedHours }));
-  } else await releaseForRetry(deps, merchant, refund);
-  return null;
+  if (typeof started !== 'string') return started;
+  if (started === 'collecting') await releaseForRetry(deps, merchant, refund);
+  else await release(deps, refund, merchant.now().add({ hours: disputedHours }));
+  return refund;
 }
 
 /** Sends the open parts to the gateway until none is open or the gateway needs time. */
@@ -174,7 +174,7 @@ async function carryOut(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-): Promise<void> {
+): Promise<RefundRequest> {
   for (;;) {
     const { parts, disputed } = await reading(deps, async (db) => ({
       parts: await listParts(db, refund.merchant_id, refund.checkout_id),
@@ -200,17 +200,16 @@ async function carryOut(
     const outcome = await recordParts(deps, merchant, refund, findings);
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure) throw failure.reason;
-    if (outcome !== 'ended' && findings.length < asked.length) {
+    if (typeof outcome !== 'string') return outcome;
+    if (findings.length < asked.length) {
       await release(deps, refund, now.add({ hours: disputedHours }));
-      return;
+      return refund;
     }
-    if (outcome !== 'continues') {
-      if (outcome === 'waits') {
-        await release(deps, refund, nextRefundLookUp(now, refund.attempts));
-        // The alert is raised after about half a day.
-        await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
-      }
-      return;
+    if (outcome === 'waits') {
+      await release(deps, refund, nextRefundLookUp(now, refund.attempts));
+      // The alert is raised after about half a day.
+      await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
+      return refund;
     }
   }
 }

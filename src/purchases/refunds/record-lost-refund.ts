@@ -47,8 +47,8 @@ export async function recordLostRefund(
     }));
   const at = timestamp(merchant.now());
   const claim = { at, lease: null, leased_until: null };
-  const started = await startRefund(deps, db, refund, 'requested', claim);
-  if (started === null) throw new CannotRecord('the refund cannot begin now');
+  const started = await startRefund(deps, db, merchant, refund, 'requested', claim);
+  if (typeof started === 'string') throw new CannotRecord('the refund cannot begin now');
   const parts = await listParts(db, merchant_id, checkout_id);
   for (const { own_id, amount, reference } of records) {
     const part = parts.find((one) => one.id === own_id && one.status === 'open');

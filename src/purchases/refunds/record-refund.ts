@@ -31,19 +31,21 @@ type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 /**
  * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
  * An outcome counts only under the lease that it was found with. The refund ends when no part is
- * open, because a part that fails decides whether the others are put back.
+ * open, because a part that fails decides whether the others are put back. The answer is then the
+ * refund, also when another process has claimed it.
  */
 export async function recordParts(
   deps: RecordDeps,
   merchant: Merchant,
   refund: RefundRequest,
   findings: { part: RefundPart; finding: PartFinding }[],
-): Promise<'ended' | 'continues' | 'waits'> {
+): Promise<RefundRequest | 'continues' | 'waits'> {
   return await transaction(deps, async ({ db }) => {
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
+    assert(current);
     // Another process claimed it, or an earlier run of this transaction was committed.
-    if (current?.lease !== refund.lease || current.status !== 'pending') return 'ended';
+    if (current.lease !== refund.lease || current.status !== 'pending') return current;
     const now = merchant.now();
     const at = timestamp(now);
     const movements: Movement[] = [];
@@ -58,11 +60,10 @@ export async function recordParts(
     const hasFailed = latest.some(({ status }) => status === 'failed');
     const isAsked = open.some(({ kind }) => kind === 'card');
     if (hasFailed && !isAsked) {
-      await failPending(deps, db, merchant, refund, latest, now);
-      return 'ended';
+      return await failPending(deps, db, merchant, refund, latest, now);
     }
     if (open.length === 0) {
-      await moveRefund(db, refund, ['pending'], {
+      const complete = await moveRefund(db, refund, ['pending'], {
         ...released,
         status: 'complete',
         completed_at: at,
@@ -81,7 +82,7 @@ export async function recordParts(
           at,
         },
       ]);
-      return 'ended';
+      return complete as RefundRequest;
     }
     const isWaiting = findings.some(({ finding }) => finding.outcome === 'pending');
     return isWaiting ? 'waits' : 'continues';
@@ -143,7 +144,7 @@ async function failPending(
   refund: RefundRequest,
   round: RefundPart[],
   now: Temporal.Instant,
-): Promise<void> {
+): Promise<RefundRequest> {
   const at = timestamp(now);
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const movements: Movement[] = [];
@@ -158,8 +159,9 @@ async function failPending(
   }
   await postMovements(deps, db, at, movements);
   const reason = 'The gateway refused to give the money back to the card.';
-  await fail(deps, db, refund, 'pending', reason, now);
+  const failed = await fail(deps, db, refund, 'pending', reason, now);
   await end(deps, db, refund, round, at);
+  return failed;
 }
 
 /**
@@ -173,9 +175,9 @@ async function fail(
   from: 'requested' | 'pending' | 'complete' | 'failed',
   reason: string,
   now: Temporal.Instant,
-): Promise<void> {
+): Promise<RefundRequest> {
   const parts = await listOwnParts(db, refund);
-  await moveRefund(db, refund, [from], {
+  const failed = await moveRefund(db, refund, [from], {
     ...released,
     status: 'failed',
     reason,
@@ -189,6 +191,7 @@ async function fail(
     subject_id: refund.id,
     detail: `Refund ${refund.id} of checkout ${refund.checkout_id} failed. ${reason} Look at it with \`tranche refunds show ${refund.id}\`.`,
   });
+  return failed as RefundRequest;
 }
 
 /** Frees what the refund reserved, and resumes collecting unless something else pauses it. */
@@ -214,13 +217,14 @@ export async function failRequested(
   db: Handle,
   refund: RefundRequest,
   now: Temporal.Instant,
-): Promise<void> {
+): Promise<RefundRequest> {
   const reason = 'The cardholder got the money back by a dispute.';
-  await fail(deps, db, refund, 'requested', reason, now);
+  const failed = await fail(deps, db, refund, 'requested', reason, now);
   const { merchant_id, checkout_id, currency, id: refund_id, amount } = refund;
   await postMovements(deps, db, timestamp(now), [
     { merchant_id, checkout_id, currency, refund_id, kind: 'released', amount },
   ]);
+  return failed;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
 
@@ -45,19 +46,14 @@ export async function findRefund(
   return row ?? null;
 }
 
-/**
- * The merchant of a refund request, for the command line, which sees all merchants. Before decision
- * 0074 two merchants' refunds could have one id, which then names neither.
- */
+/** The merchant of a refund request, for the command line, which sees all merchants. */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
-  const rows = await db
+  const row = await db
     .selectFrom('refund_requests')
     .select('merchant_id')
     .where('id', '=', id)
-    .limit(2)
-    .execute();
-  const [only] = rows;
-  return only && rows.length === 1 ? only.merchant_id : null;
+    .executeTakeFirst();
+  return row?.merchant_id ?? null;
 }
 
 /**
@@ -113,6 +109,23 @@ export const dueRefunds: DueWork<'refund_requests'> = {
   table: 'refund_requests',
   due: 'due_at',
 };
+
+/** Locks the checkout of a refund. The refund is locked after it, by a statement that sees what it is now. */
+export async function lockRefundCheckout(db: Handle, key: Key): Promise<Checkout | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('merchant_id', '=', key.merchant_id)
+    .where('id', '=', ({ selectFrom }) =>
+      selectFrom('refund_requests')
+        .select('checkout_id')
+        .where('id', '=', key.id)
+        .where('merchant_id', '=', key.merchant_id),
+    )
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
 
 export async function lockRefund(db: Handle, key: Key): Promise<RefundRequest | null> {
   const row = await db

@@ -79,8 +79,7 @@ export async function requestRefund(
     return { subject_id: id, details, result: { refund: claimed, isClaimed: true } };
   });
   // Not claimed: another person has to approve it, or the first of two equal requests processes it.
-  if (isClaimed) await processRefund(deps, merchant, refund);
-  return (await findRefund(database, merchant.id, refund.id)) as RefundRequest;
+  return isClaimed ? await processRefund(deps, merchant, refund) : refund;
 }
 
 /** A repeated request gets the refund of the first, if it asks for the same. */
@@ -90,10 +89,7 @@ async function findEarlier(
   wanted: Wanted,
 ): Promise<RefundRequest | null> {
   const { request_id, checkout_id, amount } = wanted;
-  // A process of the version before decision 0074 stored the request under its own id.
-  const earlier =
-    (await findRefund(db, merchant_id, requestedId(merchant_id, request_id))) ??
-    (await findRefund(db, merchant_id, request_id));
+  const earlier = await findRefund(db, merchant_id, requestedId(merchant_id, request_id));
   if (earlier === null) return null;
   if (earlier.checkout_id === checkout_id && earlier.amount === amount) return earlier;
   throw new OperatorError('This request was used for another refund. Begin a new one.');

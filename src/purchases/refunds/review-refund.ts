@@ -5,16 +5,15 @@ import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
-import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
 import {
-  findRefund,
   findRefundMerchant,
   listParts,
   lockRefund,
+  lockRefundCheckout,
   moveRefund,
   sumRefundable,
 } from './refund.sql.ts';
@@ -22,6 +21,7 @@ import {
   explainBadReason,
   explainBadReviewer,
   isFirstOfTwo,
+  NothingLeft,
   type RefundRequest,
   type Reviewer,
 } from './refund.ts';
@@ -42,22 +42,25 @@ export async function approveRefund(
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds approve', named, async (db, refund, claim) => {
+  return await reviewed(deps, operator, 'refunds approve', named, async (db, { refund }, claim) => {
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'approved');
     }
     const reviewer = reviewerOf(deps, operator);
     const bad = explainBadReviewer(refund, reviewer);
     if (bad !== null) throw new OperatorError(bad);
-    const { at, merchant, ...lease } = claim;
+    const { merchant, ...lease } = claim;
     if (isFirstOfTwo(refund, merchant)) {
       return await moveRefund(db, refund, ['requested'], {
         first_approved_by: reviewer.person_id,
         first_approved_by_name: reviewer.name,
-        first_approved_at: at,
+        first_approved_at: lease.at,
       });
     }
-    const to = { ...lease, approved_at: at, due_at: at, attempts: 0 };
+    const started = await startUnlessSpent(deps, db, merchant, refund, lease);
+    if (typeof started !== 'string') return started;
+    const { at: approved_at, ...leased } = lease;
+    const to = { ...leased, approved_at, due_at: approved_at, attempts: 0 };
     return await moveRefund(db, refund, ['requested'], to);
   });
 }
@@ -71,7 +74,8 @@ export async function retryRefund(
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds retry', named, async (db, refund, claim) => {
+  return await reviewed(deps, operator, 'refunds retry', named, async (db, locked, claim) => {
+    const { checkout, refund } = locked;
     if (refund.status !== 'failed') {
       throw new OperatorError(
         `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
@@ -82,22 +86,21 @@ export async function retryRefund(
         `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or by the merchant's API.`,
       );
     }
-    const checkout = await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
     const moved = sumOf(
       parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
     );
-    const remainder = checkout === null ? 0 : await sumRefundable(db, checkout);
+    const remainder = await sumRefundable(db, checkout);
     if (refund.amount - moved > remainder) {
       throw new OperatorError(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
       );
     }
-    const { merchant: _, ...lease } = claim;
-    const started = await startRefund(deps, db, refund, 'failed', lease);
-    if (!started) {
+    const { merchant, ...lease } = claim;
+    const started = await startRefund(deps, db, merchant, refund, 'failed', lease);
+    if (typeof started === 'string') {
       throw new OperatorError(
-        (await isDisputed(db, refund))
+        started === 'disputed'
           ? 'The shopper disputes a payment of this checkout. Try again when that is decided.'
           : 'A payment of this checkout must be collected first. Try again when its outcome is known.',
       );
@@ -117,7 +120,7 @@ export async function declineRefund(
   if (bad !== null) throw new OperatorError(bad);
   const { merchant, id } = await findNamed(deps, named);
   return await operate(deps, operator, 'refunds decline', async (db) => {
-    const refund = await lockWithCheckout(db, merchant, id);
+    const { refund } = await lockWithCheckout(db, merchant, id);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'declined');
     }
@@ -144,21 +147,19 @@ async function reviewed(
   operator: string,
   action: string,
   named: NamedRefund,
-  change: (db: Handle, refund: RefundRequest, claim: Claim) => Promise<RefundRequest | null>,
+  change: (db: Handle, locked: Locked, claim: Claim) => Promise<RefundRequest | null>,
 ): Promise<RefundRequest> {
   const { merchant, id } = await findNamed(deps, named);
   const claimed = await operate(deps, operator, action, async (db) => {
-    const refund = await lockWithCheckout(db, merchant, id);
+    const locked = await lockWithCheckout(db, merchant, id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    const result = (await change(db, refund, { ...lease, at, merchant })) as RefundRequest;
-    const { checkout_id, amount } = refund;
+    const result = (await change(db, locked, { ...lease, at, merchant })) as RefundRequest;
+    const { checkout_id, amount } = locked.refund;
     const isFirst = result.approved_at === null && { approval: 'first of two' };
-    return { subject_id: refund.id, details: { checkout_id, amount, ...isFirst }, result };
+    return { subject_id: id, details: { checkout_id, amount, ...isFirst }, result };
   });
-  if (claimed.approved_at === null) return claimed;
-  await processRefund(deps, merchant, claimed);
-  return (await findRefund(deps.database.db, merchant.id, id)) as RefundRequest;
+  return claimed.approved_at === null ? claimed : await processRefund(deps, merchant, claimed);
 }
 
 async function findNamed(
@@ -178,16 +179,31 @@ async function findNamed(
   return { merchant, id };
 }
 
+type Locked = { checkout: Checkout; refund: RefundRequest };
+
 /** Locks the checkout first, as every transaction does. */
-async function lockWithCheckout(
+async function lockWithCheckout(db: Handle, merchant: Merchant, id: string): Promise<Locked> {
+  const key = { merchant_id: merchant.id, id };
+  const checkout = await lockRefundCheckout(db, key);
+  const refund = checkout && (await lockRefund(db, key));
+  if (!refund) throw new OperatorError(`There is no refund ${id}.`);
+  return { checkout, refund };
+}
+
+/** Starts a refund, unless a dispute took what it would be taken from: then processing fails it. */
+async function startUnlessSpent(
+  deps: RefundProcessDeps,
   db: Handle,
   merchant: Merchant,
-  id: string,
-): Promise<RefundRequest> {
-  const found = await findRefund(db, merchant.id, id);
-  if (!found) throw new OperatorError(`There is no refund ${id}.`);
-  await lockCheckout(db, merchant.id, found.checkout_id);
-  return (await lockRefund(db, found)) as RefundRequest;
+  refund: RefundRequest,
+  lease: Omit<Claim, 'merchant'>,
+) {
+  try {
+    return await startRefund(deps, db, merchant, refund, 'requested', lease);
+  } catch (error) {
+    if (error instanceof NothingLeft) return 'spent';
+    throw error;
+  }
 }
 
 function notReviewable(refund: RefundRequest, verb: string): OperatorError {

@@ -1,4 +1,5 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import assert from 'node:assert/strict';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -22,51 +23,56 @@ import {
 } from './refund.ts';
 
 /**
- * Finds the payments that a refund of this amount would be taken from now. `parts` is null if it
- * must wait.
+ * Finds the payments that a refund of this amount would be taken from now, after the parts of
+ * earlier refunds. `parts` is null if it must wait.
  */
 export async function planRefund(
   db: Handle,
-  key: { merchant_id: string; checkout_id: string },
+  merchant: Merchant,
+  checkout_id: string,
   amount: number,
+  earlier: RefundPart[],
 ): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
+  const key = { merchant_id: merchant.id, checkout_id };
   const instalments = await listInstalments(db, key);
-  const earlier = await listParts(db, key.merchant_id, key.checkout_id);
   const given = givenBackOf(earlier, await listDisputedAmounts(db, [key]));
-  const merchant = await findMerchantRow(db, key.merchant_id);
-  const payment_min = merchant?.territory.payment_min ?? 1;
-  const parts = splitRefund(instalments, given, amount, payment_min);
+  const parts = splitRefund(instalments, given, amount, merchant.territory.payment_min);
   return { instalments, parts };
 }
+
+/** Why a refund cannot begin now. A payment that is being collected decides what it is taken from. */
+type Waiting = 'disputed' | 'blocked' | 'collecting';
 
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
- * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
- * refund can be taken from. Null also while the hold must be captured first (decision 0027),
- * while the cardholder disputes a payment of it, and while an operator must look at it first.
+ * refund has ended. It waits while the cardholder disputes a payment of it, while an operator must
+ * look at it first, while a collection of the checkout is open, and while the hold must be captured
+ * first (decision 0027).
  */
 export async function startRefund(
   deps: { random: Random },
   db: Handle,
+  merchant: Merchant,
   refund: RefundRequest,
   from: RefundStatus,
   claim: { at: Timestamp; lease: string | null; leased_until: Timestamp | null },
-): Promise<RefundRequest | null> {
+): Promise<RefundRequest | Waiting> {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const key = { merchant_id, checkout_id };
   const { at, ...lease } = claim;
-  if ((await isDisputed(db, key)) || (await isBlocked(db, key))) return null;
+  if (await isDisputed(db, key)) return 'disputed';
+  if (await isBlocked(db, key)) return 'blocked';
   const collections = await listLastCollections(db, merchant_id, [checkout_id]);
-  if (collections.some(({ status }) => status === 'open')) return null;
+  if (collections.some(({ status }) => status === 'open')) return 'collecting';
 
-  const earlier = (await listParts(db, merchant_id, checkout_id)).filter(
-    (part) => part.refund_id === refund_id,
-  );
+  const given = await listParts(db, merchant_id, checkout_id);
+  const earlier = given.filter((part) => part.refund_id === refund_id);
   // An earlier round may have refunded a part. Do not refund that twice.
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
-  const { instalments, parts } = await planRefund(db, key, refund.amount - moved);
-  if (parts === null) return null;
+  const rest = refund.amount - moved;
+  const { instalments, parts } = await planRefund(db, merchant, checkout_id, rest, given);
+  if (parts === null) return 'collecting';
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
   const of = { merchant_id, checkout_id, currency, refund_id };
   const movements: Movement[] = [];
@@ -86,10 +92,10 @@ export async function startRefund(
   await insertParts(db, rows);
   await pauseCollecting(db, key);
   if (from === 'failed') {
-    movements.push({ ...of, kind: 'reserved', amount: refund.amount - moved });
+    movements.push({ ...of, kind: 'reserved', amount: rest });
   }
   await postMovements(deps, db, at, movements);
-  return await moveRefund(db, refund, [from], {
+  const started = await moveRefund(db, refund, [from], {
     ...lease,
     status: 'pending',
     approved_at: refund.approved_at ?? at,
@@ -98,6 +104,8 @@ export async function startRefund(
     due_at: at,
     attempts: 0,
   });
+  assert(started, 'the refund is locked');
+  return started;
 }
 
 export const sumOf = (parts: { amount: number }[]) =>
