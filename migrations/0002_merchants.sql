@@ -14,8 +14,9 @@ create table merchants (
   short_name       text,
   -- Whether the hosted page may say that paying in instalments costs the shopper nothing.
   no_fees          boolean not null default false,
-  -- A refund above this many cents needs two people. Without it one is enough for any refund.
-  four_eyes_above  bigint
+  -- A refund above this many cents needs two people; "none" if one person is enough for any refund.
+  -- Without a value the setting FOUR_EYES_ABOVE holds.
+  four_eyes_above  jsonb check (four_eyes_above = '"none"' or jsonb_typeof(four_eyes_above) = 'number')
 );
 -- The furthest clock is asked for whenever due work is looked for.
 create index merchants_by_clock on merchants (clock_ahead_ms);

@@ -50,6 +50,8 @@ export type Config = {
   callbackRetentionDays: number;
   /** How long a shopper's data is kept after a checkout's last movement; null to keep it. */
   retentionDays: number | null;
+  /** Refunds above this many cents need two people. Null if one person is enough for any. */
+  fourEyesAbove: number | null;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
@@ -109,6 +111,7 @@ export function readConfig(
     retentionDays: text('RETENTION_DAYS')
       ? count('RETENTION_DAYS', 400, { min: 1, max: 36_500 })
       : null,
+    fourEyesAbove: readFourEyes(reader),
     callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),
     drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),
@@ -117,6 +120,21 @@ export function readConfig(
   };
   if (reader.problems.length > 0) throw new BadSettings([...reader.problems]);
   return config;
+}
+
+/** Ten thousand rand. Ordinary refunds of a sandbox need one person. */
+const sandboxFourEyesAbove = 1_000_000;
+
+function readFourEyes({ text, problem, isProduction }: Reader): number | null {
+  const value = text('FOUR_EYES_ABOVE');
+  if (value === undefined && isProduction) {
+    problem(
+      'FOUR_EYES_ABOVE must be set in production: the amount in cents above which a refund needs two people, or none.',
+    );
+  } else if (value !== undefined && value !== 'none' && !/^\d{1,13}$/.test(value)) {
+    problem(`FOUR_EYES_ABOVE is "${value}" and must be an amount in cents, or none.`);
+  }
+  return value === 'none' ? null : Number(value ?? sandboxFourEyesAbove);
 }
 
 function readLegacySunset({ text, problem }: Reader): string {

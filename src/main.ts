@@ -155,6 +155,7 @@ const settingsOf = (config: ReadyConfig) => ({
   callbackAllow: config.callbackAllow,
   callbackRetentionDays: config.callbackRetentionDays,
   retentionDays: config.retentionDays,
+  fourEyesAbove: config.fourEyesAbove,
   alertWebhookUrl: config.alertWebhookUrl,
   legacySunset: config.legacySunset,
 });

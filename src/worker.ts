@@ -1,7 +1,7 @@
 import { auditSlice } from '#checks/books/audit-books.ts';
 import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import type { FourEyesDefault, Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
@@ -68,7 +68,8 @@ export type WorkerDeps = PaymentDeps &
   AlertDeps &
   RetentionDeps &
   MessageDeps &
-  ErasureDeps & { money: MoneyGuard };
+  ErasureDeps &
+  FourEyesDefault & { money: MoneyGuard };
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {

@@ -1,3 +1,4 @@
+import type { FourEyesDefault } from '#merchants/merchant.ts';
 import { callbackList, readCallback } from '#operating/operations/callbacks.ts';
 import type { List } from '#operating/operations/list.ts';
 import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
@@ -168,7 +169,7 @@ async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried
   }
 }
 
-type Retrigger = DeliveryDeps & OperatorDeps & { operator: string };
+type Retrigger = DeliveryDeps & OperatorDeps & FourEyesDefault & { operator: string };
 
 /** Delivers a callback now. `reason` says why that failed, and is null if it did not. */
 async function retrigger(

@@ -6,6 +6,7 @@ import { type Config, readConfig } from '#config.ts';
 import { findEmbeddedAddress } from '#hosting/embedded-postgres/server.ts';
 import { checkMasterKeys, findMasterKeys } from '#hosting/running/master-key.ts';
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { type Database, openDatabase, verifyConnection } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
@@ -21,7 +22,8 @@ import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 
 export type Connection = OperatorDeps &
-  QueueDeps & { config: Config; operator: string; log: Logger };
+  QueueDeps &
+  FourEyesDefault & { config: Config; operator: string; log: Logger };
 
 /** The operator of the command line sees all merchants and may do all. */
 export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<Deps> => ({
@@ -59,6 +61,7 @@ export async function withDatabase<T>(
       clock: followed ?? context.clock,
       random: context.random,
       sendsMessages: config.sendsMessages,
+      fourEyesAbove: config.fourEyesAbove,
       operator: config.operator ?? systemUser(),
       origin: { os_user: systemUser(), host: hostname() },
     });

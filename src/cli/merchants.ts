@@ -3,7 +3,7 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { MerchantRow, Rule } from '#merchants/merchant.ts';
+import type { FourEyesDefault, MerchantRow, OwnThreshold, Rule } from '#merchants/merchant.ts';
 import { merchantList, noMerchant, withPlace } from '#operating/operations/merchants.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -22,7 +22,8 @@ overlap. Each has its terms in months, ascending; 1 means once-off.`;
 const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
 does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
 const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or
-approves first, and another one approves. Without it one person is enough.`;
+approves first, and another one approves. Without it the setting FOUR_EYES_ABOVE holds. With
+\`none\` one person is enough for any refund.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 /** The members of a merchant in --json. */
@@ -36,13 +37,16 @@ const members = [
   'preselected_term',
   'no_fees',
   'four_eyes_above',
+  'four_eyes_default',
   'created_at',
 ] as const;
 
 const create = command({
   name: 'merchants create',
   summary: 'add a shop',
-  usage: ['--name NAME --rules JSON [--territory ZA] [--preselect TERM] [--four-eyes-above CENTS]'],
+  usage: [
+    '--name NAME --rules JSON [--territory ZA] [--preselect TERM] [--four-eyes-above CENTS|none]',
+  ],
   help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local time.
 To let the merchant call the API, create an integration next.
 
@@ -70,8 +74,8 @@ ${fourEyesHelp}
       preselected_term: readTerm(values.preselect) ?? null,
       four_eyes_above: readThreshold(values['four-eyes-above']) ?? null,
     };
-    const merchant = await withMigrated(context, (connection) =>
-      createMerchant(connection, connection.operator, wanted),
+    const merchant = await withMigrated(context, async (connection) =>
+      withDefault(connection, await createMerchant(connection, connection.operator, wanted)),
     );
     print(
       present(merchant),
@@ -116,7 +120,8 @@ const show = command({
       reading(connection, async (db) => {
         const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
         if (!merchant) throw noMerchant(id);
-        return { merchant, integrations: await listIntegrations(db, id) };
+        const shown = withDefault(connection, merchant);
+        return { merchant: shown, integrations: await listIntegrations(db, id) };
       }),
     );
     print(
@@ -133,14 +138,14 @@ ${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integ
 const rules = command({
   name: 'merchants rules',
   summary: "change a shop's amount bands and terms",
-  usage: ['ID [--rules JSON] [--preselect TERM] [--four-eyes-above CENTS]'],
+  usage: ['ID [--rules JSON] [--preselect TERM] [--four-eyes-above CENTS|none|default]'],
   help: `Replaces a merchant's rules. Existing checkouts keep the terms that they were created with.
 
 ${rulesHelp}
 
 ${preselectHelp} \`--preselect none\` takes the choice back.
 
-${fourEyesHelp} \`--four-eyes-above none\` removes the threshold.
+${fourEyesHelp} With \`default\` the setting holds again.
 
   tranche merchants rules 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --rules ${rulesExample}`,
@@ -160,8 +165,8 @@ ${fourEyesHelp} \`--four-eyes-above none\` removes the threshold.
       ...(preselected_term !== undefined && { preselected_term }),
       ...(four_eyes_above !== undefined && { four_eyes_above }),
     };
-    const merchant = await withMigrated(context, (connection) =>
-      changeRules(connection, connection.operator, wanted),
+    const merchant = await withMigrated(context, async (connection) =>
+      withDefault(connection, await changeRules(connection, connection.operator, wanted)),
     );
     print(present(merchant), () => describe(terminal, merchant));
     return 0;
@@ -195,8 +200,8 @@ characters. Without it, or with \`none\`, the statement shows the beginning of t
       ...(name !== undefined && { short_name: name === 'none' ? null : name }),
       ...(fees !== undefined && { no_fees: fees === 'yes' }),
     };
-    const merchant = await withMigrated(context, (connection) =>
-      changePage(connection, connection.operator, wanted),
+    const merchant = await withMigrated(context, async (connection) =>
+      withDefault(connection, await changePage(connection, connection.operator, wanted)),
     );
     print(present(merchant), () => describe(terminal, merchant));
     return 0;
@@ -229,15 +234,36 @@ function readTerm(text: string | undefined): number | null | undefined {
   return Number(text);
 }
 
-/** Null for `none`, undefined if the option is not given. */
-function readThreshold(text: string | undefined): number | null | undefined {
+/** Null for `default`, undefined if the option is not given. */
+function readThreshold(text: string | undefined): OwnThreshold | undefined {
   if (text === undefined) return undefined;
-  return text === 'none' ? null : readInteger(text, 'four-eyes-above');
+  if (text === 'default') return null;
+  return text === 'none' ? 'none' : readInteger(text, 'four-eyes-above');
 }
 
-const present = (merchant: MerchantRow) => pick(withPlace(merchant), members);
+/** A merchant with the default that holds if it has no threshold of its own. */
+type Shown = MerchantRow & { four_eyes_default: number | null };
 
-function describe(terminal: Terminal, merchant: MerchantRow): string {
+const withDefault = ({ fourEyesAbove }: FourEyesDefault, merchant: MerchantRow): Shown => ({
+  ...merchant,
+  four_eyes_default: fourEyesAbove,
+});
+
+const present = (merchant: Shown) => {
+  const { four_eyes_default } = merchant;
+  return pick({ ...withPlace(merchant), four_eyes_default }, members);
+};
+
+function describeThreshold({ four_eyes_above, four_eyes_default, territory }: Shown): string {
+  const above = (cents: number) => `for refunds above ${showMoney(cents, territory)}`;
+  if (four_eyes_above === 'none') return 'for no refund, set for this merchant';
+  if (four_eyes_above !== null) return `${above(four_eyes_above)}, set for this merchant`;
+  return four_eyes_default === null
+    ? 'for no refund, the default of all merchants'
+    : `${above(four_eyes_default)}, the default of all merchants`;
+}
+
+function describe(terminal: Terminal, merchant: Shown): string {
   const { territory } = merchant;
   return fields(terminal, [
     ['ID', merchant.id],
@@ -252,14 +278,7 @@ function describe(terminal: Terminal, merchant: MerchantRow): string {
       ? []
       : [['On statements', merchant.short_name] as [string, string]]),
     ...(merchant.no_fees ? [['Page says', 'No interest. No fees.'] as [string, string]] : []),
-    ...(merchant.four_eyes_above === null
-      ? []
-      : [
-          ['Two people', `for refunds above ${showMoney(merchant.four_eyes_above, territory)}`] as [
-            string,
-            string,
-          ],
-        ]),
+    ['Two people', describeThreshold(merchant)],
   ]);
 }
 

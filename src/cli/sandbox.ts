@@ -121,8 +121,9 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });
   try {
     const sealing = createSealing(config.masterKeys, systemRandom);
-    const deps = { database, clock: systemClock, random: systemRandom, sealing };
-    return await ensureDemo({ ...deps, environment: config.environment }, config.dataDir);
+    const deps = { database, log, clock: systemClock, random: systemRandom, sealing };
+    const { environment, fourEyesAbove } = config;
+    return await ensureDemo({ ...deps, environment, fourEyesAbove }, config.dataDir);
   } finally {
     await database.close();
   }

@@ -15,25 +15,29 @@ import {
   explainBadRules,
   explainBadThreshold,
   explainSmallPayments,
+  type FourEyesDefault,
+  isLooser,
   type MerchantRow,
+  type OwnThreshold,
   type Rule,
+  thresholdOf,
 } from './merchant.ts';
 
 /**
  * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the term
  * that the hosted page selects at first, on open checkouts too, and the amount above which a refund
  * needs two people. What is absent stays as it is. `was` has the values that the operator read; the
- * change is refused if they were changed since. A higher threshold, or none, needs a person with
- * `mayLiftReview`.
+ * change is refused if they were changed since. If fewer refunds need two people than before, the
+ * change needs a person with `mayLiftReview`.
  */
 export async function changeRules(
-  deps: LiftDeps,
+  deps: LiftDeps & FourEyesDefault,
   operator: string,
   wanted: {
     id: string;
     rules?: unknown;
     preselected_term?: number | null;
-    four_eyes_above?: number | null;
+    four_eyes_above?: OwnThreshold;
     was?: Partial<Pick<MerchantRow, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
     mayLiftReview?: boolean;
   },
@@ -67,16 +71,18 @@ export async function changeRules(
 
   async function changeThreshold(
     db: Handle,
-    { four_eyes_above: earlier }: MerchantRow,
-    to: number | null,
+    merchant: MerchantRow,
+    own: OwnThreshold,
   ): Promise<void> {
-    await moveThreshold(db, id, to);
-    if (earlier === null || (to !== null && to <= earlier)) return;
+    await moveThreshold(db, id, own);
+    const earlier = thresholdOf(deps, merchant);
+    const to = thresholdOf(deps, { four_eyes_above: own });
+    if (!isLooser(to, earlier)) return;
     await liftReview(deps, db, operator, {
       mayLiftReview: wanted.mayLiftReview,
       merchant_id: id,
       did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of merchant ${id} need two people, from ${earlier} cents${to === null ? '' : ` to ${to} cents`}.`,
-      restore: `tranche merchants rules ${id} --four-eyes-above ${earlier}`,
+      restore: `tranche merchants rules ${id} --four-eyes-above ${merchant.four_eyes_above ?? 'default'}`,
     });
   }
 }

@@ -1,24 +1,34 @@
 import { isPlainLine } from '#platform/shared/plain-text.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
 import { findMerchant, findTerritory, insertMerchant } from './merchant.sql.ts';
 import {
   explainBadPreselection,
   explainBadRules,
   explainBadThreshold,
   explainSmallPayments,
+  type FourEyesDefault,
+  isLooser,
   type Merchant,
+  type OwnThreshold,
   type Rule,
+  thresholdOf,
 } from './merchant.ts';
 
+/**
+ * Adds a merchant. A threshold for two people that is looser than the default of all merchants needs a
+ * person with `mayLiftReview`.
+ */
 export async function createMerchant(
-  deps: OperatorDeps,
+  deps: LiftDeps & FourEyesDefault,
   operator: string,
   merchant: {
     name: string;
     territory: string;
     rules: unknown;
     preselected_term?: number | null;
-    four_eyes_above?: number | null;
+    four_eyes_above?: OwnThreshold;
+    mayLiftReview?: boolean;
   },
 ): Promise<Merchant> {
   const name = merchant.name.trim();
@@ -44,6 +54,15 @@ export async function createMerchant(
     if (tooSmall !== null) throw new OperatorError(tooSmall);
     const terms = { rules, preselected_term, four_eyes_above };
     await insertMerchant(db, { id, name, territory, created_at: now, ...terms });
+    const above = thresholdOf(deps, terms);
+    if (isLooser(above, deps.fourEyesAbove)) {
+      await liftReview(deps, db, operator, {
+        mayLiftReview: merchant.mayLiftReview,
+        merchant_id: id,
+        did: `added merchant ${id}, whose refunds need two people ${above === null ? 'at no amount' : `only above ${above} cents`}; the default is ${deps.fourEyesAbove} cents.`,
+        restore: `tranche merchants rules ${id} --four-eyes-above default`,
+      });
+    }
     const result = (await findMerchant(db, deps.clock, id)) as Merchant;
     const details = {
       name,

@@ -2,7 +2,13 @@ import type pg from 'pg';
 import type { Handle } from '#platform/database/database.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Territory } from '#platform/shared/territories.ts';
-import { type Merchant, type MerchantRow, onOwnClock, type Rule } from './merchant.ts';
+import {
+  type Merchant,
+  type MerchantRow,
+  type OwnThreshold,
+  onOwnClock,
+  type Rule,
+} from './merchant.ts';
 
 const selectMerchants = (db: Handle) =>
   db
@@ -71,12 +77,16 @@ export async function insertMerchant(
     rules: Rule[];
     created_at: string;
     preselected_term: number | null;
-    four_eyes_above: number | null;
+    four_eyes_above: OwnThreshold;
   },
 ): Promise<void> {
   await db
     .insertInto('merchants')
-    .values({ ...merchant, rules: JSON.stringify(merchant.rules) })
+    .values({
+      ...merchant,
+      rules: JSON.stringify(merchant.rules),
+      four_eyes_above: stored(merchant.four_eyes_above),
+    })
     .execute();
 }
 
@@ -118,10 +128,13 @@ export async function movePage(
 export async function moveThreshold(
   db: Handle,
   id: string,
-  four_eyes_above: number | null,
+  threshold: OwnThreshold,
 ): Promise<void> {
+  const four_eyes_above = stored(threshold);
   await db.updateTable('merchants').set({ four_eyes_above }).where('id', '=', id).execute();
 }
+
+const stored = (threshold: OwnThreshold) => (threshold === null ? null : JSON.stringify(threshold));
 
 export async function findTerritory(db: Handle, code: string): Promise<Territory | null> {
   const row = await db

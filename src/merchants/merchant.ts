@@ -22,9 +22,29 @@ export type MerchantRow = {
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
-  /** A refund above this many cents needs two people. Null if none does (decision 0074). */
-  four_eyes_above: number | null;
+  four_eyes_above: OwnThreshold;
 };
+
+/**
+ * A refund above this many cents needs two people (decision 0074). With `none` one person is enough
+ * for any refund. Null follows the default of all merchants.
+ */
+export type OwnThreshold = number | 'none' | null;
+
+/** The default of all merchants, in cents. Null if the setting says that one person is enough. */
+export type FourEyesDefault = { fourEyesAbove: number | null };
+
+/** The amount above which refunds of a merchant need two people. Null if none does. */
+export function thresholdOf(
+  { fourEyesAbove }: FourEyesDefault,
+  { four_eyes_above }: { four_eyes_above: OwnThreshold },
+): number | null {
+  return four_eyes_above === 'none' ? null : (four_eyes_above ?? fourEyesAbove);
+}
+
+/** Whether fewer refunds need two people after a change of the threshold. */
+export const isLooser = (to: number | null, before: number | null): boolean =>
+  before !== null && (to === null || to > before);
 
 /** A merchant with its own clock. Everything done for the merchant uses that time. */
 export type Merchant = MerchantRow & {
@@ -126,10 +146,10 @@ export function explainBadShortName(name: string | null): string | null {
 }
 
 /** Returns what is wrong with an operator's threshold for two people, or null. */
-export function explainBadThreshold(cents: number | null): string | null {
-  return cents === null || cents === 0 || isAmount(cents)
+export function explainBadThreshold(threshold: OwnThreshold): string | null {
+  return threshold === null || threshold === 'none' || threshold === 0 || isAmount(threshold)
     ? null
-    : 'The threshold for two people must be an integer of cents.';
+    : 'The threshold for two people must be an integer of cents, or none.';
 }
 
 /** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0002). */

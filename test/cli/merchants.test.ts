@@ -37,6 +37,7 @@ test('a merchant that an operator creates can be listed and shown', async () => 
       preselected_term: null,
       no_fees: false,
       four_eyes_above: null,
+      four_eyes_default: 1_000_000,
       created_at: '',
     },
   );
@@ -95,12 +96,37 @@ test('an alert names the system’s user who removes the threshold for a second 
   const { id } = await create('--four-eyes-above', '50000');
   await tranche.json('merchants', 'rules', id, '--four-eyes-above', '40000');
   const removed = await tranche.json('merchants', 'rules', id, '--four-eyes-above', 'none');
-  assert.equal(removed.four_eyes_above, null);
+  assert.equal(removed.four_eyes_above, 'none');
   const { data } = await tranche.json('alerts', 'list', '--limit', '1000');
   const raised = data.filter((one: { merchant_id: string }) => one.merchant_id === id);
   const said = `nomsa [${userInfo().username}@${hostname()}] removed the amount`;
   assert.equal(raised.length, 1);
   assert.ok(raised[0].detail.startsWith(said), raised[0].detail);
+});
+
+test('a merchant has the default threshold until it gets its own, and a looser one raises an alert', async () => {
+  const shown = async (id: string) => {
+    const { stdout } = await tranche.run('merchants', 'show', id);
+    return /^Two people +(.*)$/m.exec(stdout)?.[1]?.replaceAll(/\s/g, ' ');
+  };
+  const alerts = async (id: string) => {
+    const { data } = await tranche.json('alerts', 'list', '--limit', '1000');
+    return data.filter((one: { merchant_id: string }) => one.merchant_id === id).length;
+  };
+  const { id } = await create();
+  assert.equal(await shown(id), 'for refunds above R 10 000,00, the default of all merchants');
+  for (const [above, words, raised] of [
+    ['50000', 'for refunds above R 500,00, set for this merchant', 0],
+    ['default', 'for refunds above R 10 000,00, the default of all merchants', 1],
+    ['none', 'for no refund, set for this merchant', 2],
+    ['default', 'for refunds above R 10 000,00, the default of all merchants', 2],
+    ['1000001', 'for refunds above R 10 000,01, set for this merchant', 3],
+  ] as const) {
+    await tranche.json('merchants', 'rules', id, '--four-eyes-above', above);
+    assert.deepEqual([await shown(id), await alerts(id)], [words, raised], above);
+  }
+  assert.equal(await alerts((await create('--four-eyes-above', '1000000')).id), 0);
+  assert.equal(await alerts((await create('--four-eyes-above', 'none')).id), 1);
 });
 
 test('an operator sets and takes back what shoppers read about a merchant', async () => {

@@ -325,7 +325,7 @@ describe('above the threshold of a merchant', () => {
     const { account, shopper } = await large();
     const { id } = account.merchant;
     const scoped = await addPerson(paying.service, { roles: ['admin'], merchant_ids: [id] });
-    const change = (by: ConsolePerson, four_eyes_above: number | null) =>
+    const change = (by: ConsolePerson, four_eyes_above: number | 'none' | null) =>
       askExactly(console(), by, 'PATCH', `/api/merchants/${id}`, { four_eyes_above });
     const setMode = (by: ConsolePerson, refund_mode: string) =>
       post(by, `/api/integrations/${account.id}/refund-mode`, { refund_mode });
@@ -335,6 +335,7 @@ describe('above the threshold of a merchant', () => {
       return body.data as { kind: string; detail: string }[];
     };
     for (const answer of [
+      change(scoped, 'none'),
       change(scoped, null),
       change(scoped, 20_001),
       setMode(scoped, 'auto'),
@@ -354,7 +355,7 @@ describe('above the threshold of a merchant', () => {
 
     const admin = await person();
     await done(change(admin, 15_000));
-    await done(change(admin, null));
+    await done(change(admin, 'none'));
     await done(setMode(admin, 'auto'));
     await done(setMode(admin, 'auto'));
     const raised = await alerts();
@@ -399,6 +400,26 @@ describe('above the threshold of a merchant', () => {
     const twice = await done(post(second, `/api/refunds/${id}/approve`));
     assert.equal(twice.status, 'complete');
     await assertBalanced(paying, shopper);
+  });
+
+  test('a merchant without its own threshold has the default, and support alone stays below it', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({ amount: 2_000_000 }, account);
+    await shopper.pay(1);
+    const [support, reviewer] = [await person('support'), await person('refunds')];
+    const request = (amount: number) =>
+      done(
+        post(support, `/api/checkouts/${shopper.id}/refunds`, {
+          amount,
+          request_id: paying.service.deps.random.uuid(),
+        }),
+      );
+    const large = await request(1_000_001);
+    assert.deepEqual([large.view, large.needs_second_person], ['review', true]);
+    await refused(403, post(support, `/api/refunds/${large.id}/approve`));
+    const { body } = await askExactly(console(), reviewer, 'GET', `/api/refunds/${large.id}`);
+    assert.equal(body.may_approve, true);
+    assert.equal((await request(900_000)).view, 'complete');
   });
 
   test('of reviewers who approve at once, one is the first and one the second', async () => {

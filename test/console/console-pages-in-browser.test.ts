@@ -69,6 +69,9 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const { page, complaints } = await console.signedIn(t, ['admin']);
     await page.goto(`${url}/merchants/${account.merchant.id}`);
     await page.getByRole('button', { name: 'Change the rules' }).click();
+    await page.getByText(/^For refunds above R.10.000,00, the default of all merchants$/).waitFor();
+    await page.getByRole('combobox', { name: 'Two people approve refunds' }).click();
+    await page.getByRole('option', { name: 'Above an amount of this merchant' }).click();
     await page.getByLabel('Two people approve refunds above').fill('750,00');
     await page.getByLabel('Payments, band 1').fill('1, 2');
     await page.getByRole('button', { name: /^Change Bean There$/ }).click();
@@ -118,7 +121,6 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const threshold = page.getByLabel('Two people approve refunds above');
     const send = page.getByRole('button', { name: /^Change Bean There$/ });
     for (const [amount, isAllowed] of [
-      ['', false],
       ['750,01', false],
       ['500,00', true],
     ] as const) {
@@ -149,7 +151,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.equal(await send.isDisabled(), true);
     await changeRules(deps, 'Sam Naidoo', { id, four_eyes_above: 75_000 });
     await refresh();
-    await page.getByText(/^For refunds above R.750,00$/).waitFor();
+    await page.getByText(/^For refunds above R.750,00, set for this merchant$/).waitFor();
     assert.equal(await send.isDisabled(), true);
     await page.getByLabel('Name on card statements').fill('BEANS');
     await send.click();

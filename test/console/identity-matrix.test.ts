@@ -344,7 +344,7 @@ describe('every route of the console', () => {
   test('with an input that lifts the review of refunds or a limit needs the permission for it, too', async () => {
     const account = await createAccount(paying.service);
     const lifts: Record<string, object> = {
-      'PATCH /api/merchants/:id': { four_eyes_above: null },
+      'PATCH /api/merchants/:id': { four_eyes_above: 'none' },
       'POST /api/integrations': { merchant_id: account.merchant.id, refund_mode: 'auto' },
       'POST /api/integrations/:id/refund-mode': { refund_mode: 'auto' },
       'POST /api/integrations/:id/limit': {
@@ -379,7 +379,7 @@ describe('every route of the console', () => {
     };
     for (const route of routes) {
       for (const { name, permissions, person } of people) {
-        await pool.query('update merchants set four_eyes_above = 1 where id = $1', [
+        await pool.query(`update merchants set four_eyes_above = '1' where id = $1`, [
           account.merchant.id,
         ]);
         await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [

@@ -52,6 +52,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['CALLBACK_ALLOW', ['everywhere', '10.0.0.0', '10.0.0.0/33', '10.0.0.0/8,::1/129']],
   ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
   ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
+  ['FOUR_EYES_ABOVE', ['-1', '100.50', 'never', 'None', '1e6']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
   ['ACCEPT_INSECURE', ['true', 'database', 'any-proxy,everything']],
 ];
@@ -105,6 +106,8 @@ describe('in production', () => {
     const config = readConfig(usable);
     assert.equal(config.environment, 'production');
     assert.deepEqual(config.callbackAllow, []);
+    assert.equal(config.fourEyesAbove, 1_000_000);
+    assert.equal(readConfig({ ...usable, FOUR_EYES_ABOVE: 'none' }).fourEyesAbove, null);
   });
 
   test('plain http is accepted on loopback only', () => {
@@ -133,6 +136,7 @@ describe('in production', () => {
       null,
     ],
     [{ TRUST_PROXY: '99' }, /^TRUST_PROXY must be at most/, 'any-proxy'],
+    [{ FOUR_EYES_ABOVE: '' }, /^FOUR_EYES_ABOVE must be set in production/, null],
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
     [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],

@@ -21,6 +21,7 @@ export const productionSettings = {
   DATABASE_URL: 'postgres://127.0.0.1/tranche',
   STRIPE_SECRET_KEY: 'sk_live_0123456789',
   STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
+  FOUR_EYES_ABOVE: '1000000',
 };
 
 export type Credentials = { id: string; client_secret: string; signing_key: string };

@@ -132,6 +132,7 @@ export function testConfig(
     ...(mode === 'live' && {
       MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
       DATABASE_URL: databaseUrl,
+      FOUR_EYES_ABOVE: '1000000',
     }),
     // Not called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,

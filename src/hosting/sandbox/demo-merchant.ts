@@ -24,8 +24,10 @@ const demoRules = [
   { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
 ];
 
+type DemoDeps = IntegrationDeps & Parameters<typeof createMerchant>[0];
+
 /** The credentials are kept in the data folder, readable by the owner only. */
-export async function ensureDemo(deps: IntegrationDeps, dataDir: string): Promise<Demo> {
+export async function ensureDemo(deps: DemoDeps, dataDir: string): Promise<Demo> {
   const file = join(dataDir, 'demo.json');
   const kept = await readDemo(file);
   if (kept && (await isInForce(deps, kept))) return kept;

@@ -6,7 +6,7 @@ import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import type { RefundProcessDeps } from '#purchases/refunds/process-refunds.ts';
+import type { ReviewDeps } from '#purchases/refunds/review-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import type { BulkAction } from './bulk-action.ts';
 import { problemsMax } from './bulk-action.ts';
 
-export type BulkActionDeps = DeliveryDeps & RefundProcessDeps;
+export type BulkActionDeps = DeliveryDeps & ReviewDeps;
 
 /** Longer than one action takes. The claim is prolonged after each. */
 const leaseSeconds = 120;

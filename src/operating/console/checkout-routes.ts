@@ -1,3 +1,4 @@
+import { thresholdOf } from '#merchants/merchant.ts';
 import { presentActions } from '#operating/operations/audit.ts';
 import { presentCallback } from '#operating/operations/callbacks.ts';
 import {
@@ -69,7 +70,10 @@ export const checkoutRoutes: ConsoleRoute[] = [
         after: planAfter(instalments, parts, preview.parts),
         needs_second_person:
           refusal === null &&
-          needsSecondPerson(alone + amount, merchant ?? { four_eyes_above: null }),
+          needsSecondPerson(
+            alone + amount,
+            thresholdOf(deps, merchant ?? { four_eyes_above: null }),
+          ),
       };
     },
   }),

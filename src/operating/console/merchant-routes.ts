@@ -49,7 +49,7 @@ export const merchantRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { body: CreateMerchant, response: MerchantRow },
     async run(context, { body }) {
-      const { deps, operator } = context;
+      const { deps, operator, may } = context;
       const { name, territory = 'ZA', rules, preselected_term, four_eyes_above } = body;
       const { id } = await createMerchant(deps, operator, {
         name,
@@ -57,6 +57,7 @@ export const merchantRoutes: ConsoleRoute[] = [
         rules,
         preselected_term: preselected_term ?? null,
         four_eyes_above: four_eyes_above ?? null,
+        mayLiftReview: may('review.lift'),
       });
       return () => mustSeeMerchant(context, id);
     },

@@ -9,7 +9,6 @@ import { reading } from '#platform/database/transaction.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import type { OperatorDeps } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
 import { dayBefore } from './destinations.ts';
@@ -35,7 +34,7 @@ import {
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
-import { NotFound, scopeOf, type Viewer } from './viewer.ts';
+import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Integrations with everything about them except their secrets. */
 export const integrationList = defineList({
@@ -172,7 +171,7 @@ export const integrationActions = {
     mayNeed: 'review.lift',
     fresh: true,
     schema: { params: IdParams, body: SetRefundMode, response: RefundModeSet },
-    async run(viewer: Viewer<OperatorDeps & LiftDeps>, { params, body }) {
+    async run(viewer: Viewer<ViewerDeps & LiftDeps>, { params, body }) {
       const id = await mustChangeIntegration(viewer, params.id);
       const wanted = { id, ...body, mayLiftReview: viewer.may('review.lift') };
       const set = await setRefundMode(viewer.deps, viewer.operator, wanted);

@@ -10,6 +10,8 @@ export const Band = Type.Object({
   terms: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 120 }),
 });
 export type Band = Type.Static<typeof Band>;
+/** A refund above this many cents needs two people; with `none` one person is enough for any. */
+const Threshold = Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('none')]);
 const Bands = Type.Array(Band, { minItems: 1, maxItems: 100 });
 
 /** GET /api/merchants. The newest first, unless the order is given. */
@@ -27,8 +29,10 @@ export const MerchantRow = Type.Object({
   locale: Type.String(),
   rules: Type.Array(Band),
   preselected_term: nullable(Type.Integer()),
-  /** A refund above this many cents needs two people. Null if none does. */
-  four_eyes_above: nullable(Cents),
+  /** The merchant's own threshold. Null if the default of all merchants holds. */
+  four_eyes_above: nullable(Threshold),
+  /** A refund above this many cents needs two people, unless the merchant has its own threshold. */
+  four_eyes_default: nullable(Cents),
   /**
    * The merchant's name on card statements. If it is null, the beginning of its own name is used.
    */
@@ -65,13 +69,13 @@ export const CreateMerchant = Type.Object({
   territory: Type.Optional(Type.String({ maxLength: 2 })),
   rules: Bands,
   preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
-  four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
+  four_eyes_above: Type.Optional(nullable(Threshold)),
 });
 
 const Rules = {
   rules: Type.Optional(Bands),
   preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
-  four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
+  four_eyes_above: Type.Optional(nullable(Threshold)),
 };
 
 /** PATCH /api/merchants/:id. What is absent stays as it is. */

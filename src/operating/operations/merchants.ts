@@ -63,6 +63,7 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
     const sums = recent.get(id) ?? { sold: 0, collected: 0, refunded: 0 };
     return {
       ...withPlace(merchant),
+      four_eyes_default: deps.fourEyesAbove,
       ...sums,
       now: timestamp(merchantNow(deps.clock, merchant)),
       refund_rate: sums.sold > 0 ? sums.refunded / sums.sold : null,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { OwnThreshold } from '#merchants/merchant.ts';
 import { recentDays } from '#operating/search/overview.sql.ts';
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import { type FoundCheckout, listFoundCheckouts } from '#operating/search/search.sql.ts';
@@ -54,7 +55,7 @@ export type MerchantName = {
   time_zone: string;
   payment_min: number;
   clock_ahead_ms: number;
-  four_eyes_above: number | null;
+  four_eyes_above: OwnThreshold;
 };
 
 /** The names, locales, zones and clocks of merchants, by their ids. */

@@ -12,7 +12,6 @@ import {
   returnPayout,
 } from '#purchases/payouts/review-payout.ts';
 import { lineNames } from '#purchases/payouts/statement.ts';
-import type { OperatorDeps } from '#record/actions/operate.ts';
 import { defineAction } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
 import { decimal } from './csv.ts';
@@ -28,7 +27,7 @@ import {
   ReturnedPayout,
 } from './payout.schema.ts';
 import { findPayoutWithin, pagePayouts, sumPayoutLines } from './payouts.sql.ts';
-import { NotFound, scopeOf, type Viewer } from './viewer.ts';
+import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest payouts first. */
 export const payoutList = defineList({
@@ -110,7 +109,7 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
   };
 }
 
-type Money = OperatorDeps & QueueDeps & { money: MoneyGuard };
+type Money = ViewerDeps & QueueDeps & { money: MoneyGuard };
 
 export const payoutActions = {
   approve: defineAction({

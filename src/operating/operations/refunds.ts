@@ -1,8 +1,8 @@
+import { thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import type { RefundProcessDeps } from '#purchases/refunds/process-refunds.ts';
 import {
   explainBadReviewer,
   firstApproverOf,
@@ -17,10 +17,10 @@ import {
 import {
   approveRefund,
   declineRefund,
+  type ReviewDeps,
   retryRefund,
   reviewerOf,
 } from '#purchases/refunds/review-refund.ts';
-import type { OperatorDeps } from '#record/actions/operate.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
 import { defineAction } from './action.ts';
@@ -94,7 +94,7 @@ export const refundActions = {
     permission: 'refunds.review',
     fresh: true,
     schema: { params: IdParams, response: RefundDetails },
-    run: (viewer: Viewer<RefundProcessDeps & OperatorDeps>, { params }) =>
+    run: (viewer: Viewer<ReviewDeps>, { params }) =>
       change(viewer, params.id, (row) => approveRefund(viewer.deps, viewer.operator, row)),
   }),
   retry: defineAction({
@@ -103,7 +103,7 @@ export const refundActions = {
     permission: 'refunds.retry',
     fresh: true,
     schema: { params: IdParams, response: RefundDetails },
-    run: (viewer: Viewer<RefundProcessDeps & OperatorDeps>, { params }) =>
+    run: (viewer: Viewer<ReviewDeps>, { params }) =>
       change(viewer, params.id, (row) => retryRefund(viewer.deps, viewer.operator, row)),
   }),
   decline: defineAction({
@@ -194,9 +194,9 @@ async function presentRefunds(
       refund_rate: rates.get(row.merchant_id) ?? null,
       requested_by: requesterOf(refund),
       first_approved_by: firstApproverOf(refund),
-      needs_second_person: neededSecondPerson(row, merchant),
+      needs_second_person: neededSecondPerson(row, thresholdOf(deps, merchant)),
       /** The next approval is only the first of two: it does not start the refund. */
-      is_first_of_two: isToReview && isFirstOfTwo(row, merchant),
+      is_first_of_two: isToReview && isFirstOfTwo(row, thresholdOf(deps, merchant)),
       may_approve: isToReview && explainBadReviewer(row, reviewerOf(deps, operator)) === null,
     };
   });

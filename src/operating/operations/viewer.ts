@@ -1,3 +1,4 @@
+import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { narrowed, type Scope } from '#operating/search/scope.sql.ts';
 import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
@@ -5,8 +6,10 @@ import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
+export type ViewerDeps = OperatorDeps & FourEyesDefault;
+
 /** Who reads or acts: a person at the console, or an operator at the command line. */
-export type Viewer<Deps = OperatorDeps> = {
+export type Viewer<Deps = ViewerDeps> = {
   deps: Deps;
   /** The name that use cases record. */
   operator: string;

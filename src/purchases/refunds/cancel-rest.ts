@@ -4,9 +4,9 @@ import { endPause, mustFindDispute } from '#purchases/disputes/answer-dispute.ts
 import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
-import type { RefundProcessDeps } from './process-refunds.ts';
 import type { RefundRequest } from './refund.ts';
 import { requestRefund } from './request-refund.ts';
+import type { ReviewDeps } from './review-refund.ts';
 
 /**
  * After a loss an operator cancels what is left of the plan. That is a refund of what was not
@@ -15,7 +15,7 @@ import { requestRefund } from './request-refund.ts';
  * refund.
  */
 export async function cancelRest(
-  deps: RefundProcessDeps,
+  deps: ReviewDeps,
   operator: string,
   text: string,
 ): Promise<{ dispute: Dispute; refund: RefundRequest | null }> {

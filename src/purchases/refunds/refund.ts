@@ -44,22 +44,15 @@ export type RefundRequest = {
 /** Who acts on a refund. The command line has a name only. */
 export type Reviewer = { person_id: string | null; name: string };
 
-/** Whether two people have to agree to a refund (decision 0074). */
-export function needsSecondPerson(
-  amount: number,
-  merchant: { four_eyes_above: number | null },
-): boolean {
-  return merchant.four_eyes_above !== null && amount > merchant.four_eyes_above;
-}
+/** Whether two people have to agree to a refund, by the merchant's threshold (decision 0074). */
+export const needsSecondPerson = (amount: number, above: number | null): boolean =>
+  above !== null && amount > above;
 
 /** Whether two people have to agree to a refund that waits, or had to agree to one that does not. */
-export function neededSecondPerson(
-  refund: RefundRequest,
-  merchant: { four_eyes_above: number | null },
-): boolean {
+export function neededSecondPerson(refund: RefundRequest, above: number | null): boolean {
   // The service approves a person's own request when it is created, or not at all (decision 0074).
   const isOwn = requesterOf(refund) !== null && refund.approved_at !== refund.created_at;
-  return isOwn || needsSecondPerson(refund.amount, merchant);
+  return isOwn || needsSecondPerson(refund.amount, above);
 }
 
 /** The person who asked for a refund in the console, or null if the merchant did. */
@@ -90,12 +83,9 @@ export function explainBadReviewer(refund: RefundRequest, reviewer: Reviewer): s
 }
 
 /** Whether the next approval is only the first of two. */
-export function isFirstOfTwo(
-  refund: RefundRequest,
-  merchant: { four_eyes_above: number | null },
-): boolean {
+export function isFirstOfTwo(refund: RefundRequest, above: number | null): boolean {
   const isAlone = requesterOf(refund) === null && firstApproverOf(refund) === null;
-  return isAlone && needsSecondPerson(refund.amount, merchant);
+  return isAlone && needsSecondPerson(refund.amount, above);
 }
 
 /**

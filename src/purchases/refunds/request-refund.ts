@@ -1,15 +1,16 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
+import { thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { reserveRefund } from './create-refund.ts';
-import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
+import { processRefund } from './process-refunds.ts';
 import { findRefund, moveRefund, sumAskedAlone, sumRefundable } from './refund.sql.ts';
 import { explainBadReason, needsSecondPerson, type RefundRequest, requestedId } from './refund.ts';
-import { reviewerOf } from './review-refund.ts';
+import { type ReviewDeps, reviewerOf } from './review-refund.ts';
 
 type Wanted = {
   /** The caller's name for this request. A repeated request makes one refund. */
@@ -25,7 +26,7 @@ type Wanted = {
  * merchants does not bind operators; the preview warns of it.
  */
 export async function requestRefund(
-  deps: RefundProcessDeps,
+  deps: ReviewDeps,
   operator: string,
   wanted: Wanted,
 ): Promise<RefundRequest> {
@@ -61,7 +62,7 @@ export async function requestRefund(
     }
     // Together with earlier requests, so that several small refunds do not pass for a large one.
     const alone = await sumAskedAlone(db, merchant.id, checkout_id);
-    const isApproved = !needsSecondPerson(alone + amount, merchant);
+    const isApproved = !needsSecondPerson(alone + amount, thresholdOf(deps, merchant));
     const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {
       id,
       amount,

@@ -1,6 +1,6 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { type FourEyesDefault, type Merchant, thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -27,6 +27,9 @@ import {
 } from './refund.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
+/** To process refunds, and to know how many people have to agree. */
+export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
+
 /**
  * The console names a refund with the merchant in whose rows it found it, so that an action never
  * reaches another merchant's refund. The command line gives the id alone.
@@ -38,7 +41,7 @@ type NamedRefund = string | { merchant_id: string; id: string };
  * have to (decision 0074): the first approval is noted, and the second processes it.
  */
 export async function approveRefund(
-  deps: RefundProcessDeps,
+  deps: ReviewDeps,
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
@@ -50,7 +53,7 @@ export async function approveRefund(
     const bad = explainBadReviewer(refund, reviewer);
     if (bad !== null) throw new OperatorError(bad);
     const { merchant, ...lease } = claim;
-    if (isFirstOfTwo(refund, merchant)) {
+    if (isFirstOfTwo(refund, thresholdOf(deps, merchant))) {
       return await moveRefund(db, refund, ['requested'], {
         first_approved_by: reviewer.person_id,
         first_approved_by_name: reviewer.name,
@@ -70,7 +73,7 @@ export async function approveRefund(
  * never approved, and a retry does not approve it (decision 0074).
  */
 export async function retryRefund(
-  deps: RefundProcessDeps,
+  deps: ReviewDeps,
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
@@ -143,7 +146,7 @@ export const reviewerOf = ({ origin }: OperatorDeps, operator: string): Reviewer
 
 /** Makes the operator's change and processes the refund under the same lease. */
 async function reviewed(
-  deps: RefundProcessDeps,
+  deps: ReviewDeps,
   operator: string,
   action: string,
   named: NamedRefund,

@@ -5,11 +5,17 @@ import type { MerchantDetails, MovedClock } from '#operating/operations/merchant
 import { changesOf } from '../changes.ts';
 import { duration, exactTime, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { PayeeCard } from '../parts/payee.tsx';
+import {
+  describeThreshold,
+  isLifting,
+  readThreshold,
+  ThresholdForm,
+  typedThreshold,
+} from '../parts/threshold.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { AddIntegration, IntegrationLine } from './integrations.tsx';
 
@@ -79,12 +85,7 @@ export default function MerchantPage({ id }: { id: string }) {
                   'Chosen at first',
                   data.preselected_term === null ? 'No term' : `${data.preselected_term} payments`,
                 ],
-                [
-                  'Two people',
-                  data.four_eyes_above === null
-                    ? 'Not needed for any refund'
-                    : `For refunds above ${show(data.four_eyes_above)}`,
-                ],
+                ['Two people', describeThreshold(data, show)],
                 ['On statements', data.short_name ?? 'The beginning of its name'],
                 ['Says “No fees”', data.no_fees ? 'Yes' : 'No'],
                 ['Since', <Time key="since" at={data.created_at} zone={data.time_zone} exact />],
@@ -178,9 +179,10 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
 
 const whoMayLift = 'Only an administrator of all merchants can raise or remove it.';
 
-/** Whether fewer refunds need two people than before. A threshold of null means that none does. */
-const isHigher = (above: number | null, before: number | null) =>
-  before !== null && (above === null || above > before);
+const defaultOf = ({ four_eyes_default, currency, locale }: MerchantDetails) =>
+  four_eyes_default === null
+    ? 'Never, the default of all merchants'
+    : `Above ${money(four_eyes_default, currency, locale)}, the default of all merchants`;
 
 function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
   // As it was when the dialog opened: the page reads it again meanwhile.
@@ -189,27 +191,23 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
   const [preselected, setPreselected] = useState(
     merchant.preselected_term === null ? '' : String(merchant.preselected_term),
   );
-  const [threshold, setThreshold] = useState(
-    merchant.four_eyes_above === null ? '' : typedAmount(merchant.four_eyes_above),
-  );
+  const [threshold, setThreshold] = useState(() => typedThreshold(merchant.four_eyes_above));
   const [shortName, setShortName] = useState(merchant.short_name ?? '');
   const [isFree, setIsFree] = useState(merchant.no_fees);
   const { run, busy, problem } = useAct();
   const { bands: rules } = readBands(bands);
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
-  const above = threshold.trim() === '' ? null : parseAmount(threshold);
-  const isBad = threshold.trim() !== '' && above === null;
+  const own = readThreshold(threshold);
   const wanted = {
     rules: rules ?? merchant.rules,
     preselected_term: preselected === '' ? null : Number(preselected),
-    four_eyes_above: above,
+    four_eyes_above: own ?? null,
     short_name: shortName.trim() === '' ? null : shortName.trim(),
     no_fees: isFree,
   };
   const changes = changesOf(merchant, wanted, ['rules', 'preselected_term', 'four_eyes_above']);
   const can = useCan();
-  const isLifting = !isBad && isHigher(above, merchant.four_eyes_above);
-  const mayNot = isLifting && !can('review.lift');
+  const mayNot = own !== undefined && isLifting(merchant, own) && !can('review.lift');
   const what = `Change ${merchant.name}`;
   return (
     <ActDialog
@@ -218,7 +216,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
       opened
       close={close}
       what={what}
-      disabled={rules === null || isBad || mayNot || changes === null}
+      disabled={rules === null || own === undefined || mayNot || changes === null}
       busy={busy}
       problem={problem}
       onAct={() =>
@@ -242,14 +240,11 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         value={preselected}
         onChange={(value) => setPreselected(value ?? '')}
       />
-      <TextInput
-        label="Two people approve refunds above"
-        description="Empty: one person is enough for every amount."
-        leftSection="R"
-        inputMode="decimal"
+      <ThresholdForm
         value={threshold}
-        error={isBad ? 'Write it like 5000,00.' : mayNot ? whoMayLift : null}
-        onChange={(event) => setThreshold(event.currentTarget.value)}
+        byDefault={defaultOf(merchant)}
+        refusal={mayNot ? whoMayLift : null}
+        onChange={setThreshold}
       />
       <TextInput
         label="Name on card statements"

@@ -4,10 +4,10 @@ import { useLocation } from 'wouter';
 import type { MerchantRow } from '#operating/operations/merchant.schema.ts';
 import { count, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { parseAmount } from '../parts/amount.ts';
 import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
 import { Money, PageHead, Time } from '../parts/basics.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { readThreshold, ThresholdForm, typedThreshold } from '../parts/threshold.tsx';
 import { useCan } from '../session.tsx';
 
 const columns: Column<MerchantRow>[] = [
@@ -77,7 +77,7 @@ export default function MerchantsPage() {
 
 function AddMerchant({ close }: { close: () => void }) {
   const [name, setName] = useState('');
-  const [threshold, setThreshold] = useState('');
+  const [threshold, setThreshold] = useState(() => typedThreshold(null));
   const [bands, setBands] = useState(() =>
     typedBands([
       { from_amount: 10_000, to_amount: 99_999, terms: [1, 3] },
@@ -87,8 +87,7 @@ function AddMerchant({ close }: { close: () => void }) {
   const [, navigate] = useLocation();
   const { run, busy, problem } = useAct();
   const { bands: rules } = readBands(bands);
-  const above = threshold.trim() === '' ? null : parseAmount(threshold);
-  const isBad = threshold.trim() !== '' && above === null;
+  const own = readThreshold(threshold);
   const what = name.trim() === '' ? 'Add the merchant' : `Add ${name.trim()}`;
   return (
     <ActDialog
@@ -97,13 +96,13 @@ function AddMerchant({ close }: { close: () => void }) {
       opened
       close={close}
       what={what}
-      disabled={name.trim() === '' || rules === null || isBad}
+      disabled={name.trim() === '' || rules === null || own === undefined}
       busy={busy}
       problem={problem}
       onAct={() =>
         void run<{ id: string }>({
           path: '/api/merchants',
-          body: { name: name.trim(), rules, four_eyes_above: above },
+          body: { name: name.trim(), rules, four_eyes_above: own },
           what,
           said: () => `${name.trim()} was added.`,
         }).then((answer) => answer && navigate(`/merchants/${answer.id}`))
@@ -118,14 +117,11 @@ function AddMerchant({ close }: { close: () => void }) {
         onChange={(event) => setName(event.currentTarget.value)}
       />
       <BandsForm bands={bands} onChange={setBands} />
-      <TextInput
-        label="Two people approve refunds above"
-        description="Empty: one person is enough for every amount."
-        leftSection="R"
-        inputMode="decimal"
+      <ThresholdForm
         value={threshold}
-        error={isBad ? 'Write it like 5000,00.' : null}
-        onChange={(event) => setThreshold(event.currentTarget.value)}
+        byDefault="Above the default of all merchants"
+        refusal={null}
+        onChange={setThreshold}
       />
     </ActDialog>
   );
