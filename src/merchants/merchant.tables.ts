@@ -1,7 +1,7 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely';
-import type { Fixed } from '#platform/database/tables.ts';
+import type { Generated, JSONColumnType } from 'kysely';
+import type { Fixed, JsonValue } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { OwnThreshold, Rule } from './merchant.ts';
+import type { Rule } from './merchant.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
@@ -15,7 +15,7 @@ declare module '#platform/database/tables.ts' {
       preselected_term: number | null;
       short_name: string | null;
       no_fees: Generated<boolean>;
-      four_eyes_above: ColumnType<OwnThreshold, string | null, string | null>;
+      four_eyes_above: JsonValue<number | 'none' | null>;
     };
   }
 }

@@ -79,9 +79,9 @@ async function migratedTables(): Promise<Record<string, Record<string, Column>>>
 
 /** Reads a column type of the source: `Fixed<string | null>` is a string or null. */
 function readType(text: string): Column {
-  if (text.startsWith('JSONColumnType<')) {
-    const [selected = ''] = text.slice('JSONColumnType<'.length).split(',');
-    return { type: 'JSONColumnType', nullable: selected.includes('| null') };
+  const json = /^(?:JSONColumnType|JsonValue)<([^,]*)/.exec(text)?.[1];
+  if (json !== undefined) {
+    return { type: 'JSONColumnType', nullable: json.includes('| null') };
   }
   const inner = /^(?:Fixed|Generated|ColumnType)<(.*)>$/.exec(text)?.[1] ?? text;
   const [selected = ''] = text.startsWith('ColumnType<') ? inner.split(', ') : [inner];
