@@ -81,8 +81,8 @@ const lists = {
 const wholeLists = {
   merchants: '/api/merchants?limit=5',
   integrations: '/api/integrations?limit=5',
-  findings: '/api/findings?limit=5',
-  'findings, closed': '/api/findings?limit=5&state=closed',
+  differences: '/api/differences?limit=5',
+  'differences, closed': '/api/differences?limit=5&state=closed',
   audit: '/api/audit?limit=5',
   people: '/api/people?limit=5',
 };

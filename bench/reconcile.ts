@@ -75,15 +75,19 @@ export async function benchReconcile(
       bare.push(await rate(() => walkPages(adapter)));
       service.push(
         await rate(async () => {
-          const { checked, findings } = await reconcile(deps, { from: null, to: null }, (done) => {
-            const megabytes = process.memoryUsage.rss() / 1024 / 1024;
-            if (round > 0) return;
-            if (done <= options.records / 10) memory.early = megabytes;
-            memory.late = megabytes;
-            if (done % 10_000 === 0) progress(`reconcile: ${done} records`);
-          });
+          const { checked, differences } = await reconcile(
+            deps,
+            { from: null, to: null },
+            (done) => {
+              const megabytes = process.memoryUsage.rss() / 1024 / 1024;
+              if (round > 0) return;
+              if (done <= options.records / 10) memory.early = megabytes;
+              memory.late = megabytes;
+              if (done % 10_000 === 0) progress(`reconcile: ${done} records`);
+            },
+          );
           // The payment that the others were copied from is not in the database.
-          if (findings.length > 1) throw new Error(JSON.stringify(findings[0]));
+          if (differences.length > 1) throw new Error(JSON.stringify(differences[0]));
           return checked;
         }),
       );

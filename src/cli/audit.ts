@@ -42,16 +42,18 @@ chain that was rewritten as a whole looks right.
     const result = await withMigrated(context, (connection) =>
       verifyOperatorChain(connection, since === undefined ? null : readAnchor(since)),
     );
-    const { actions, findings } = result;
+    const { actions, differences } = result;
     const end = `${result.end.number}:${result.end.hash}`;
-    context.print({ actions, end, findings }, () =>
+    context.print({ actions, end, differences }, () =>
       [
-        `${actions} action${actions === 1 ? '' : 's'}, ${findings.length === 0 ? 'nothing changed' : 'changed'}.`,
-        ...findings.map(({ kind, detail }) => fill(`${context.terminal.accent(kind)} ${detail}`)),
+        `${actions} action${actions === 1 ? '' : 's'}, ${differences.length === 0 ? 'nothing changed' : 'changed'}.`,
+        ...differences.map(({ kind, detail }) =>
+          fill(`${context.terminal.accent(kind)} ${detail}`),
+        ),
         `The end is ${end}.`,
       ].join('\n'),
     );
-    return findings.length === 0 ? 0 : 1;
+    return differences.length === 0 ? 0 : 1;
   },
 });
 

@@ -22,7 +22,7 @@ service does the same once a day for the last 40 days. A run that was interrupte
 was if it is started again within a day with the same dates.
 
 --record also records what the gateway did and the database does not know, after a restore from a
-backup, and lets money move again. What cannot be recorded is a finding that blocks its checkout
+backup, and lets money move again. What cannot be recorded is a difference that blocks its checkout
 until \`tranche gateway release\`. It chooses the dates itself.
 
   tranche gateway reconcile --from 2026-11-01
@@ -46,14 +46,14 @@ until \`tranche gateway release\`. It chooses the dates itself.
         records ? recordLost(deps, deps.operator, progress) : reconcile(deps, range, progress),
       { whileStopped: true },
     ).finally(() => terminal.endProgress());
-    const { checked, findings, recorded } = answer;
-    context.print(records ? answer : { checked, findings }, () => {
+    const { checked, differences, recorded } = answer;
+    context.print(records ? answer : { checked, differences }, () => {
       const ending = records ? `, ${count.format(recorded)} recorded` : '';
       const of = `${count.format(checked)} records of the gateway${ending}`;
-      if (findings.length === 0) return `${of}, no differences.`;
+      if (differences.length === 0) return `${of}, no differences.`;
       return [
-        `${of}, ${count.format(findings.length)} differences:`,
-        ...findings.map(({ id, kind, reference, checkout_id, remedy }) =>
+        `${of}, ${count.format(differences.length)} differences:`,
+        ...differences.map(({ id, kind, reference, checkout_id, remedy }) =>
           [
             terminal.accent(`${kind} ${reference}`),
             fill(`alert ${id}${checkout_id ? `, checkout ${checkout_id}` : ''}`),
@@ -62,7 +62,7 @@ until \`tranche gateway release\`. It chooses the dates itself.
         ),
       ].join('\n\n');
     });
-    return findings.length === 0 ? 0 : 1;
+    return differences.length === 0 ? 0 : 1;
   },
 });
 
@@ -73,7 +73,7 @@ const startOf = (date: string | null) =>
 
 const releaseCommand = command({
   name: 'gateway release',
-  summary: 'let a checkout go on that a finding blocks',
+  summary: 'let a checkout go on that a difference blocks',
   usage: ['CHECKOUT_ID --reason TEXT'],
   help: `After \`tranche gateway reconcile --record\`, nothing is charged or refunded of a checkout for which the
 gateway did something that could not be recorded. Compare the checkout with the gateway first and

@@ -1182,14 +1182,14 @@ describe('the money of merchants', () => {
     const id = await raiseAlert(deps, deps.database.db, about);
     const foreign = await raiseAlert(deps, deps.database.db, { ...about, kind: 'gateway_trouble' });
     const finance = await person('finance');
-    const { body } = await askExactly(console(), finance, 'GET', '/api/findings');
+    const { body } = await askExactly(console(), finance, 'GET', '/api/differences');
     const ids = body.data.map((row: { id: string }) => row.id);
     assert.ok(ids.includes(id) && !ids.includes(foreign));
     const reason = { reason: 'Refunded the difference.' };
-    await refused(404, post(finance, `/api/findings/${foreign}/close`, reason));
-    const closed = await done(post(finance, `/api/findings/${id}/close`, reason));
+    await refused(404, post(finance, `/api/differences/${foreign}/close`, reason));
+    const closed = await done(post(finance, `/api/differences/${id}/close`, reason));
     assert.deepEqual([closed.state, closed.close_reason], ['closed', reason.reason]);
-    await refused(409, post(finance, `/api/findings/${id}/close`, reason));
+    await refused(409, post(finance, `/api/differences/${id}/close`, reason));
   });
 });
 
@@ -1263,7 +1263,7 @@ describe('every act', () => {
     const lost = `/api/disputes/${await openDispute(paying, accepted)}`;
     const [callback] = await overdue.rows('callbacks');
     const alert = await raiseAlert(deps, deps.database.db, { kind: 'books_differ', detail: 'x' });
-    const finding = await raiseAlert(deps, deps.database.db, {
+    const difference = await raiseAlert(deps, deps.database.db, {
       kind: 'gateway_other_amount',
       detail: 'x',
     });
@@ -1374,8 +1374,8 @@ describe('every act', () => {
       }),
       'POST /api/alerts/:id/take': () => ({ url: `/api/alerts/${alert}/take` }),
       'POST /api/alerts/:id/close': () => ({ url: `/api/alerts/${alert}/close`, body: reason }),
-      'POST /api/findings/:id/close': () => ({
-        url: `/api/findings/${finding}/close`,
+      'POST /api/differences/:id/close': () => ({
+        url: `/api/differences/${difference}/close`,
         body: reason,
       }),
       'POST /api/people': () => ({

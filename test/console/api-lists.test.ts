@@ -152,7 +152,7 @@ const wholeLists = [
   ...lists,
   '/api/alerts',
   '/api/alerts?state=open',
-  '/api/findings',
+  '/api/differences',
   '/api/audit',
   '/api/people',
 ];

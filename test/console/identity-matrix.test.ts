@@ -34,7 +34,7 @@ let app: FastifyInstance;
 let own: Rows;
 let foreign: Rows;
 let alert: string;
-let finding: string;
+let difference: string;
 let action: string;
 let colleague: ConsolePerson;
 
@@ -44,7 +44,7 @@ before(async () => {
   own = await createRows('own', paying.account);
   foreign = await createRows('foreign', await createAccount(paying.service));
   alert = await createAlert('books_differ');
-  finding = await createAlert('gateway_unknown_to_us');
+  difference = await createAlert('gateway_unknown_to_us');
   const { pool } = paying.service.deps.database;
   action = (await pool.query('select id from operator_actions limit 1')).rows[0].id;
   colleague = await addPerson(paying.service, { roles: ['viewer'] });
@@ -130,7 +130,7 @@ function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: 
     payouts: { id: rows.payout, ofMerchant: true },
     'payout-exports': { id: rows.bankRun, ofMerchant: false },
     alerts: { id: alert, ofMerchant: false },
-    findings: { id: finding, ofMerchant: false },
+    differences: { id: difference, ofMerchant: false },
     audit: { id: action, ofMerchant: false },
     people: { id: colleague.id, ofMerchant: false },
     sessions: { id: unknown, ofMerchant: false },

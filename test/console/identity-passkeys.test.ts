@@ -91,7 +91,7 @@ describe('an invitation', () => {
     assert.deepEqual(rows[0].roles, ['support']);
     assert.equal(rows[0].address, '127.0.0.1');
     assert.equal(rows[0].session_id, session.session.id);
-    assert.deepEqual((await verifyOperatorChain(service.deps)).findings, []);
+    assert.deepEqual((await verifyOperatorChain(service.deps)).differences, []);
   });
 
   test('works once', async () => {

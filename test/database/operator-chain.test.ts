@@ -33,7 +33,7 @@ const act = (note: string, origin?: Origin) =>
 const change = (text: string) => tamper(service.deps.database.pool, text);
 const verify = (anchor?: { number: number; hash: string }) =>
   verifyOperatorChain(service.deps, anchor ?? null);
-const kinds = async () => (await verify()).findings.map(({ kind, number }) => [kind, number]);
+const kinds = async () => (await verify()).differences.map(({ kind, number }) => [kind, number]);
 
 beforeEach(async () => {
   await change(`
@@ -97,9 +97,9 @@ describe('tampering with operators’ actions is found', () => {
 
   test('a deleted action, the first, one in the middle or several', async () => {
     await change('delete from operator_actions where number in (1, 3, 4)');
-    const { findings } = await verify();
+    const { differences } = await verify();
     assert.deepEqual(
-      findings.map(({ detail }) => detail),
+      differences.map(({ detail }) => detail),
       ['Action 1 is missing.', 'Actions 3 to 4 are missing.'],
     );
   });
@@ -111,8 +111,8 @@ describe('tampering with operators’ actions is found', () => {
 
   test('a deleted end of the chain', async () => {
     await change('delete from operator_chain');
-    const { findings } = await verify();
-    assert.ok(findings.some(({ kind }) => kind === 'tail'));
+    const { differences } = await verify();
+    assert.ok(differences.some(({ kind }) => kind === 'tail'));
     await change(`insert into operator_chain values (true, 0, '', 0, '')`);
   });
 
@@ -126,18 +126,18 @@ describe('tampering with operators’ actions is found', () => {
 
   test('a chain that was rewritten as a whole, if an earlier end was noted', async () => {
     const { end } = await verify();
-    assert.deepEqual((await verify(end)).findings, []);
+    assert.deepEqual((await verify(end)).differences, []);
     await act('later');
-    assert.deepEqual((await verify(end)).findings, []);
+    assert.deepEqual((await verify(end)).differences, []);
     // Cut off the last three and write another chain from there, with the right hashes.
     await change(`
       delete from operator_actions where number > 3;
       update operator_chain c set number = 3, hash = a.hash from operator_actions a where a.number = 3`);
     for (let count = 4; count <= 6; count += 1) await act('forged');
     assert.deepEqual(await kinds(), []);
-    const { findings } = await verify(end);
+    const { differences } = await verify(end);
     assert.deepEqual(
-      findings.map(({ kind, number }) => [kind, number]),
+      differences.map(({ kind, number }) => [kind, number]),
       [['anchor', 5]],
     );
   });
@@ -145,8 +145,8 @@ describe('tampering with operators’ actions is found', () => {
 
 test('concurrent actions form one chain', async () => {
   await Promise.all(Array.from({ length: 20 }, (_, index) => act(`concurrent ${index}`)));
-  const { actions, end, findings } = await verify();
-  assert.deepEqual([actions, end.number, findings], [26, 25, []]);
+  const { actions, end, differences } = await verify();
+  assert.deepEqual([actions, end.number, differences], [26, 25, []]);
 });
 
 test('an action that fails leaves no number behind', async () => {
@@ -161,10 +161,10 @@ test('an action that fails leaves no number behind', async () => {
 
 test('tranche audit verify prints the end, finds it again, and exits with 1 after a change', async () => {
   const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
-  const { end, actions, findings } = await tranche.json('audit', 'verify');
-  assert.deepEqual([actions, findings], [6, []]);
+  const { end, actions, differences } = await tranche.json('audit', 'verify');
+  assert.deepEqual([actions, differences], [6, []]);
   assert.match(end, /^5:[0-9a-f]{64}$/);
-  assert.deepEqual((await tranche.json('audit', 'verify', '--since', end)).findings, []);
+  assert.deepEqual((await tranche.json('audit', 'verify', '--since', end)).differences, []);
   const { stdout } = await tranche.run('audit', 'verify');
   assert.equal(stdout, `6 actions, nothing changed.\nThe end is ${end}.\n`);
   await change("update operator_actions set operator = 'thabo' where number = 2");

@@ -64,7 +64,7 @@ describe('separate roles', () => {
         .select('status')
         .executeTakeFirstOrThrow();
       assert.equal(status, 'complete');
-      assert.deepEqual((await tranche.json('audit', 'verify')).findings, []);
+      assert.deepEqual((await tranche.json('audit', 'verify')).differences, []);
       await assertSound(paying);
     } finally {
       await paying.close();

@@ -35,11 +35,11 @@ after(() => paying.close());
 
 async function reconcile() {
   const { code, stdout } = await tranche.run('gateway', 'reconcile', '--json');
-  const { checked, findings } = JSON.parse(stdout);
-  assert.equal(code, findings.length === 0 ? 0 : 1);
-  return { checked, findings } as {
+  const { checked, differences } = JSON.parse(stdout);
+  assert.equal(code, differences.length === 0 ? 0 : 1);
+  return { checked, differences } as {
     checked: number;
-    findings: {
+    differences: {
       id: string;
       kind: string;
       reference: string;
@@ -98,7 +98,7 @@ test('what the gateway charges without a payment is posted once and shown by the
   ];
   // The owner of the account was paid, which is no fee.
   await moved('payout', '-50000');
-  assert.deepEqual((await reconcile()).findings, []);
+  assert.deepEqual((await reconcile()).differences, []);
   await reconcileRecords(deps, { from: null, to: null });
   const { rows } = await pool.query(
     'select transaction_ref, type, fee, currency from gateway_account_fees order by fee',
@@ -197,7 +197,7 @@ test('a process that is killed within a kind of records is continued after the l
   const continued = await reconcileBy(paged(null));
   assert.equal(calls[0], run.after);
   const whole = await reconcileRecords(deps, range);
-  assert.deepEqual([continued.checked, continued.findings], [whole.checked, whole.findings]);
+  assert.deepEqual([continued.checked, continued.differences], [whole.checked, whole.differences]);
 });
 
 test('a walk waits when the gateway answers 429, and goes on', async () => {
@@ -215,7 +215,7 @@ test('what the gateway could not list in the range is not missing there', async 
   // The hold is older than the range, and its capture is not.
   const from = start.add({ hours: 1 }).toString();
   const late = await reconcileRecords(deps, { from, to: null });
-  assert.deepEqual(late.findings, []);
+  assert.deepEqual(late.differences, []);
   // A payment is collected after the run has read the payments.
   let isCollected = false;
   const gateway: typeof deps.gateway = {
@@ -230,7 +230,7 @@ test('what the gateway could not list in the range is not missing there', async 
   };
   const walked = await reconcileRecords({ ...deps, gateway }, { from: null, to: null });
   assert.equal((await shopper.rows('instalments'))[1].status, 'collected');
-  assert.deepEqual(walked.findings, []);
+  assert.deepEqual(walked.differences, []);
 });
 
 test('reconciliation finds each of twenty planted differences and nothing else', async () => {
@@ -258,7 +258,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   // A row of the last minutes may be younger than the gateway's list.
   paying.clock.advance({ minutes: 10 });
   const clean = await reconcile();
-  assert.deepEqual(clean.findings, []);
+  assert.deepEqual(clean.differences, []);
   assert.ok(clean.checked >= 42);
 
   const expected: string[] = [];
@@ -269,14 +269,14 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   };
   /** Changes a row of ours until the test repairs it. */
   const plant = async (
-    finding: string,
+    difference: string,
     table: string,
     set: [set: string, repair: string],
     [where, ...values]: [string, ...unknown[]],
   ) => {
     await change(`update ${table} set ${set[0]} where ${where}`, values);
     repairs.push(() => change(`update ${table} set ${set[1]} where ${where}`, values));
-    expected.push(finding);
+    expected.push(difference);
   };
   const second = (index: number): [string, string] => [
     'checkout_id = $1 and instalment = 2',
@@ -344,14 +344,14 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     const parts = await shopper.rows('refund_parts');
     const { id, refund_ref } = parts.find(({ kind }) => kind === 'card');
     const missing = `re_missing_${index}`;
-    const [finding, set] = (
+    const [difference, set] = (
       [
         [`other_state ${refund_ref}`, ["status = 'failed'", "status = 'done'"]],
         [`other_amount ${refund_ref}`, ['amount = amount + 1', 'amount = amount - 1']],
         [`missing_there ${missing}`, [`refund_ref = '${missing}'`, `refund_ref = '${refund_ref}'`]],
       ] as const
     )[index % 3] as [string, [string, string]];
-    await plant(finding, 'refund_parts', set, ['id = $1', id]);
+    await plant(difference, 'refund_parts', set, ['id = $1', id]);
   }
   for (const shopper of held.slice(0, 2)) {
     const payment_ref = await referenceOf(shopper, 1);
@@ -378,24 +378,28 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   }
   assert.equal(expected.length, 20);
 
-  const { findings } = await reconcile();
-  const named = (list: typeof findings) => list.map((one) => `${one.kind} ${one.reference}`).sort();
-  assert.deepEqual(named(findings), expected.sort());
+  const { differences } = await reconcile();
+  const named = (list: typeof differences) =>
+    list.map((one) => `${one.kind} ${one.reference}`).sort();
+  assert.deepEqual(named(differences), expected.sort());
   assert.deepEqual(
-    [...new Set(findings.map(({ kind }) => kind))].sort(),
+    [...new Set(differences.map(({ kind }) => kind))].sort(),
     Object.keys(remedies).sort(),
   );
-  for (const { id, remedy } of findings) {
+  for (const { id, remedy } of differences) {
     assert.match(id, /^[0-9a-f-]{36}$/);
     assert.ok(remedy.length > 20);
   }
 
   // Each difference is one alert, however often it is found, also after an operator closed it.
-  for (const { id } of findings.slice(0, 3)) {
+  for (const { id } of differences.slice(0, 3)) {
     await tranche.json('alerts', 'close', id, '--reason', 'refunded by hand');
   }
   const again = await reconcile();
-  assert.deepEqual(again.findings.map(({ id }) => id).sort(), findings.map(({ id }) => id).sort());
+  assert.deepEqual(
+    again.differences.map(({ id }) => id).sort(),
+    differences.map(({ id }) => id).sort(),
+  );
   const { rows } = await pool.query(
     `select close_reason from alerts
      where kind like 'gateway\\_%' and kind <> 'gateway_trouble'`,
@@ -406,7 +410,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
 
   // Repaired rows are no longer found, and the planted rows were the only wrong ones.
   for (const repair of repairs) await repair();
-  assert.equal((await reconcile()).findings.length, 20 - repairs.length);
+  assert.equal((await reconcile()).differences.length, 20 - repairs.length);
   await paying.work();
   await assertSound(paying);
 });
@@ -417,7 +421,7 @@ test('a dispute that is not recorded is a difference until it is found', async (
   const payment_intent = await referenceOf(shopper, 1);
   const { body } = await paying.gateway.call('POST', '/_test/disputes', { payment_intent });
   const isFound = async () =>
-    (await reconcile()).findings.some(({ reference }) => reference === body.id);
+    (await reconcile()).differences.some(({ reference }) => reference === body.id);
   assert.equal(await isFound(), true);
   await findNewDisputes(paying.service.deps);
   assert.equal(await isFound(), false);
@@ -425,7 +429,7 @@ test('a dispute that is not recorded is a difference until it is found', async (
 
 test('a range of dates reads only the records of that range', async () => {
   const run = await tranche.run('gateway', 'reconcile', '--from', '2036-01-01', '--json');
-  assert.deepEqual(JSON.parse(run.stdout), { checked: 0, findings: [] });
+  assert.deepEqual(JSON.parse(run.stdout), { checked: 0, differences: [] });
   await tranche.refused(2, /must be a date/, 'gateway', 'reconcile', '--from', 'monday');
   // The end of the range is the day before --to.
   const read = async (...dates: string[]) => {

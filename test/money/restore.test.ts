@@ -96,8 +96,8 @@ async function declineNext({ id }: Shopper): Promise<void> {
 /** How the gateway's records of a checkout differ from its rows. */
 async function differencesOf({ service, clock }: Paying, { id }: Shopper): Promise<string[]> {
   const from = timestamp(clock.now().subtract({ hours: 24 * 30 }));
-  const { findings } = await reconcile(service.deps, { from, to: null });
-  return findings.filter(({ checkout_id }) => checkout_id === id).map(({ kind }) => kind);
+  const { differences } = await reconcile(service.deps, { from, to: null });
+  return differences.filter(({ checkout_id }) => checkout_id === id).map(({ kind }) => kind);
 }
 
 for (const [name, delay] of Object.entries(delays)) {
@@ -428,10 +428,10 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await tranche.refused(1, /The gateway is ahead/, 'instalments', 'retry', `${early.id}:2`);
 
       const { code, stdout } = await tranche.run('gateway', 'reconcile', '--record', '--json');
-      const { findings, recorded } = JSON.parse(stdout);
+      const { differences, recorded } = JSON.parse(stdout);
       // The gateway cannot say which refund voided a hold, nor what a lost checkout was for.
       assert.deepEqual(
-        findings
+        differences
           .map((one: { kind: string; checkout_id: string }) => `${one.kind} ${one.checkout_id}`)
           .sort(),
         [
@@ -670,9 +670,9 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const recorder = { ...service.deps, operator: 'nomsa', isStopped: false };
       for (const records of [true, false, true]) {
         const range = { from, to: null, ...(records && { recorder }) };
-        const { findings } = await reconcile(service.deps, range);
+        const { differences } = await reconcile(service.deps, range);
         assert.deepEqual(
-          findings.filter(({ checkout_id }) => checkout_id === id).map((one) => one.id),
+          differences.filter(({ checkout_id }) => checkout_id === id).map((one) => one.id),
           [block.alert_id],
         );
         assert.deepEqual(await alerts(), raised);

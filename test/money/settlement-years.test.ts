@@ -349,8 +349,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await act(true);
     assert.deepEqual(await readGateway(), done, 'no money moves');
     assert.match((await deps.money.problem()) ?? '', /reconcile --record/, 'money is stopped');
-    const { recorded, findings } = await recordLost(deps, 'nomsa');
-    note('restored', `${recorded} recorded, ${findings.map(({ kind }) => kind).join(', ')}`);
+    const { recorded, differences } = await recordLost(deps, 'nomsa');
+    note('restored', `${recorded} recorded, ${differences.map(({ kind }) => kind).join(', ')}`);
     if (recorded > 0) note('recorded');
     clock.advance({ seconds: 2 });
     assert.equal(await deps.money.problem(), null);

@@ -216,7 +216,7 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   assert.deepEqual(await other.rows('checkouts'), others, 'another shopper');
   await assertBalanced(paying, paid);
   const chain = await verifyOperatorChain(paying.service.deps);
-  assert.deepEqual(chain.findings, []);
+  assert.deepEqual(chain.differences, []);
   const [audit] = await query("select * from operator_actions where action = 'shoppers erase'");
   assert.equal(audit.operator, 'nomsa');
   assert.deepEqual(audit.details.erased.toSorted(), ids.toSorted());

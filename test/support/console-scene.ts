@@ -61,8 +61,8 @@ export async function startConsoleScene(): Promise<ConsoleScene> {
   const { deps } = paying.service;
   await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });
   await raiseAlert(deps, deps.database.db, { kind: 'refund failed', detail: hostile('alert') });
-  const finding = { kind: 'gateway_other_amount', detail: hostile('finding') };
-  await raiseAlert(deps, deps.database.db, finding);
+  const difference = { kind: 'gateway_other_amount', detail: hostile('difference') };
+  await raiseAlert(deps, deps.database.db, difference);
   while ((await rollUp(deps)) > 0);
   return { console, shopper, unlucky, disputed, receiver };
 }

@@ -64,8 +64,8 @@ const pages: { path: string; permission: string | null; page: Page }[] = [
   },
   {
     path: '/reconciliation',
-    permission: 'findings.read',
-    page: lazy(() => import('./pages/findings.tsx')),
+    permission: 'differences.read',
+    page: lazy(() => import('./pages/differences.tsx')),
   },
   {
     path: '/merchants',

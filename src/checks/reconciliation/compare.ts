@@ -3,7 +3,7 @@ import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
 import {
   type ComparedKind,
   listOwnRows,
-  type NewFinding,
+  type NewDifference,
   type OwnRow,
   sumCollected,
 } from './reconciliation.sql.ts';
@@ -21,7 +21,7 @@ export const remedies = {
   held_too_long:
     'Find out why the hold was not captured (`tranche checkouts show`). Capture is retried by itself.',
 } as const;
-export type FindingKind = keyof typeof remedies;
+export type DifferenceKind = keyof typeof remedies;
 
 /** A hold that should have been captured is given a day, because the gateway may be away. */
 const captureGraceHours = 24;
@@ -36,7 +36,7 @@ export async function compareWithRows(
   kind: ComparedKind,
   all: GatewayRecord[],
   { nowOf, recorder }: Comparing,
-): Promise<NewFinding[]> {
+): Promise<NewDifference[]> {
   const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
   if (records.length === 0) return [];
   const rows = await listOwnRows(client, kind, records);
@@ -50,7 +50,7 @@ export async function compareWithRows(
       ]),
     ];
     const found = compareToRecord(kind, record, own, recorder) ?? compare(record, own, nowOf);
-    return found === null ? [] : [findingOf(kind, record, found, own[0] ?? null)];
+    return found === null ? [] : [differenceOf(kind, record, found, own[0] ?? null)];
   });
 }
 
@@ -65,7 +65,7 @@ function compareToRecord(
   { state, own_id, number_of_payments }: GatewayRecord,
   own: OwnRow[],
   recorder: Recording,
-): FindingKind | null {
+): DifferenceKind | null {
   if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
@@ -99,12 +99,12 @@ async function leaveOutCollected(
   );
 }
 
-export const findingOf = (
+export const differenceOf = (
   kind: RecordKind,
   record: GatewayRecord,
-  found: FindingKind,
+  found: DifferenceKind,
   own: OwnRow | null,
-): NewFinding => ({
+): NewDifference => ({
   record_kind: kind.slice(0, -1),
   reference: record.reference,
   kind: found,
@@ -118,7 +118,7 @@ export function compare(
   record: Pick<GatewayRecord, 'amount' | 'state'>,
   own: Pick<OwnRow, 'amount' | 'state' | 'captures_at' | 'merchant_id'>[],
   nowOf: (merchant_id: string) => Temporal.Instant,
-): FindingKind | null {
+): DifferenceKind | null {
   const isLive = record.state === 'taken' || record.state === 'held';
   if (own.length === 0) return isLive ? 'unknown_to_us' : null;
   // The service is finding out by itself.

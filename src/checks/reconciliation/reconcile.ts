@@ -21,8 +21,8 @@ import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
 import {
   type Comparing,
   compareWithRows,
-  type FindingKind,
-  findingOf,
+  type DifferenceKind,
+  differenceOf,
   type Recording,
   remedies,
 } from './compare.ts';
@@ -33,24 +33,24 @@ import {
   endRun,
   findDailyRun,
   isCompared,
-  listFindings,
+  listDifferences,
   listKnownFees,
-  listOpenFindings,
+  listOpenDifferences,
   listPaidCheckouts,
   listUnseen,
   moveDailyRun,
-  moveFinding,
-  type NewFinding,
+  moveDifference,
+  type NewDifference,
   type Run,
-  type RunFinding,
+  type RunDifference,
   recordPages,
   renewDailyRun,
 } from './reconciliation.sql.ts';
 import { type RecordingDeps, recordDifference } from './record-difference.ts';
 
-export type Finding = {
+export type Difference = {
   id: string;
-  kind: FindingKind;
+  kind: DifferenceKind;
   reference: string;
   checkout_id: string | null;
   remedy: string;
@@ -64,12 +64,12 @@ export type ReconcileDeps = {
   gateway: Gateway;
 };
 
-export type Reconciled = { checked: number; findings: Finding[]; recorded: number };
+export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
 
 /** A run that was interrupted longer ago begins anew. */
 const continuesHours = 24;
 /** How many differences are settled between two looks at the table. */
-const findingsBatchSize = 100;
+const differencesBatchSize = 100;
 
 type Range = { from: Timestamp | null; to: Timestamp | null };
 /** Is called after each batch. */
@@ -122,19 +122,19 @@ export async function reconcileOn(
   );
   const checked = await readThrough(deps, client, run, recorder ?? null, progress);
   await noteUnseen(client, run, checked);
-  await settleFindings(deps, client, run, recorder ?? null, () => progress(checked));
-  const found = await listFindings(client, run.id);
+  await settleDifferences(deps, client, run, recorder ?? null, () => progress(checked));
+  const found = await listDifferences(client, run.id);
   const recorded = await countRecorded(client, run.id);
   await endRun(client, run.id, timestamp(deps.clock.now()));
-  return { checked, findings: found.map(present), recorded };
+  return { checked, differences: found.map(present), recorded };
 }
 
-const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Finding => ({
+const present = ({ alert_id, kind, reference, checkout_id }: RunDifference): Difference => ({
   id: alert_id ?? '',
-  kind: kind as FindingKind,
+  kind: kind as DifferenceKind,
   reference,
   checkout_id,
-  remedy: remedies[kind as FindingKind],
+  remedy: remedies[kind as DifferenceKind],
 });
 
 /**
@@ -153,11 +153,11 @@ async function readThrough(
     deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
   let { kind, after, checked } = run;
   const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
-    const findings = await compareRecords(deps, client, of, records, { nowOf, recorder });
+    const differences = await compareRecords(deps, client, of, records, { nowOf, recorder });
     const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
     checked += records.length;
     const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
-    await recordPages(client, { id: run.id, ...reached }, { references, findings });
+    await recordPages(client, { id: run.id, ...reached }, { references, differences });
     await progress(checked);
   };
   let comparing = Promise.resolve();
@@ -225,20 +225,20 @@ async function compareRecords(
   kind: RecordKind,
   records: GatewayRecord[],
   by: Comparing,
-): Promise<NewFinding[]> {
+): Promise<NewDifference[]> {
   if (records.length === 0) return [];
   if (kind === 'transactions') {
     await takeFees(deps, client, records);
     // A movement that is neither of a payment nor a fee of the account.
     return records
       .filter(({ state }) => state === 'taken')
-      .map((record) => findingOf(kind, record, 'unknown_to_us', null));
+      .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
   }
   if (isCompared(kind)) return await compareWithRows(client, kind, records, by);
   // A charge is compared as its payment. Other programs make charges without one.
   return records
     .filter(({ payment_ref, state }) => payment_ref === null && state === 'taken')
-    .map((record) => findingOf(kind, record, 'unknown_to_us', null));
+    .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
 }
 
 /**
@@ -296,14 +296,14 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
 async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;
-  const findings = unseen.map((own) => ({
+  const differences = unseen.map((own) => ({
     ...own,
     kind: 'missing_there',
     record_kind: 'row',
     record: null,
   }));
   const reached = { id: run.id, kind: null, after: null, checked };
-  await recordPages(client, reached, { references: [], findings });
+  await recordPages(client, reached, { references: [], differences });
 }
 
 /**
@@ -311,7 +311,7 @@ async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Pro
  * Disputes come last. They pause plans, and the lost service may have charged before it knew of
  * them.
  */
-async function settleFindings(
+async function settleDifferences(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   run: Run,
@@ -319,16 +319,22 @@ async function settleFindings(
   progress: () => void | Promise<void>,
 ): Promise<void> {
   for (;;) {
-    const open = await listOpenFindings(client, run.id, findingsBatchSize);
+    const open = await listOpenDifferences(client, run.id, differencesBatchSize);
     if (open.length === 0) return;
     await progress();
-    for (const finding of open) {
+    for (const difference of open) {
       const settled = recorder
-        ? await recordDifference(recorder, client, run.id, finding, (why) =>
-            report(deps, finding, why),
+        ? await recordDifference(recorder, client, run.id, difference, (why) =>
+            report(deps, difference, why),
           )
-        : [{ ...finding, alert_id: await report(deps, finding), outcome: 'reported' as const }];
-      for (const one of settled) await moveFinding(client, run.id, one);
+        : [
+            {
+              ...difference,
+              alert_id: await report(deps, difference),
+              outcome: 'reported' as const,
+            },
+          ];
+      for (const one of settled) await moveDifference(client, run.id, one);
     }
   }
 }
@@ -341,15 +347,15 @@ const cannotRecord = 'It cannot be recorded: ';
  */
 async function report(
   deps: ReconcileDeps,
-  finding: RunFinding,
+  difference: RunDifference,
   why: string | null = null,
 ): Promise<string> {
-  const { kind, record_kind, reference, checkout_id, merchant_id } = finding;
+  const { kind, record_kind, reference, checkout_id, merchant_id } = difference;
   const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
   const alert = `gateway_${kind}`;
   const subject = `The gateway's ${record_kind} ${reference}`;
   const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
-  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as FindingKind]}`;
+  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
   const { db } = deps.database;
   const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
   // The first run that found it may have called the difference something else.
@@ -411,7 +417,7 @@ export async function runDailyReconciliation(
   const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
   const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
   try {
-    const { checked, findings } = await reconcile(deps, { from, to: null }, async () => {
+    const { checked, differences } = await reconcile(deps, { from, to: null }, async () => {
       const renewed = leaseFrom(deps.clock.now());
       if (!(await renewDailyRun(pool, lease, renewed))) {
         throw new Error('another process has claimed the daily reconciliation');
@@ -419,7 +425,7 @@ export async function runDailyReconciliation(
       lease = renewed;
     });
     await moveDailyRun(pool, timestamp(secondsAfter(now, daySeconds)));
-    deps.log.info({ checked, findings: findings.length }, 'the gateway was reconciled');
+    deps.log.info({ checked, differences: differences.length }, 'the gateway was reconciled');
   } catch (error) {
     await callIfLate(deps);
     throw error;

@@ -203,7 +203,7 @@ async function lockRun(client: Client, id: string): Promise<boolean> {
   return rows[0]?.locked === true;
 }
 
-export type RunFinding = {
+export type RunDifference = {
   record_kind: string;
   reference: string;
   kind: string;
@@ -214,13 +214,13 @@ export type RunFinding = {
   outcome: 'recorded' | 'blocked' | 'reported' | null;
 };
 
-export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
+export type NewDifference = Omit<RunDifference, 'alert_id' | 'outcome'>;
 
 /** Records what a batch of pages brought and the position in the records, in one statement. */
 export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
-  page: { references: string[]; findings: NewFinding[] },
+  page: { references: string[]; differences: NewDifference[] },
 ): Promise<void> {
   await client.query(
     `with seen as (
@@ -236,17 +236,17 @@ export async function recordPages(
        on conflict do nothing
      )
      update reconciliation_runs set kind = $2, after = $3, checked = $4 where id = $1`,
-    [run.id, run.kind, run.after, run.checked, page.references, JSON.stringify(page.findings)],
+    [run.id, run.kind, run.after, run.checked, page.references, JSON.stringify(page.differences)],
   );
 }
 
 /** Differences that are neither recorded nor reported, the oldest record first. */
-export async function listOpenFindings(
+export async function listOpenDifferences(
   client: Client,
   run_id: string,
   limit: number,
-): Promise<RunFinding[]> {
-  const { rows } = await client.query<RunFinding>(
+): Promise<RunDifference[]> {
+  const { rows } = await client.query<RunDifference>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
      from reconciliation_differences where run_id = $1 and outcome is null
      order by record_kind = 'dispute', created_at, record_kind, reference limit $2`,
@@ -255,8 +255,8 @@ export async function listOpenFindings(
   return rows;
 }
 
-export async function listFindings(client: Client, run_id: string): Promise<RunFinding[]> {
-  const { rows } = await client.query<RunFinding>(
+export async function listDifferences(client: Client, run_id: string): Promise<RunDifference[]> {
+  const { rows } = await client.query<RunDifference>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, null as record, alert_id, outcome
      from reconciliation_differences where run_id = $1 and outcome <> 'recorded'
      order by created_at desc nulls last, record_kind, reference`,
@@ -274,15 +274,15 @@ export async function countRecorded(client: Client, run_id: string): Promise<num
   return rows[0]?.count ?? 0;
 }
 
-export async function moveFinding(
+export async function moveDifference(
   client: Client,
   run_id: string,
-  finding: Pick<RunFinding, 'record_kind' | 'reference' | 'outcome' | 'alert_id'>,
+  difference: Pick<RunDifference, 'record_kind' | 'reference' | 'outcome' | 'alert_id'>,
 ): Promise<void> {
   await client.query(
     `update reconciliation_differences set outcome = $4, alert_id = $5, record = null
      where run_id = $1 and record_kind = $2 and reference = $3`,
-    [run_id, finding.record_kind, finding.reference, finding.outcome, finding.alert_id],
+    [run_id, difference.record_kind, difference.reference, difference.outcome, difference.alert_id],
   );
 }
 
@@ -302,12 +302,12 @@ export async function endRun(client: Client, run_id: string, at: Timestamp): Pro
 }
 
 /** The open refunds of one request at the gateway. */
-export async function listRequestFindings(
+export async function listRequestDifferences(
   client: Client,
   run_id: string,
   request_id: string,
-): Promise<RunFinding[]> {
-  const { rows } = await client.query<RunFinding>(
+): Promise<RunDifference[]> {
+  const { rows } = await client.query<RunDifference>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
      from reconciliation_differences
      where run_id = $1 and outcome is null and record_kind = 'refund'

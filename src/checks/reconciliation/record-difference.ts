@@ -20,13 +20,13 @@ import {
 } from '#purchases/payments/record-lost-payment.ts';
 import { recordLostRefund } from '#purchases/refunds/record-lost-refund.ts';
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
-import { compareWithRows, type FindingKind } from './compare.ts';
+import { compareWithRows, type DifferenceKind } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
 import {
   clientOf,
   listPaidCheckouts,
-  listRequestFindings,
-  type RunFinding,
+  listRequestDifferences,
+  type RunDifference,
 } from './reconciliation.sql.ts';
 
 export type RecordingDeps = ReconcileDeps &
@@ -51,29 +51,29 @@ export async function recordDifference(
   deps: RecordingDeps,
   client: pg.ClientBase,
   run_id: string,
-  finding: RunFinding,
+  difference: RunDifference,
   report: (why: string | null) => Promise<string>,
-): Promise<RunFinding[]> {
-  const reported = async (): Promise<RunFinding[]> => [
-    { ...finding, alert_id: await report(null), outcome: 'reported' },
+): Promise<RunDifference[]> {
+  const reported = async (): Promise<RunDifference[]> => [
+    { ...difference, alert_id: await report(null), outcome: 'reported' },
   ];
-  const { record, record_kind } = finding;
-  if (record === null || finding.kind === 'held_too_long') return await reported();
+  const { record, record_kind } = difference;
+  if (record === null || difference.kind === 'held_too_long') return await reported();
   if (record_kind === 'dispute') {
     const isRecorded = await recordLostDispute(deps, record);
-    return isRecorded ? [{ ...finding, outcome: 'recorded' }] : await reported();
+    return isRecorded ? [{ ...difference, outcome: 'recorded' }] : await reported();
   }
   const checkout_id =
     record_kind === 'refund'
-      ? (finding.checkout_id ?? (await findPaidCheckout(client, record)))
-      : finding.checkout_id;
+      ? (difference.checkout_id ?? (await findPaidCheckout(client, record)))
+      : difference.checkout_id;
   const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
   // It belongs to a checkout that is not in this database, so that nothing can be done twice.
   if (checkout_id === null || merchant === null) return await reported();
   const group =
     record_kind === 'refund' && record.request
-      ? await listRequestFindings(client, run_id, record.request.id)
-      : [finding];
+      ? await listRequestDifferences(client, run_id, record.request.id)
+      : [difference];
   try {
     if (record_kind === 'refund') await recordLostRefunds(deps, merchant, checkout_id, group);
     else await recordLostPayment(deps, merchant, checkout_id, record);
@@ -83,14 +83,14 @@ export async function recordDifference(
     const alert_id = await report(
       `${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
     );
-    const blocked = { reference: finding.reference, alert_id };
+    const blocked = { reference: difference.reference, alert_id };
     await transaction(deps, async ({ db }) => {
       const key = { merchant_id: merchant.id, checkout_id };
       await lockCheckout(db, merchant.id, checkout_id);
       const created_at = timestamp(deps.clock.now());
       await blockCheckout(db, key, { ...blocked, created_at });
     });
-    return [{ ...finding, checkout_id, alert_id, outcome: 'blocked' }];
+    return [{ ...difference, checkout_id, alert_id, outcome: 'blocked' }];
   }
 }
 
@@ -170,11 +170,11 @@ async function compareAgain(
   db: Handle,
   kind: 'payments' | 'refunds',
   record: GatewayRecord,
-): Promise<FindingKind | null> {
+): Promise<DifferenceKind | null> {
   // Only how long a hold has lasted depends on the time, and that is not recorded.
   const nowOf = () => deps.clock.now();
   const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, recorder: deps });
-  return (found[0]?.kind as FindingKind | undefined) ?? null;
+  return (found[0]?.kind as DifferenceKind | undefined) ?? null;
 }
 
 /** Records a dispute. Returns whether the disputed payment is known. */
@@ -195,13 +195,13 @@ async function recordLostRefunds(
   deps: RecordingDeps,
   merchant: Merchant,
   checkout_id: string,
-  findings: RunFinding[],
+  differences: RunDifference[],
 ): Promise<void> {
-  const records = findings.flatMap(({ record }) => (record ? [record] : []));
+  const records = differences.flatMap(({ record }) => (record ? [record] : []));
   const request = records[0]?.request;
   const key = { merchant_id: merchant.id, checkout_id };
   await withCheckout(deps, key, request?.id ?? checkout_id, async (db, checkout) => {
-    const kinds: FindingKind[] = [];
+    const kinds: DifferenceKind[] = [];
     for (const record of records) {
       const kind = await compareAgain(deps, db, 'refunds', record);
       if (kind !== null) kinds.push(kind);

@@ -59,7 +59,7 @@ async function recordOn(
   const settled = isStopped ? await settleInFlight(recorder) : 0;
   const reconciled = await reconcileOn(client, deps, { from, to: null, recorder }, progress);
   const answer = { ...reconciled, recorded: reconciled.recorded + settled };
-  const { checked, recorded, findings } = answer;
+  const { checked, recorded, differences } = answer;
 
   const heartbeats = await deps.gateway.listHeartbeats();
   const row = await readHeartbeat(db);
@@ -77,7 +77,7 @@ async function recordOn(
       await resumeMoney(tx, { heartbeat, at, server: row.current_server });
       payouts = await comparePayouts(tx, at);
     }
-    const found = { checked, recorded, findings: findings.length };
+    const found = { checked, recorded, differences: differences.length };
     const details = { ...found, resumed: isStopped, payouts_to_compare: payouts };
     return { subject_id: null, details, result: null };
   });

@@ -26,8 +26,8 @@ export const auditRoutes: ConsoleRoute[] = [
   ...listRoutes(differenceList),
   consoleRoute({
     method: 'GET',
-    url: '/api/findings/:id',
-    permission: 'findings.read',
+    url: '/api/differences/:id',
+    permission: 'differences.read',
     schema: { params: IdParams, response: AlertRow },
     handle: (context, { params }) => readDifference(context, params.id),
   }),

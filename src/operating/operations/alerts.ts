@@ -16,7 +16,11 @@ import { NotFound, scopeOf, type Viewer } from './viewer.ts';
 /** A difference between the gateway's records and our rows is an alert of one of these kinds. */
 const differenceKinds = Object.keys(remedies).map((kind) => `gateway_${kind}`);
 
-type Kind = { name: string; permission: 'alerts.read' | 'findings.read'; kinds: string[] | null };
+type Kind = {
+  name: string;
+  permission: 'alerts.read' | 'differences.read';
+  kinds: string[] | null;
+};
 
 /** The newest alerts first, of all kinds or of some. */
 const listOf = ({ name, permission, kinds }: Kind) =>
@@ -49,8 +53,8 @@ const listOf = ({ name, permission, kinds }: Kind) =>
 
 export const alertList = listOf({ name: 'alerts', permission: 'alerts.read', kinds: null });
 export const differenceList = listOf({
-  name: 'findings',
-  permission: 'findings.read',
+  name: 'differences',
+  permission: 'differences.read',
   kinds: differenceKinds,
 });
 
@@ -94,8 +98,8 @@ export const alertActions = {
   }),
   closeDifference: defineAction({
     method: 'POST',
-    url: '/api/findings/:id/close',
-    permission: 'findings.close',
+    url: '/api/differences/:id/close',
+    permission: 'differences.close',
     schema: { params: IdParams, body: CloseAlert, response: AlertRow },
     async run(viewer: Viewer, { params, body }) {
       const { id } = await readDifference(viewer, params.id);

@@ -1,7 +1,7 @@
 import type { Database } from '#platform/database/database.ts';
 import { findChainEnd, listChainLinks, sumUnchainedActions } from './operator-chain.sql.ts';
 
-export type ChainFinding = {
+export type ChainDifference = {
   /**
    * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
    * `tail`: the last actions were deleted, or the end of the chain was changed. `unchained`: actions
@@ -16,7 +16,7 @@ export type ChainFinding = {
 export type Anchor = { number: number; hash: string };
 
 const batchSize = 5_000;
-const findingsMax = 20;
+const differencesMax = 20;
 
 /**
  * Checks that the operators' actions are the ones that were written. Each action's hash covers the
@@ -26,11 +26,11 @@ const findingsMax = 20;
 export async function verifyOperatorChain(
   deps: { database: Database },
   anchor: Anchor | null = null,
-): Promise<{ actions: number; end: Anchor; findings: ChainFinding[] }> {
+): Promise<{ actions: number; end: Anchor; differences: ChainDifference[] }> {
   const { db: database } = deps.database;
   const snapshot = database.transaction().setIsolationLevel('repeatable read');
   return await snapshot.execute(async (db) => {
-    const findings: ChainFinding[] = [];
+    const differences: ChainDifference[] = [];
     const end = await findChainEnd(db);
     const start = end ? { number: 0, hash: end.first_hash } : { number: 0, hash: Buffer.alloc(0) };
     let anchorHash = anchor?.number === 0 ? start.hash : null;
@@ -43,33 +43,33 @@ export async function verifyOperatorChain(
           const from = last.number + 1;
           const which =
             from === number - 1 ? `Action ${from} is` : `Actions ${from} to ${number - 1} are`;
-          findings.push({ kind: 'missing', number: from, detail: `${which} missing.` });
+          differences.push({ kind: 'missing', number: from, detail: `${which} missing.` });
         } else if (hash === null || !hash.equals(expected)) {
           const detail = `Action ${number} or the hash before it was changed.`;
-          findings.push({ kind: 'changed', number, detail });
+          differences.push({ kind: 'changed', number, detail });
         }
         if (number === anchor?.number) anchorHash = hash;
         last = { number, hash: hash ?? Buffer.alloc(0) };
         actions += 1;
       }
-      if (links.length < batchSize || findings.length >= findingsMax) break;
+      if (links.length < batchSize || differences.length >= differencesMax) break;
     }
     if (end === null) {
-      findings.push({ kind: 'tail', number: null, detail: 'The end of the chain was deleted.' });
+      differences.push({ kind: 'tail', number: null, detail: 'The end of the chain was deleted.' });
     } else if (end.number !== last.number || !end.hash.equals(last.hash)) {
       const detail = `The chain ended with action ${end.number}; the last action here is ${last.number}.`;
-      findings.push({ kind: 'tail', number: last.number, detail });
+      differences.push({ kind: 'tail', number: last.number, detail });
     }
     const unchained = await sumUnchainedActions(db);
     if (end && (unchained.count !== end.first_count || !unchained.digest.equals(end.first_hash))) {
       const detail = `There were ${end.first_count} actions from before the chain; there are ${unchained.count}, or one was changed.`;
-      findings.push({ kind: 'unchained', number: null, detail });
+      differences.push({ kind: 'unchained', number: null, detail });
     }
     if (anchor !== null && anchorHash?.toString('hex') !== anchor.hash) {
       const detail = `Action ${anchor.number} does not have the hash that was noted.`;
-      findings.push({ kind: 'anchor', number: anchor.number, detail });
+      differences.push({ kind: 'anchor', number: anchor.number, detail });
     }
     const reached = { number: last.number, hash: last.hash.toString('hex') };
-    return { actions: actions + unchained.count, end: reached, findings };
+    return { actions: actions + unchained.count, end: reached, differences };
   });
 }

@@ -60,7 +60,7 @@ const ownerColumn: Column<AlertRow> = {
 export function AlertsFrame(props: {
   title: string;
   about: string;
-  /** `/api/alerts` or `/api/findings`. */
+  /** `/api/alerts` or `/api/differences`. */
   path: string;
   label: string;
   noun: string;
@@ -146,7 +146,7 @@ export function AlertsFrame(props: {
 /** One alert or difference with everything that is known of it, and what a person does about it. */
 function AlertDialog(props: {
   id: string;
-  /** `/api/alerts` or `/api/findings`. */
+  /** `/api/alerts` or `/api/differences`. */
   path: string;
   noun: string;
   nameOf: (kind: string) => string;

@@ -89,7 +89,7 @@ const groups: Group[] = [
         href: '/reconciliation',
         label: 'Reconciliation',
         icon: 'reconciliation',
-        permission: 'findings.read',
+        permission: 'differences.read',
         key: 'n',
       },
     ],
