@@ -7,7 +7,7 @@ export type Result = {
   result: 'pass' | 'fail' | 'not_tried';
   answers: DrillAnswer[];
   /** Tells what was wrong, or why the check was not made. */
-  finding: string | null;
+  problem: string | null;
   why: string;
   fix: string;
 };
@@ -15,7 +15,7 @@ export type Result = {
 export type Report = {
   passed: boolean;
   /** Why the drill as a whole failed, apart from single checks. */
-  finding: string | null;
+  problem: string | null;
   notify_url: string;
   client_reference_id: string;
   amount: string;
@@ -26,9 +26,9 @@ export type Report = {
 const words = { pass: 'pass', fail: 'FAIL', not_tried: 'not tried' };
 
 export function describeReport(terminal: Terminal, report: Report): string {
-  const { checks, client_reference_id, amount, is_known_order, finding: whole } = report;
+  const { checks, client_reference_id, amount, is_known_order, problem: whole } = report;
   const width = Math.max(...checks.map(({ title }) => title.length));
-  const lines = checks.map(({ result, title, answers, finding, why, fix }) => {
+  const lines = checks.map(({ result, title, answers, problem, why, fix }) => {
     const word = words[result].padEnd(9);
     const codes = answers
       .map(({ status, reason, sent_in }) => {
@@ -38,7 +38,7 @@ export function describeReport(terminal: Terminal, report: Report): string {
       .join(', ');
     const head = `${result === 'pass' ? terminal.accent(word) : word}  ${title.padEnd(width)}  ${codes}`;
     if (result === 'pass') return `${head.trimEnd()}\n${below(terminal, [why])}`;
-    const rest = result === 'fail' ? [`${finding} ${why}`, `Do: ${fix}`] : [finding ?? ''];
+    const rest = result === 'fail' ? [`${problem} ${why}`, `Do: ${fix}`] : [problem ?? ''];
     return `${head.trimEnd()}\n${below(terminal, rest)}`;
   });
   const count = (wanted: Result['result']) =>

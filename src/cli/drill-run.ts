@@ -28,7 +28,7 @@ export async function runDrill(
     const result = { name, title, why, fix };
     const obstacle = findObstacle(drill, name);
     if (obstacle !== null) {
-      checks.push({ ...result, result: 'not_tried', answers: [], finding: obstacle });
+      checks.push({ ...result, result: 'not_tried', answers: [], problem: obstacle });
       continue;
     }
     const answers = await actions[name](drill);
@@ -41,24 +41,24 @@ export async function runDrill(
     const watched = conclusive.length > 0 ? order : null;
     const fault = findFault(check, conclusive) ?? (await watched?.judge(name)) ?? null;
     if (fault !== null) {
-      checks.push({ ...result, result: 'fail', answers, finding: fault });
+      checks.push({ ...result, result: 'fail', answers, problem: fault });
     } else if (conclusive.length < answers.length) {
-      checks.push({ ...result, result: 'not_tried', answers, finding: unknownOrder });
+      checks.push({ ...result, result: 'not_tried', answers, problem: unknownOrder });
     } else {
-      checks.push({ ...result, result: 'pass', answers, finding: null });
+      checks.push({ ...result, result: 'pass', answers, problem: null });
     }
   }
   context.terminal.endProgress();
   const untried = checks.filter(({ result }) => result === 'not_tried').length;
-  const findings = [
+  const problems = [
     ...(isEverAccepted ? [] : [nothingAccepted]),
     ...(isStrict && untried > 0
       ? [`With --strict the checks that were not tried (${untried}) count as failed.`]
       : []),
   ];
   return {
-    passed: findings.length === 0 && checks.every(({ result }) => result !== 'fail'),
-    finding: findings.length === 0 ? null : findings.join(' '),
+    passed: problems.length === 0 && checks.every(({ result }) => result !== 'fail'),
+    problem: problems.length === 0 ? null : problems.join(' '),
     notify_url,
     client_reference_id: checkout.client_reference_id,
     amount: showMoney(checkout.amount, merchant.territory),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import { isLong } from '../support/service.ts';
@@ -277,7 +277,7 @@ async function ready(page: Page): Promise<void> {
 }
 
 async function assertAccessible(page: Page, when: string): Promise<void> {
-  assert.deepEqual(await axeFindings(page), [], when);
+  assert.deepEqual(await axeViolations(page), [], when);
   const excess = await page.evaluate(
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',
   );

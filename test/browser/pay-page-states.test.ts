@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { startCardEntry, startGallery } from '../../web/pay/gallery.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
 
@@ -38,7 +38,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
         await reach(gallery, page, state);
         if (isLong || !/-(afrikaans|isizulu)$/.test(state)) {
           await page.setViewportSize({ width, height: 844 });
-          assert.deepEqual(await axeFindings(page), [], `${state}, ${name}`);
+          assert.deepEqual(await axeViolations(page), [], `${state}, ${name}`);
         }
         await page.setViewportSize({ width: 320, height: 640 });
         const excess = await page.evaluate(
@@ -66,7 +66,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     await page.getByText('15 Disemba 2026').first().waitFor();
     const card = page.frameLocator('iframe[title="Imininingwane yekhadi"]');
     assert.match(await card.getByLabel('Card number').inputValue(), /^4242/);
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     await page.getByRole('button', { name: 'Khokha R 250,00 manje' }).click();
     await page.getByText('Inkokhelo ivunyiwe').waitFor();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { cards } from '../support/money.ts';
 import { challengeCard } from '../support/payments.ts';
@@ -193,7 +193,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await receipt.getByText(shopper.id).waitFor();
       for (const width of isLong ? [390, 1280] : [390]) {
         await receipt.setViewportSize({ width, height: 844 });
-        assert.deepEqual(await axeFindings(receipt), []);
+        assert.deepEqual(await axeViolations(receipt), []);
       }
       await receipt.emulateMedia({ media: 'print' });
       assert.equal(await receipt.locator('button, a, .ribbon').count(), 0, 'nothing to press');
@@ -224,7 +224,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         assert.equal(page.url(), link);
         // The page does not tell a finder of the card that it was reported.
         await page.getByText('Your bank declined this card. It costs you nothing extra.').waitFor();
-        assert.deepEqual(await axeFindings(page), []);
+        assert.deepEqual(await axeViolations(page), []);
         await payNow(page).click();
         await page.getByLabel('E-mail address').fill('thandi@example.com');
         await page.getByRole('button', { name: 'Send me a link' }).click();
@@ -239,7 +239,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         assert.ok(await page.getByRole('radio', { name: 'Another card' }).isChecked());
         await typeCard(page, challengeCard);
         await page.getByRole('checkbox', { name: /^Also charge this card R 500,00 on/ }).check();
-        assert.deepEqual(await axeFindings(page), []);
+        assert.deepEqual(await axeViolations(page), []);
         await payNow(page).click();
         await answerBank(page, 'Approve');
         await page.getByText('R 500,00 is paid. Thank you.').waitFor();

@@ -6,7 +6,7 @@ import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { messageKinds } from '#purchases/messages/message.ts';
 import { composeMessage } from '#purchases/messages/sending/compose-message.ts';
 import { renderHtml } from '#purchases/messages/sending/render-letter.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 
 // Messages as a mail client shows them: one of each kind, with a payment in every state.
@@ -87,8 +87,8 @@ describe('messages in a browser', { skip: noBrowser }, () => {
         await page.setViewportSize({ width, height: 844 });
         await page.emulateMedia({ colorScheme });
         // A mail has no landmarks: the client around it has.
-        const findings = await axeFindings(page);
-        const own = findings.filter((one) => !/^(region|landmark-one-main):/.test(one));
+        const violations = await axeViolations(page);
+        const own = violations.filter((one) => !/^(region|landmark-one-main):/.test(one));
         assert.deepEqual(own, [], `${kind} at ${width} px, ${colorScheme}`);
       }
     }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startDemoShop } from '#hosting/sandbox/demo-shop.ts';
 import { systemClock } from '#platform/shared/clock.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { commandLine } from '../support/cli.ts';
 import { challengeCard, visa } from '../support/payments.ts';
@@ -66,7 +66,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await page.setViewportSize({ width, height: 844 });
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       const where = `${page.url()} at ${width} px, ${colorScheme}`;
-      assert.deepEqual(await axeFindings(page), [], where);
+      assert.deepEqual(await axeViolations(page), [], where);
       const excess = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );

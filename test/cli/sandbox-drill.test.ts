@@ -131,13 +131,13 @@ describe('the drill', { concurrency: true }, () => {
     const { notify_url, orderUrl } = await placeOrder(naive);
     const { code, report } = await drill(notify_url, '--order-url', orderUrl);
     assert.equal(code, 1);
-    const findings = Object.fromEntries(
-      report.checks.map((one: { name: string; finding: string | null }) => [
+    const problems = Object.fromEntries(
+      report.checks.map((one: { name: string; problem: string | null }) => [
         one.name,
-        one.finding?.slice(0, 17) ?? null,
+        one.problem?.slice(0, 17) ?? null,
       ]),
     );
-    assert.deepEqual(findings, {
+    assert.deepEqual(problems, {
       wrong_signature: 'Answered 200, exp',
       reserialised_body: 'Answered 200, exp',
       changed_amount: 'Answered 200, exp',
@@ -260,9 +260,9 @@ describe('the drill', { concurrency: true }, () => {
       assert.match(lenient.stdout, /^pass {7}The same in small pieces +200, sent in 4\.\d s$/m);
       assert.equal(lenient.code, 0);
       const strict = await run(acknowledging, '--strict', '--json');
-      const { passed, finding } = JSON.parse(strict.stdout);
+      const { passed, problem } = JSON.parse(strict.stdout);
       assert.deepEqual([strict.code, passed], [1, false]);
-      assert.match(finding, /^With --strict the checks that were not tried \(2\) count as failed/);
+      assert.match(problem, /^With --strict the checks that were not tried \(2\) count as failed/);
       const shown = await tranche.json('integrations', 'show', created.id);
       assert.equal(shown.signing_required_at, null);
     });

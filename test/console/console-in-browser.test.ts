@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Provider } from 'oidc-provider';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
 
@@ -25,13 +25,13 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.match(policy, /script-src 'self'; style-src 'self';/);
     await page.getByText('nomsa@example.com').waitFor();
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.getByRole('button', { name: 'Create the passkey' }).click();
     await page.getByRole('button', { name: /Nomsa Radebe/ }).click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();
     const signIn = page.getByRole('button', { name: 'Sign in with a passkey' });
     await signIn.waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await signIn.click();
     await page.getByRole('button', { name: /Nomsa Radebe/ }).waitFor();
     assert.deepEqual(complaints, []);
@@ -82,7 +82,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await admin.page.getByRole('button', { name: 'Revoke Leaving Person' }).click();
     const dialog = admin.page.getByRole('dialog', { name: 'Prove that it is you' });
     await dialog.getByText('Revoke Leaving Person').waitFor();
-    assert.deepEqual(await axeFindings(admin.page), []);
+    assert.deepEqual(await axeViolations(admin.page), []);
     await dialog.getByRole('button', { name: 'Use the passkey' }).click();
     await admin.page.getByText('Leaving Person can no longer sign in').waitFor();
   });
@@ -115,7 +115,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     assert.equal(await page.getByRole('link', { name: 'People' }).count(), 0);
     await page.goto(`${console.url}/people`);
     await page.getByText('Your roles do not include this page').waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
   });
 
   test('a sandbox link signs in once as the demo administrator', async (t) => {
@@ -128,7 +128,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const late = await console.openDevice(t);
     await late.page.goto(link);
     await late.page.getByRole('heading', { name: 'This link has ended' }).waitFor();
-    assert.deepEqual(await axeFindings(late.page), []);
+    assert.deepEqual(await axeViolations(late.page), []);
     assert.deepEqual(complaints, []);
   });
 
@@ -180,6 +180,6 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /Lindiwe Zulu/ }).waitFor();
     const refused = await signIn('eve');
     await refused.getByText(/did not let you in/).waitFor();
-    assert.deepEqual(await axeFindings(refused), []);
+    assert.deepEqual(await axeViolations(refused), []);
   });
 });

@@ -5,7 +5,7 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import { changeAccess } from '#operating/people/manage-people.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { addPerson } from '../support/console.ts';
 import type { ConsoleBrowser } from '../support/console-browser.ts';
@@ -40,7 +40,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await first.page.getByLabel('Bank', { exact: true }).fill('A Bank');
     await first.page.getByLabel('Branch code').fill('051001');
     await first.page.getByLabel('Account number').fill('01234 56789');
-    assert.deepEqual(await axeFindings(first.page), []);
+    assert.deepEqual(await axeViolations(first.page), []);
     await first.page.getByRole('button', { name: 'Propose the account … 6789' }).click();
     await first.page.getByRole('button', { name: 'Use the passkey' }).click();
     await first.page.getByText('You proposed it. Another person has to confirm it.').waitFor();
@@ -50,7 +50,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await second.page.getByText('by First Person').waitFor();
     await second.page.getByRole('button', { name: 'Confirm the account…' }).click();
     await second.page.getByText('by a telephone number that you already had').waitFor();
-    assert.deepEqual(await axeFindings(second.page), []);
+    assert.deepEqual(await axeViolations(second.page), []);
     await second.page.getByRole('button', { name: /^Pay Bean There to account … 6789$/ }).click();
     await second.page.getByText('by Second Person').waitFor();
     assert.equal(await second.page.getByText('Proposed, not in use yet').count(), 0);
@@ -257,7 +257,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('Tab');
     await page.getByRole('dialog').getByText('Many 199').waitFor();
     await page.getByRole('option').first().waitFor({ state: 'hidden' });
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     assert.deepEqual(complaints, []);
   });
 
@@ -289,7 +289,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await first.getByText('ORDER-NEW').waitFor();
     await page.reload();
     await page.getByText('The database is away.').waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
@@ -322,7 +322,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       await loading.waitFor();
       assert.ok((await loading.locator(bones).count()) >= 8, path);
       assert.equal(await excessWidth(page), 0, path);
-      assert.deepEqual(await axeFindings(page), [], path);
+      assert.deepEqual(await axeViolations(page), [], path);
       answer.resolve();
       await main.getByText(text).first().waitFor();
       assert.equal(await loading.count(), 0, path);
@@ -364,7 +364,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.notEqual(own, all, 'some alerts are of no merchant');
     await alerts.click();
     await page.getByText(new RegExp(`^${own} rows?$`)).waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     assert.deepEqual(complaints, []);
   });
 
@@ -385,13 +385,13 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('/');
     await page.getByRole('combobox').fill('ORDER-1');
     await page.getByRole('option').first().waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/checkouts/${shopper.id}`);
     await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to Refunds').waitFor();
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.keyboard.press('Escape');
     // A dialog gives the focus back to the row that it was opened from.
     await page.goto(`${console.url}/callbacks?view=all`);
@@ -448,8 +448,8 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const look = async (path: string, on: string, withAxe: boolean) => {
       const excess = await excessWidth(page);
       if (excess !== 0) found.push(`${path} on ${on}: ${excess} px too wide`);
-      const findings = withAxe || isLong ? await axeFindings(page) : [];
-      for (const finding of findings) found.push(`${path} on ${on}: ${finding}`);
+      const violations = withAxe || isLong ? await axeViolations(page) : [];
+      for (const violation of violations) found.push(`${path} on ${on}: ${violation}`);
       const broken = await page.evaluate('window.broken');
       if (broken !== undefined) found.push(`${path}: the script of ${broken} ran`);
     };

@@ -4,7 +4,7 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
 import type { ConsoleBrowser } from '../support/console-browser.ts';
@@ -36,7 +36,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const shown = (await dialog.getByRole('row').allTextContents()).map(plain);
     assert.equal(shown[0], 'Payment 3Not collected yet: it is cancelledR 500,00');
     assert.equal(shown[1], 'Payment 2Collected: it goes back to the cardR 100,00');
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await dialog.getByRole('button', { name: /^Approve R.600,00$/ }).click();
     await page.getByText(/600,00 is approved/).waitFor();
     await paying.work();

@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { readGuides } from '#operating/docs/guides.ts';
 import { readJson } from '#platform/http/json.ts';
 import { compactJson } from '../../web/docs/diagnose.ts';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { until } from '../support/sandbox-process.ts';
 import { runs, type Service, startService } from '../support/service.ts';
@@ -89,7 +89,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
   }
 
   async function assertAccessible(page: Page, what: string): Promise<void> {
-    assert.deepEqual(await axeFindings(page), [], what);
+    assert.deepEqual(await axeViolations(page), [], what);
   }
 
   const looks = [
@@ -170,7 +170,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     const php = '{"checkout_id":"Zo\\u00eb\\/1","amount":50000}';
 
     type Fields = { body?: string; header: string; key?: string; secret?: string };
-    const table: [about: string, fields: Fields, finding: RegExp, bytes?: RegExp][] = [
+    const table: [about: string, fields: Fields, outcome: RegExp, bytes?: RegExp][] = [
       ['none', { header: right }, /^The signature is right/],
       ['hex', { header: sign(body, 'hex') }, /The value is hex/],
       ['URL-safe Base64', { header: sign(body, 'base64url') }, /The value is URL-safe Base64/],
@@ -246,13 +246,13 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     test('for each known mistake', async () => {
       const page = await open('/docs/signature');
       await page.getByText('Was it the client secret?').click();
-      const finding = page.locator('#finding');
+      const outcome = page.locator('#outcome');
       for (const [about, fields, expected, bytes] of table) {
         const all = { body, key, secret: '', ...fields };
         for (const [name, text] of Object.entries(all)) await page.fill(`#${name}`, text);
         // The new diagnosis replaces the old one without another sign, so poll for it.
         const text = await until(about, async () => {
-          const found = (await finding.allInnerTexts()).join('');
+          const found = (await outcome.allInnerTexts()).join('');
           return expected.test(found) && found;
         });
         if (bytes) assert.match(text, bytes, about);
@@ -260,7 +260,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         assert.equal(text.includes('The signature is right'), isRight, about);
         assert.ok(!isRight || !text.includes('does not match'), about);
       }
-      await assertAccessible(page, 'a finding');
+      await assertAccessible(page, 'an outcome');
       assert.deepEqual(complaints, []);
       await page.close();
     });

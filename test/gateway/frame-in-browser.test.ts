@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { axeFindings } from '../support/axe.ts';
+import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import {
   type GatewayUnderTest,
@@ -91,7 +91,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     const answer = await gateway.gateway.authorise(payment);
     assert.equal(answer.outcome, 'challenge');
     await page.goto((answer as { url: string }).url);
-    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(await axeViolations(page), []);
     await page.getByRole('button', { name: 'Approve', exact: true }).click();
     await page.waitForURL(`${origin}/return?*`);
     const held = await gateway.gateway.payment(payment.merchant, answer.payment_ref ?? '');
@@ -166,7 +166,7 @@ describe('the card frame', { skip: noBrowser }, () => {
       const { page, context } = await open({ colorScheme });
       const card = await ready(page);
       await card.token();
-      assert.deepEqual(await axeFindings(page), []);
+      assert.deepEqual(await axeViolations(page), []);
       await context.close();
     });
   }

@@ -377,7 +377,7 @@ test('paying in one tab while cancelling in the other has one outcome, which bot
   }
 });
 
-test('a finding counts only under the current lease of the attempt', async () => {
+test('an answer counts only under the current lease of the attempt', async () => {
   const { deps } = paying.service;
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: challengeCard });

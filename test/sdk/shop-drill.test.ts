@@ -57,10 +57,10 @@ test('the demo shop passes the go-live drill, with both keys of a rotation', asy
     ...['sandbox', 'drill', ...args, '--order-url', `${url}/orders/{reference}`],
   );
   assert.deepEqual(
-    report.checks.map(({ name, result, finding }: Record<string, string>) => [
+    report.checks.map(({ name, result, problem }: Record<string, string>) => [
       name,
       result,
-      finding,
+      problem,
     ]),
     drillChecks.map(({ name }) => [name, 'pass', null]),
   );

@@ -17,7 +17,7 @@ type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
  * running it, so each frame loads it once, and this function merges the frames' results instead of
  * opening another page for that.
  */
-export async function axeFindings(page: Page): Promise<string[]> {
+export async function axeViolations(page: Page): Promise<string[]> {
   const results: FrameResult[] = (await inspect(page.mainFrame())).map((text) => JSON.parse(text));
   const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);

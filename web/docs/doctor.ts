@@ -4,7 +4,7 @@ import { type Diagnosis, diagnose, type Inputs } from './diagnose.ts';
 
 const root = document.querySelector('.doctor') as HTMLElement;
 const environment = root.dataset.environment ?? 'sandbox';
-const output = document.getElementById('finding') as HTMLElement;
+const output = document.getElementById('outcome') as HTMLElement;
 const fields = Object.fromEntries(
   (['body', 'header', 'key', 'secret'] as const).map((name) => [
     name,

@@ -38,9 +38,9 @@ export function writeDoctor(site: Site, contents: string): string {
 </details>
 </form>
 <div class="examples"><p id="examples">Try an example</p><div role="group" aria-labelledby="examples"></div></div>
-<section class="finding" aria-labelledby="finding-title">
-<h2 id="finding-title">Finding</h2>
-<div id="finding" role="status"><p class="quiet">Fill in the three fields.</p></div>
+<section class="outcome" aria-labelledby="outcome-title">
+<h2 id="outcome-title">Result</h2>
+<div id="outcome" role="status"><p class="quiet">Fill in the three fields.</p></div>
 </section>
 </div>`,
   });

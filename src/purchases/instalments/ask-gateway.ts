@@ -21,7 +21,7 @@ export type AskedCollection = {
 };
 
 /** The outcome of a request for a payment. */
-export type Finding =
+export type Answer =
   | { outcome: 'collected'; payment_ref: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | { outcome: 'lapsed' }
@@ -36,7 +36,7 @@ export async function askGateway(
   deps: { clock: Clock; gateway: Gateway },
   merchant: Merchant,
   { instalment, collection, card, number_of_payments }: AskedCollection,
-): Promise<Finding> {
+): Promise<Answer> {
   const time = merchant.forGateway();
   const isSafe = isKeyRemembered(collection.created_at, time.now);
   const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
@@ -55,15 +55,15 @@ export async function askGateway(
   }
   const { customer_ref, card_ref } = card;
   if (!isSafe) {
-    const finding = await lookUpCharge(deps.gateway, time, collection, customer_ref);
-    if (finding.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
+    const answer = await lookUpCharge(deps.gateway, time, collection, customer_ref);
+    if (answer.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
       throw new OutcomeUnknown('a charge that was not found may be in flight');
     }
-    return finding;
+    return answer;
   }
   if (mayBeCharged(merchant, instalment, collection, time.now)) {
-    const finding = await findCharge(deps.gateway, time, collection, customer_ref);
-    if (finding !== null) return finding;
+    const answer = await findCharge(deps.gateway, time, collection, customer_ref);
+    if (answer !== null) return answer;
   }
   const charge = await deps.gateway.charge({
     key,
@@ -105,7 +105,7 @@ async function findCharge(
   time: MerchantTime,
   { id, checkout_id, instalment, amount }: Collection,
   customer_ref: string,
-): Promise<Finding | null> {
+): Promise<Answer | null> {
   const wanted = { customer_ref, checkout_id, instalments: [instalment] };
   const states = await gateway.listInstalmentPayments(time, wanted);
   // Declined charges took nothing, and holds of the first payment are not charges.
@@ -134,7 +134,7 @@ async function lookUpCapture(
   time: MerchantTime,
   collection: Collection,
   payment_ref: string,
-): Promise<Finding> {
+): Promise<Answer> {
   const state = await gateway.payment(time, payment_ref);
   switch (state.outcome) {
     case 'captured':
@@ -154,7 +154,7 @@ async function lookUpCharge(
   time: MerchantTime,
   collection: Collection,
   customer_ref: string,
-): Promise<Finding> {
+): Promise<Answer> {
   const state = await gateway.findPayment(time, { customer_ref, attempt_id: collection.id });
   if (state === null) return { outcome: 'lost' };
   switch (state.outcome) {
@@ -170,7 +170,7 @@ async function lookUpCharge(
   }
 }
 
-function declinedByVoid({ payment_ref }: { payment_ref: string }): Finding {
+function declinedByVoid({ payment_ref }: { payment_ref: string }): Answer {
   const decline = { reason: 'processing_error', may_retry: true } as const;
   return { outcome: 'declined', payment_ref, decline };
 }

@@ -78,9 +78,9 @@ export async function collectInstalments(
       const collect = async () => {
         const { kind } = asked.collection;
         try {
-          const finding = await askGateway(deps, merchant, asked);
-          await record({ ...asked, finding });
-          deps.metrics?.countCollection(kind, finding.outcome);
+          const answer = await askGateway(deps, merchant, asked);
+          await record({ ...asked, answer });
+          deps.metrics?.countCollection(kind, answer.outcome);
         } catch (error) {
           deps.metrics?.countCollection(
             kind,

@@ -12,7 +12,7 @@ import {
 } from '#purchases/messages/queue-messages.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
-import type { AskedCollection, Finding } from './ask-gateway.ts';
+import type { Answer, AskedCollection } from './ask-gateway.ts';
 import {
   listFinishedPlans,
   lockLeased,
@@ -22,7 +22,7 @@ import {
 } from './instalment.sql.ts';
 import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
 
-export type Answered = AskedCollection & { finding: Finding };
+export type Answered = AskedCollection & { answer: Answer };
 
 /**
  * Writes the outcomes of requests for payments, and everything that follows from them, in one
@@ -33,7 +33,7 @@ export async function recordCollections(
   deps: { database: Database; clock: Clock; log: Logger } & QueueDeps,
   merchant: Merchant,
   answers: Answered[],
-): Promise<Finding['outcome'][]> {
+): Promise<Answer['outcome'][]> {
   const lease = answers[0]?.instalment.lease;
   assert(lease != null);
   await transaction(deps, async ({ db }) => {
@@ -47,13 +47,13 @@ export async function recordCollections(
     const moved = await moveCollections(
       db,
       merchant.id,
-      valid.map(({ collection, finding }) => ({
+      valid.map(({ collection, answer }) => ({
         checkout_id: collection.checkout_id,
         instalment: collection.instalment,
         number: collection.number,
-        status: finding.outcome,
-        payment_ref: 'payment_ref' in finding ? finding.payment_ref : null,
-        ...declineOf(finding),
+        status: answer.outcome,
+        payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
+        ...declineOf(answer),
         settled_at: at,
       })),
     );
@@ -67,12 +67,12 @@ export async function recordCollections(
     }
     await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
   });
-  return answers.map(({ finding }) => finding.outcome);
+  return answers.map(({ answer }) => answer.outcome);
 }
 
 /** The facts about a decline that the collection keeps. */
-function declineOf(finding: Finding) {
-  const decline = finding.outcome === 'declined' ? finding.decline : null;
+function declineOf(answer: Answer) {
+  const decline = answer.outcome === 'declined' ? answer.decline : null;
   return {
     decline_reason: decline?.reason ?? null,
     may_retry: decline?.may_retry ?? null,
@@ -86,7 +86,7 @@ const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}
 /** The new state of the payment, and when it is attempted next. */
 function settle(
   { territory: { time_zone } }: Merchant,
-  { instalment, finding, card }: Answered,
+  { instalment, answer, card }: Answered,
   now: Temporal.Instant,
 ): Settled {
   const { checkout_id, number, due_on, declines } = instalment;
@@ -98,12 +98,12 @@ function settle(
     declines,
     due_at: null,
   };
-  switch (finding.outcome) {
+  switch (answer.outcome) {
     case 'collected':
       return {
         ...none,
         status: 'collected',
-        payment_ref: finding.payment_ref,
+        payment_ref: answer.payment_ref,
         collected_at: timestamp(now),
       };
     case 'lost':
@@ -122,7 +122,7 @@ function settle(
     }
     case 'declined': {
       const count = declines + 1;
-      const { reason, may_retry } = finding.decline;
+      const { reason, may_retry } = answer.decline;
       const isOver = !may_retry || reason === 'authentication_failed';
       const next = isOver ? null : retriesAt(due_on, count, now, time_zone);
       if (next === null) return { ...none, status: 'overdue', declines: count };
@@ -131,11 +131,11 @@ function settle(
   }
 }
 
-function movementsOf({ instalment, collection, finding }: Answered): Movement[] {
+function movementsOf({ instalment, collection, answer }: Answered): Movement[] {
   const { merchant_id, checkout_id, currency, number } = instalment;
   const of = { merchant_id, checkout_id, currency, instalment: number };
-  if (finding.outcome === 'lapsed') return [{ ...of, kind: 'lapsed', amount: instalment.amount }];
-  if (finding.outcome !== 'collected') return [];
+  if (answer.outcome === 'lapsed') return [{ ...of, kind: 'lapsed', amount: instalment.amount }];
+  if (answer.outcome !== 'collected') return [];
   const { amount } = collection;
   return collection.kind === 'charge'
     ? [{ ...of, kind: 'collected', amount }]
@@ -156,17 +156,17 @@ async function messagesOf(
 ): Promise<QueuedMessage[]> {
   if (!deps.sendsMessages) return [];
   const messages: QueuedMessage[] = [];
-  for (const [index, { instalment, collection, finding }] of answers.entries()) {
+  for (const [index, { instalment, collection, answer }] of answers.entries()) {
     const { merchant_id, checkout_id, number } = instalment;
     const about = `payment ${number}`;
     const { card_ref } = collection;
     const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
     const key = { merchant_id, checkout_id, at };
     // The shopper has the receipt of the first payment already: its capture is no news.
-    if (finding.outcome === 'collected' && collection.kind === 'charge') {
+    if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }
-    if (finding.outcome === 'declined') {
+    if (answer.outcome === 'declined') {
       const next = settled[index]?.due_at;
       const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
@@ -175,7 +175,7 @@ async function messagesOf(
   }
   // A shopper who paid off the rest at once finishes the plan with the capture of the first payment.
   const ids = answers
-    .filter((one) => one.finding.outcome === 'collected' && one.number_of_payments > 1)
+    .filter((one) => one.answer.outcome === 'collected' && one.number_of_payments > 1)
     .map(({ instalment }) => instalment.checkout_id);
   const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
   for (const checkout_id of finished) {
@@ -187,12 +187,12 @@ async function messagesOf(
 async function alertOverdue(
   deps: { clock: Clock; random: Random; log: Logger },
   db: Handle,
-  { instalment, finding }: Answered,
+  { instalment, answer }: Answered,
 ): Promise<void> {
   const { checkout_id, number } = instalment;
   const why =
-    finding.outcome === 'declined'
-      ? `the card was declined (${finding.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` attempts the stored card once more.`
+    answer.outcome === 'declined'
+      ? `the card was declined (${answer.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` attempts the stored card once more.`
       : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',

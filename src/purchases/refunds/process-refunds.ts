@@ -16,7 +16,7 @@ import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
   failRequested,
   isOnCard,
-  type PartFinding,
+  type PartAnswer,
   recordParts,
   recordWatch,
 } from './record-refund.ts';
@@ -191,17 +191,17 @@ async function carryOut(
           : ask(deps, merchant, refund, part),
       ),
     );
-    const findings = answers.flatMap((answer, index) =>
+    const partAnswers = answers.flatMap((answer, index) =>
       answer.status === 'fulfilled' && answer.value !== null
-        ? [{ part: asked[index] as RefundPart, finding: answer.value }]
+        ? [{ part: asked[index] as RefundPart, answer: answer.value }]
         : [],
     );
     const now = merchant.now();
-    const outcome = await recordParts(deps, merchant, refund, findings);
+    const outcome = await recordParts(deps, merchant, refund, partAnswers);
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure) throw failure.reason;
     if (typeof outcome !== 'string') return outcome;
-    if (findings.length < asked.length) {
+    if (partAnswers.length < asked.length) {
       await release(deps, refund, now.add({ hours: disputedHours }));
       return refund;
     }
@@ -223,7 +223,7 @@ async function lookUp(
   deps: RefundProcessDeps,
   merchant: Merchant,
   { payment_ref, refund_ref, asked_at, amount, id: refund_id }: RefundPart,
-): Promise<PartFinding | null> {
+): Promise<PartAnswer | null> {
   const time = merchant.forGateway();
   if (refund_ref !== null) return foundRefund(await deps.gateway.refundStatus(time, refund_ref));
   if (asked_at === null) return null;
@@ -237,7 +237,7 @@ async function ask(
   merchant: Merchant,
   refund: RefundRequest,
   part: RefundPart,
-): Promise<PartFinding> {
+): Promise<PartAnswer> {
   const time = merchant.forGateway();
   const { payment_ref } = part;
   assert(payment_ref !== null, 'a held or collected payment has a reference');
@@ -276,7 +276,7 @@ async function ask(
 function foundRefund(refund: {
   refund_ref: string | null;
   status: 'pending' | 'succeeded' | 'failed';
-}): PartFinding {
+}): PartAnswer {
   const { refund_ref, status } = refund;
   return { outcome: status === 'succeeded' ? 'done' : status, refund_ref };
 }

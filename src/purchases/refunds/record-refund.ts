@@ -21,7 +21,7 @@ import { listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
 import { nextWatch, type RefundPart, type RefundRequest } from './refund.ts';
 import { sumOf } from './start-refund.ts';
 
-export type PartFinding =
+export type PartAnswer =
   | { outcome: 'done' | 'pending' | 'failed'; refund_ref: string | null }
   /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
   | { outcome: 'lost' };
@@ -38,7 +38,7 @@ export async function recordParts(
   deps: RecordDeps,
   merchant: Merchant,
   refund: RefundRequest,
-  findings: { part: RefundPart; finding: PartFinding }[],
+  partAnswers: { part: RefundPart; answer: PartAnswer }[],
 ): Promise<RefundRequest | 'continues' | 'waits'> {
   return await transaction(deps, async ({ db }) => {
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
@@ -49,8 +49,8 @@ export async function recordParts(
     const now = merchant.now();
     const at = timestamp(now);
     const movements: Movement[] = [];
-    for (const { part, finding } of findings) {
-      movements.push(...(await recordPart(db, refund, part, finding, at)));
+    for (const { part, answer } of partAnswers) {
+      movements.push(...(await recordPart(db, refund, part, answer, at)));
     }
     await postMovements(deps, db, at, movements);
     const parts = await listOwnParts(db, refund);
@@ -84,7 +84,7 @@ export async function recordParts(
       ]);
       return complete as RefundRequest;
     }
-    const isWaiting = findings.some(({ finding }) => finding.outcome === 'pending');
+    const isWaiting = partAnswers.some(({ answer }) => answer.outcome === 'pending');
     return isWaiting ? 'waits' : 'continues';
   });
 }
@@ -101,21 +101,21 @@ async function recordPart(
   db: Handle,
   refund: RefundRequest,
   part: RefundPart,
-  finding: PartFinding,
+  answer: PartAnswer,
   at: string,
 ): Promise<Movement[]> {
-  if (finding.outcome === 'lost') {
+  if (answer.outcome === 'lost') {
     await movePart(db, part, { key_number: part.key_number + 1, keyed_at: at });
     return [];
   }
-  const { refund_ref } = finding;
-  if (finding.outcome === 'pending') {
+  const { refund_ref } = answer;
+  if (answer.outcome === 'pending') {
     await movePart(db, part, { refund_ref });
     return [];
   }
-  const to = { status: finding.outcome, refund_ref, settled_at: at };
+  const to = { status: answer.outcome, refund_ref, settled_at: at };
   const isNews = await movePart(db, part, to);
-  if (!isNews || finding.outcome === 'failed') return [];
+  if (!isNews || answer.outcome === 'failed') return [];
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const of = { merchant_id, checkout_id, currency, refund_id, instalment: part.instalment };
   if (part.kind === 'card') return [{ ...of, kind: 'refunded', amount: part.amount }];
