@@ -188,6 +188,7 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
       merchant_ids: null,
       oidc_subject: null,
       created_at: timestamp(deps.clock.now()),
+      registered_at: null,
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {

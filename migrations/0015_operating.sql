@@ -13,6 +13,8 @@ create table people (
   -- The person's name at the OIDC issuer, once they have signed in there.
   oidc_subject text unique,
   created_at   timestamptz(3) not null,
+  -- When they first had a way in: a passkey, or an account at the issuer. Never cleared.
+  registered_at timestamptz(3),
   revoked_at   timestamptz(3)
 );
 
@@ -23,10 +25,42 @@ create table person_links (
   purpose    text not null check (purpose in ('register', 'sign_in')),
   created_at timestamptz(3) not null,
   expires_at timestamptz(3) not null,
+  -- The operator who made it. Another one releases it where a second person must agree.
+  made_by           text not null,
+  made_by_person_id uuid,
+  -- It does not work before.
+  released_at timestamptz(3),
   used_at    timestamptz(3)
 );
 create index person_links_by_end on person_links (expires_at);
 create index person_links_of_person on person_links (person_id);
+
+-- Mail to people: invitations, and every change of their ways in. An outbox, written in the transaction
+-- that causes the mail.
+create table person_mails (
+  id           uuid primary key,
+  person_id    uuid not null references people (id),
+  kind         text not null check (kind in
+                 ('invitation', 'invited_again', 'registered', 'passkey_added', 'passkey_removed',
+                  'issuer_tied', 'revoked')),
+  -- Facts that the mail states and the person's row does not have.
+  facts        jsonb not null,
+  -- The token of an invitation, encrypted until the mail is sent, then null.
+  sealed_token bytea,
+  status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
+  created_at   timestamptz(3) not null,
+  -- A claim moves it to the end of the lease.
+  due_at       timestamptz(3),
+  settled_at   timestamptz(3),
+  attempts     integer not null default 0,
+  -- The last answer of the mail server.
+  response     text,
+  check ((status = 'pending') = (due_at is not null)),
+  check ((status = 'pending') = (settled_at is null)),
+  check (sealed_token is null or status = 'pending')
+);
+create index person_mails_due on person_mails (due_at, id) where due_at is not null;
+create index person_mails_by_end on person_mails (settled_at) where settled_at is not null;
 
 create table passkeys (
   id            uuid primary key,

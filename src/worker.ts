@@ -4,6 +4,7 @@ import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import type { FourEyesDefault, Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
+import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import type { AnyDueWork } from '#platform/database/due-work.sql.ts';
 import { deleteAnswersBefore } from '#platform/http/idempotency.sql.ts';
@@ -68,6 +69,7 @@ export type WorkerDeps = PaymentDeps &
   AlertDeps &
   RetentionDeps &
   MessageDeps &
+  PersonMailDeps &
   ErasureDeps &
   FourEyesDefault & { money: MoneyGuard };
 
@@ -231,6 +233,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
+  { name: 'send mail to people', pauseSeconds: 1, run: sendPersonMails },
   { name: 'delete console sessions', pauseSeconds: 60, run: forgetIdentities },
   {
     name: 'delete v1 tokens',

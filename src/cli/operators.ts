@@ -1,5 +1,6 @@
 import { peopleList } from '#operating/operations/people.ts';
-import { invitePerson, revokePerson } from '#operating/people/manage-people.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
+import { revokePerson } from '#operating/people/manage-people.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
 import type { Person } from '#operating/people/person.sql.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
@@ -89,7 +90,11 @@ their next request. To let them in again, invite them again.
   options: {},
   async run(context) {
     const [email = ''] = context.positionals;
-    const { oidc_subject: _, ...person } = await withMigrated(context, (connection) =>
+    const {
+      oidc_subject: _,
+      registered_at: __,
+      ...person
+    } = await withMigrated(context, (connection) =>
       revokePerson(connection, connection.operator, { email }),
     );
     context.print(person, () => `${person.email} can no longer use the console.`);

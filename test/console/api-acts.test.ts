@@ -1252,6 +1252,8 @@ describe('every act', () => {
     const [first, second] = [await person('finance'), await person('finance')];
     const colleague = await person('viewer');
     const leaver = await person('viewer');
+    const held = { email: (await person('viewer')).email, roles: ['viewer'], merchant_ids: null };
+    const waiting = (await done(post(await person(), '/api/people', held))).person.id;
     const merchant = await done(post(admin, '/api/merchants', { name: 'Bean There', rules }));
     const issue = async (wanted: object) =>
       `/api/integrations/${(await done(post(admin, '/api/integrations', { refund_mode: 'manual', ...wanted }))).id}`;
@@ -1389,6 +1391,7 @@ describe('every act', () => {
       'DELETE /api/people/:id/sessions/:session': () => ({
         url: `/api/people/${colleague.id}/sessions/${colleague.session_id}`,
       }),
+      'POST /api/people/:id/release': () => ({ url: `/api/people/${waiting}/release` }),
       'POST /api/people/:id/revoke': () => ({ url: `/api/people/${colleague.id}/revoke` }),
       'DELETE /api/sessions/:id': () => ({
         url: `/api/sessions/${leaver.session_id}`,

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { BadSettings, readConfig } from '#config.ts';
 import { startProcess } from '#main.ts';
-import { invitePerson } from '#operating/people/manage-people.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { productionSettings } from '../support/sandbox-process.ts';

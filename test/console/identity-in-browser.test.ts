@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { invitePerson } from '#operating/people/manage-people.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { selfSigned } from '../support/certificates.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { invitePerson, revokePerson } from '#operating/people/manage-people.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
+import { revokePerson } from '#operating/people/manage-people.ts';
 import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { ask, openConsole } from '../support/console.ts';

@@ -2,8 +2,9 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { Browser, Page } from 'playwright-core';
-import { invitePerson } from '#operating/people/manage-people.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
+import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { connectBrowser } from './browser.ts';
 import { addPerson, openConsole } from './console.ts';
 import { type Paying, startPaying } from './payments.ts';
@@ -22,6 +23,8 @@ export type ConsoleBrowser = {
   /** A browser profile of its own with an authenticator that verifies its user. */
   openDevice(t: TestContext): Promise<Device>;
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
+  /** The link of the last invitation that was mailed to an address. */
+  mailedLink(email: string): Promise<string>;
   /** A person with roles, who registered a passkey in this browser and is signed in. */
   signedIn(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   /** A person with roles and a session with a fresh proof, but without a passkey or an open page. */
@@ -82,9 +85,20 @@ export async function startConsoleBrowser(
     return (await invitePerson(paying.service.deps, 'test', wanted)).url;
   }
 
+  async function mailedLink(email: string): Promise<string> {
+    const { deps } = paying.service;
+    while ((await sendPersonMails(deps)) > 0);
+    const { rows } = await deps.database.pool.query(
+      'select text from mailbox where recipient = $1 order by sent_at desc, id desc limit 1',
+      [email],
+    );
+    return String(/https?:\S+\/register#\S+/.exec(rows[0]?.text)?.[0]);
+  }
+
   return {
     url,
     paying,
+    mailedLink,
     app,
     browser,
     openDevice,

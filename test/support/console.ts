@@ -44,6 +44,7 @@ export async function addPerson(
       merchant_ids: options.merchant_ids ?? null,
       oidc_subject: null,
       created_at: timestamp(deps.clock.now()),
+      registered_at: timestamp(deps.clock.now()),
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {

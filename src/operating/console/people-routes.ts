@@ -4,23 +4,26 @@ import {
   Invitation,
   InviteBody,
   Person,
+  ReleasedInvitation,
   Roles,
   SessionParams,
 } from '#operating/operations/people.schema.ts';
 import { peopleList, presentPeople } from '#operating/operations/people.ts';
 import { listSessions } from '#operating/people/console-session.ts';
-import {
-  changeAccess,
-  invitePerson,
-  revokePerson,
-  revokeSession,
-} from '#operating/people/manage-people.ts';
+import { releaseInvitation, requestInvitation } from '#operating/people/invite-person.ts';
+import { changeAccess, revokePerson, revokeSession } from '#operating/people/manage-people.ts';
 import { rolePermissions } from '#operating/people/permission.ts';
 import { findPerson, type Person as PersonRow } from '#operating/people/person.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
+import {
+  actionRoute,
+  type ConsoleDeps,
+  type ConsoleRoute,
+  type Context,
+  consoleRoute,
+} from './route.ts';
 import { Done, Sessions } from './session.schema.ts';
 import { presentSessions } from './session-routes.ts';
 
@@ -44,9 +47,23 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.manage',
     fresh: true,
     schema: { body: InviteBody, response: Invitation },
-    async run({ deps, operator }, { body }) {
-      const { person, url, expires_at } = await invitePerson(deps, operator, body);
-      return async () => ({ person: await presentPerson(deps, person), url, expires_at });
+    async run(context, { body }) {
+      const { deps, operator } = context;
+      const { person, ...invited } = await requestInvitation(deps, operator, body);
+      return async () => ({ person: await presentPerson(context, person), ...invited });
+    },
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/people/:id/release',
+    permission: 'people.manage',
+    fresh: true,
+    schema: { params: IdParams, response: ReleasedInvitation },
+    async run(context, { params }) {
+      const { deps, operator } = context;
+      await mustExist(deps, params.id);
+      const { person, ...released } = await releaseInvitation(deps, operator, params.id);
+      return async () => ({ person: await presentPerson(context, person), ...released });
     },
   }),
   consoleRoute({
@@ -54,10 +71,10 @@ export const peopleRoutes: ConsoleRoute[] = [
     url: '/api/people/:id',
     permission: 'people.read',
     schema: { params: IdParams, response: Person },
-    async handle({ deps }, { params }) {
-      const person = await reading(deps, (db) => findPerson(db, params.id));
+    async handle(context, { params }) {
+      const person = await reading(context.deps, (db) => findPerson(db, params.id));
       if (!person) throw notFound();
-      return await presentPerson(deps, person);
+      return await presentPerson(context, person);
     },
   }),
   actionRoute({
@@ -66,10 +83,11 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.manage',
     fresh: true,
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
-    async run({ deps, operator }, { params, body }) {
+    async run(context, { params, body }) {
+      const { deps, operator } = context;
       await mustExist(deps, params.id);
       const person = await changeAccess(deps, operator, params.id, body);
-      return () => presentPerson(deps, person);
+      return () => presentPerson(context, person);
     },
   }),
   actionRoute({
@@ -78,10 +96,11 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.manage',
     fresh: true,
     schema: { params: IdParams, response: Person },
-    async run({ deps, operator }, { params }) {
+    async run(context, { params }) {
+      const { deps, operator } = context;
       await mustExist(deps, params.id);
       const person = await revokePerson(deps, operator, { id: params.id });
-      return () => presentPerson(deps, person);
+      return () => presentPerson(context, person);
     },
   }),
   consoleRoute({
@@ -114,7 +133,7 @@ async function mustExist(deps: ConsoleDeps, id: string): Promise<void> {
   if (!(await reading(deps, (db) => findPerson(db, id)))) throw notFound();
 }
 
-async function presentPerson(deps: ConsoleDeps, person: PersonRow): Promise<Person> {
-  const [presented] = await reading(deps, (db) => presentPeople(db, [person]));
+async function presentPerson(context: Context, person: PersonRow): Promise<Person> {
+  const [presented] = await reading(context.deps, (db) => presentPeople(context, db, [person]));
   return presented as Person;
 }

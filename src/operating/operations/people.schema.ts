@@ -12,6 +12,17 @@ export const Person = Type.Object({
   revoked_at: nullable(Type.String()),
   /** Whether they can sign in: they have a passkey, or came from the identity provider. */
   is_registered: Type.Boolean(),
+  /** An invitation that is neither used nor ended. */
+  invitation: nullable(
+    Type.Object({
+      made_by: Type.String(),
+      expires_at: Type.String(),
+      /** It waits for a second administrator. */
+      is_held: Type.Boolean(),
+      /** Why the reader may not release it; null if they may, as far as the invitation says. */
+      release_refusal: nullable(Type.String()),
+    }),
+  ),
 });
 export type Person = Type.Static<typeof Person>;
 
@@ -40,13 +51,21 @@ export const InviteBody = Type.Object({
   merchant_ids: MerchantIds,
 });
 
-/** The link is shown once. */
+/** The link goes to the person by mail, or waits for a second administrator. */
 export const Invitation = Type.Object({
   person: Person,
-  url: Type.String(),
+  delivery: Type.Union([Type.Literal('mailed'), Type.Literal('held')]),
   expires_at: Type.String(),
 });
 export type Invitation = Type.Static<typeof Invitation>;
+
+/** POST /api/people/:id/release. The link is shown once, and only if mail is off. */
+export const ReleasedInvitation = Type.Object({
+  person: Person,
+  url: nullable(Type.String()),
+  expires_at: Type.String(),
+});
+export type ReleasedInvitation = Type.Static<typeof ReleasedInvitation>;
 
 const Access = {
   roles: Type.Optional(RoleNames),

@@ -33,7 +33,7 @@ export async function takeChallenge(
   return row ?? null;
 }
 
-/** Deletes challenges that ended, and links and sessions that ended before `keptSince`. */
+/** Deletes challenges that ended, and links, mails and sessions that ended before `keptSince`. */
 export async function deleteEndedIdentities(
   db: Handle,
   now: Timestamp,
@@ -42,5 +42,6 @@ export async function deleteEndedIdentities(
   // Challenges first: they refer to sessions.
   await db.deleteFrom('console_challenges').where('expires_at', '<', now).execute();
   await db.deleteFrom('person_links').where('expires_at', '<', keptSince).execute();
+  await db.deleteFrom('person_mails').where('settled_at', '<', keptSince).execute();
   await db.deleteFrom('console_sessions').where('expires_at', '<', keptSince).execute();
 }

@@ -1,90 +1,30 @@
 import type { Handle } from '#platform/database/database.ts';
-import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import {
+  type OperatorDeps,
+  OperatorError,
+  operate,
+  showOperator,
+} from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
-import { hashToken, newToken } from './console-session.ts';
 import { deletePasskeysOf } from './passkey.sql.ts';
 import { operatorRoles } from './permission.ts';
 import {
-  insertPerson,
   listKnownMerchants,
   lockPerson,
   lockPersonByEmail,
   type Person,
   updatePerson,
 } from './person.sql.ts';
-import { deleteUnusedLinks, insertPersonLink } from './person-link.sql.ts';
+import { deleteUnusedLinks } from './person-link.sql.ts';
+import { queuePersonMail } from './queue-person-mail.ts';
 
-const invitationHours = 72;
 const nameMax = 100;
 
 export type Access = { roles: string[]; merchant_ids: string[] | null };
-export type Invitation = { person: Person; url: string; expires_at: Timestamp };
-
-/**
- * Invites a person, or invites them again, and returns the one-time link. With it the person
- * registers a passkey. The address of a person who exists may have passed to a colleague, or their
- * device may be lost. So every way to act as them ends at once: passkeys, sessions, links, and their
- * subject at the issuer. The new roles apply when the invitation is accepted, because no earlier way
- * in is left (decision 0072).
- */
-export async function invitePerson(
-  deps: OperatorDeps & { console: { url: string } },
-  operator: string,
-  wanted: Access & { email: string; name?: string | undefined },
-): Promise<Invitation> {
-  const email = checkEmail(wanted.email);
-  const name = wanted.name === undefined ? undefined : checkName(wanted.name);
-  const access = checkAccess(wanted);
-  const id = deps.random.uuid();
-  const token = newToken(deps.random);
-  return await operate(deps, operator, 'operators invite', async (db, now) => {
-    await checkMerchants(db, access.merchant_ids);
-    const fresh: Person = {
-      id,
-      email,
-      name: name ?? email.slice(0, email.indexOf('@')),
-      ...access,
-      oidc_subject: null,
-      created_at: now,
-      revoked_at: null,
-    };
-    const isNew = await insertPerson(db, fresh);
-    const person = isNew ? fresh : await mustLock(await lockPersonByEmail(db, email), email);
-    if (!isNew) {
-      refuseOwnAccess(deps, person);
-      const change = { ...access, oidc_subject: null, revoked_at: null, ...(name && { name }) };
-      await updatePerson(db, person.id, change);
-    }
-    const ended = isNew ? null : await endAccess(db, person.id, now);
-    const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
-    const link = { person_id: person.id, purpose: 'register' as const, created_at: now };
-    await insertPersonLink(db, { ...link, token_hash: hashToken(token), expires_at });
-    return {
-      subject_id: person.id,
-      details: {
-        email,
-        ...access,
-        ...(ended && { before: accessOf(person), ...ended }),
-        expires_at,
-      },
-      result: {
-        person: {
-          ...person,
-          ...access,
-          oidc_subject: null,
-          revoked_at: null,
-          ...(name && { name }),
-        },
-        // In the fragment, which no server and no Referer header sees.
-        url: `${deps.console.url}/register#${token}`,
-        expires_at,
-      },
-    };
-  });
-}
 
 /**
  * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
@@ -97,7 +37,7 @@ export async function changeAccess(
   wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
 ): Promise<Person> {
   return await operate(deps, operator, 'operators change', async (db) => {
-    const person = await mustLock(isUuid(id) ? await lockPerson(db, id) : null, id);
+    const person = await mustLockId(db, id);
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
     await refuseStale(db, person, wanted.was);
@@ -113,14 +53,14 @@ export async function changeAccess(
 
 /** Revokes a person: their sessions end, and their passkeys and links are deleted. */
 export async function revokePerson(
-  deps: OperatorDeps,
+  deps: OperatorDeps & QueueDeps,
   operator: string,
   wanted: { id: string } | { email: string },
 ): Promise<Person> {
   return await operate(deps, operator, 'operators revoke', async (db, now) => {
     const person =
       'id' in wanted
-        ? await mustLock(isUuid(wanted.id) ? await lockPerson(db, wanted.id) : null, wanted.id)
+        ? await mustLockId(db, wanted.id)
         : await mustLock(
             await lockPersonByEmail(db, foldAddress(wanted.email.trim())),
             wanted.email,
@@ -129,6 +69,8 @@ export async function revokePerson(
     refuseRevoked(person);
     await updatePerson(db, person.id, { revoked_at: now });
     const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
+    const facts = { by: showOperator(deps, operator) };
+    await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', facts, at: now });
     return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
   });
 }
@@ -164,12 +106,15 @@ export async function revokeSession(
   });
 }
 
-const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
+export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
 const definedOf = (wanted: Partial<Access>): Partial<Access> => ({
   ...(wanted.roles !== undefined && { roles: wanted.roles }),
   ...(wanted.merchant_ids !== undefined && { merchant_ids: wanted.merchant_ids }),
 });
+
+export const mustLockId = async (db: Handle, id: string) =>
+  await mustLock(isUuid(id) ? await lockPerson(db, id) : null, id);
 
 async function mustLock(person: Person | null, named: string): Promise<Person> {
   if (!person) throw new OperatorError(`There is no person ${named}.`);
@@ -184,7 +129,7 @@ function refuseRevoked(person: Person): void {
 }
 
 /** A second administrator must agree to what an administrator may do. */
-function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
+export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
   if (origin && 'person_id' in origin && origin.person_id === person.id) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');
   }
@@ -204,7 +149,7 @@ const emailPattern =
 export const foldAddress = (address: string) =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-function checkEmail(text: string): string {
+export function checkEmail(text: string): string {
   const email = foldAddress(text.trim());
   if (email.length > 254 || !emailPattern.test(email)) {
     throw new OperatorError(`"${text}" is not an e-mail address.`);
@@ -220,7 +165,7 @@ export function checkName(text: string): string {
   return name;
 }
 
-function checkAccess({ roles, merchant_ids }: Access): Access {
+export function checkAccess({ roles, merchant_ids }: Access): Access {
   const unknown = roles.filter((role) => !operatorRoles.includes(role as never));
   if (unknown.length > 0 || roles.length === 0) {
     const found = unknown.length > 0 ? `There is no role "${unknown.join(', ')}". ` : '';
@@ -233,7 +178,7 @@ function checkAccess({ roles, merchant_ids }: Access): Access {
   };
 }
 
-async function checkMerchants(db: Handle, ids: string[] | null): Promise<void> {
+export async function checkMerchants(db: Handle, ids: string[] | null): Promise<void> {
   if (ids === null) return;
   const known = await listKnownMerchants(db, ids.filter(isUuid));
   const unknown = ids.filter((id) => !known.includes(id));

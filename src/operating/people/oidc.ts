@@ -9,10 +9,12 @@ import {
   findPersonByEmail,
   findPersonBySubject,
   lockPerson,
+  moveRegistered,
   type Person,
   updatePerson,
 } from './person.sql.ts';
 import { hasLiveInvitation } from './person-link.sql.ts';
+import { queuePersonMail } from './queue-person-mail.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
@@ -122,6 +124,9 @@ export async function finishOidc(
     if (!(await hasLiveInvitation(db, person.id, at)))
       throw new NotRecognised('no live invitation');
     await updatePerson(db, person.id, { oidc_subject: subject });
+    await moveRegistered(db, person.id, at);
+    const facts = { issuer: settings.issuer, address: browser.address };
+    await queuePersonMail(deps, db, { person_id: person.id, kind: 'issuer_tied', facts, at });
     return { issuer: settings.issuer, ...(await endAccess(db, person.id, at)) };
   });
 }

@@ -1,5 +1,7 @@
+import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { PersonMailFacts, PersonMailKind, PersonMailStatus } from './person-mail.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
@@ -11,6 +13,7 @@ declare module '#platform/database/tables.ts' {
       merchant_ids: string[] | null;
       oidc_subject: string | null;
       created_at: Fixed<Timestamp>;
+      registered_at: Timestamp | null;
       revoked_at: Timestamp | null;
     };
     person_links: {
@@ -19,7 +22,23 @@ declare module '#platform/database/tables.ts' {
       purpose: Fixed<'register' | 'sign_in'>;
       created_at: Fixed<Timestamp>;
       expires_at: Fixed<Timestamp>;
+      made_by: Fixed<string>;
+      made_by_person_id: Fixed<string | null>;
+      released_at: Fixed<Timestamp | null>;
       used_at: Timestamp | null;
+    };
+    person_mails: {
+      id: Fixed<string>;
+      person_id: Fixed<string>;
+      kind: Fixed<PersonMailKind>;
+      facts: JSONColumnType<PersonMailFacts, string, never>;
+      sealed_token: Buffer | null;
+      status: PersonMailStatus;
+      created_at: Fixed<Timestamp>;
+      due_at: Timestamp | null;
+      settled_at: Timestamp | null;
+      attempts: Generated<number>;
+      response: string | null;
     };
     passkeys: {
       id: Fixed<string>;

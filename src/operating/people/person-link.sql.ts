@@ -9,7 +9,23 @@ export type PersonLink = {
   purpose: LinkPurpose;
   created_at: Timestamp;
   expires_at: Timestamp;
+  made_by: string;
+  /** Null at the command line. */
+  made_by_person_id: string | null;
+  /** Null while it waits for a second administrator: it does not work. */
+  released_at: Timestamp | null;
 };
+
+const columns = [
+  'token_hash',
+  'person_id',
+  'purpose',
+  'created_at',
+  'expires_at',
+  'made_by',
+  'made_by_person_id',
+  'released_at',
+] as const;
 
 export async function insertPersonLink(db: Handle, link: PersonLink): Promise<void> {
   await db
@@ -18,7 +34,7 @@ export async function insertPersonLink(db: Handle, link: PersonLink): Promise<vo
     .execute();
 }
 
-/** A link that is neither used nor ended. */
+/** A link that is released, and neither used nor ended. */
 export async function findLiveLink(
   db: Handle,
   token_hash: Buffer,
@@ -27,9 +43,10 @@ export async function findLiveLink(
 ): Promise<PersonLink | null> {
   const row = await db
     .selectFrom('person_links')
-    .select(['token_hash', 'person_id', 'purpose', 'created_at', 'expires_at'])
+    .select(columns)
     .where('token_hash', '=', token_hash)
     .where('purpose', '=', purpose)
+    .where('released_at', 'is not', null)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst();
@@ -46,6 +63,7 @@ export async function moveLinkUsed(
     .updateTable('person_links')
     .set({ used_at: now })
     .where('token_hash', '=', token_hash)
+    .where('released_at', 'is not', null)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst();
@@ -61,7 +79,24 @@ export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<
     .execute();
 }
 
-/** Whether the person was invited, and the link is neither used nor ended. */
+/** The invitations of these people that are neither used nor ended, released or not. */
+export async function listInvitations(
+  db: Handle,
+  person_ids: string[],
+  now: Timestamp,
+): Promise<PersonLink[]> {
+  if (person_ids.length === 0) return [];
+  return await db
+    .selectFrom('person_links')
+    .select(columns)
+    .where('person_id', 'in', person_ids)
+    .where('purpose', '=', 'register')
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .execute();
+}
+
+/** Whether the person was invited, and the link is released and neither used nor ended. */
 export async function hasLiveInvitation(
   db: Handle,
   person_id: string,
@@ -72,6 +107,7 @@ export async function hasLiveInvitation(
     .select('person_id')
     .where('person_id', '=', person_id)
     .where('purpose', '=', 'register')
+    .where('released_at', 'is not', null)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst();

@@ -10,6 +10,8 @@ export type Person = {
   merchant_ids: string[] | null;
   oidc_subject: string | null;
   created_at: Timestamp;
+  /** When they first had a way in. It stays when that way ends. */
+  registered_at: Timestamp | null;
   revoked_at: Timestamp | null;
 };
 
@@ -66,6 +68,16 @@ export async function updatePerson(
   change: Partial<Pick<Person, 'name' | 'roles' | 'merchant_ids' | 'oidc_subject' | 'revoked_at'>>,
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
+}
+
+/** Notes that a person has a way in. The first time stays. */
+export async function moveRegistered(db: Handle, id: string, now: Timestamp): Promise<void> {
+  await db
+    .updateTable('people')
+    .set({ registered_at: now })
+    .where('id', '=', id)
+    .where('registered_at', 'is', null)
+    .execute();
 }
 
 /** Those of the ids that are merchants. */

@@ -31,6 +31,7 @@ export async function createSignInLink(
       merchant_ids: null,
       oidc_subject: null,
       created_at: now,
+      registered_at: null,
       revoked_at: null,
     });
     const person = await lockPersonByEmail(db, email);
@@ -38,7 +39,8 @@ export async function createSignInLink(
     if (person.revoked_at !== null) await updatePerson(db, person.id, { revoked_at: null });
     const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: linkHours }));
     const link = { person_id: person.id, purpose: 'sign_in' as const, created_at: now };
-    await insertPersonLink(db, { ...link, token_hash: hashToken(token), expires_at });
+    const made = { made_by: operator, made_by_person_id: null, released_at: now };
+    await insertPersonLink(db, { ...link, ...made, token_hash: hashToken(token), expires_at });
     // In the fragment, which no server and no Referer header sees.
     const result = `${deps.console.url}/sign-in#${token}`;
     return { subject_id: person.id, details: { expires_at }, result };

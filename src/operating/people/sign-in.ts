@@ -2,7 +2,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { OperatorError, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import {
   type ConsoleSession,
   findConsoleSession,
@@ -18,8 +18,9 @@ import {
   movePasskeyUsed,
   type Passkey,
 } from './passkey.sql.ts';
-import { findPerson, lockPerson, type Person } from './person.sql.ts';
+import { findPerson, lockPerson, moveRegistered, type Person } from './person.sql.ts';
 import { findLiveLink, type LinkPurpose, moveLinkUsed } from './person-link.sql.ts';
+import { queuePersonMail } from './queue-person-mail.ts';
 import {
   NotRecognised,
   offerAuthentication,
@@ -83,6 +84,9 @@ export async function registerInvited(
       const person_id = invited.person.id;
       const { passkeys: replaced } = await endAccess(db, person_id, now);
       await keepPasskey(deps, db, { ...verified, person_id, name: 'First passkey' }, now);
+      await moveRegistered(db, person_id, now);
+      const facts = { address: browser.address };
+      await queuePersonMail(deps, db, { person_id, kind: 'registered', facts, at: now });
       return { replaced };
     },
   );
@@ -191,7 +195,7 @@ export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
 
 /** Adds a passkey to those of a person who is signed in. */
 export async function addPasskey(
-  deps: WebauthnDeps,
+  deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,
   { id: session_id, person_id }: ConsoleSession,
   wanted: { name: string; response: RegistrationResponseJSON },
@@ -207,16 +211,19 @@ export async function addPasskey(
       throw new OperatorError(`A person has at most ${passkeysMax} passkeys.`);
     }
     await keepPasskey(deps, db, { ...verified, person_id, name }, now);
+    await moveRegistered(db, person_id, now);
+    const facts = { passkey: name, ...addressOf(deps) };
+    await queuePersonMail(deps, db, { person_id, kind: 'passkey_added', facts, at: now });
     return { subject_id: person_id, details: { name }, result: undefined };
   });
 }
 
 export async function removePasskey(
-  deps: WebauthnDeps,
+  deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,
   wanted: { person_id: string; id: string },
 ): Promise<void> {
-  await operate(deps, operator, 'passkeys remove', async (db) => {
+  await operate(deps, operator, 'passkeys remove', async (db, at) => {
     await lockPerson(db, wanted.person_id);
     const passkeys = await listPasskeys(db, wanted.person_id);
     const passkey = passkeys.find(({ id }) => id === wanted.id);
@@ -225,6 +232,9 @@ export async function removePasskey(
       throw new OperatorError('This is your only passkey. Add another one first.');
     }
     await deletePasskey(db, wanted.id);
+    const { person_id } = wanted;
+    const facts = { passkey: passkey.name, ...addressOf(deps) };
+    await queuePersonMail(deps, db, { person_id, kind: 'passkey_removed', facts, at });
     return {
       subject_id: wanted.person_id,
       details: { name: passkey.name },
@@ -232,6 +242,10 @@ export async function removePasskey(
     };
   });
 }
+
+/** The network address of the person at the console, for their mail. */
+const addressOf = ({ origin }: Pick<OperatorDeps, 'origin'>) =>
+  origin && 'address' in origin ? { address: origin.address } : {};
 
 async function keepPasskey(
   deps: WebauthnDeps,

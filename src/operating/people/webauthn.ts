@@ -6,12 +6,13 @@ import type {
 } from '@simplewebauthn/server';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { type Challenge, insertChallenge, takeChallenge } from './challenge.sql.ts';
 import { hashToken, type SessionDeps } from './console-session.ts';
 import { findPasskey, type Passkey } from './passkey.sql.ts';
 import type { Person } from './person.sql.ts';
 
-export type WebauthnDeps = SessionDeps & { console: { url: string } };
+export type WebauthnDeps = SessionDeps & QueueDeps & { console: { url: string } };
 
 /** The answer of an authenticator, or of an issuer, does not prove who the person is. */
 export class NotRecognised extends Error {}

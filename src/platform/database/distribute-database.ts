@@ -33,6 +33,7 @@ export const distribution = [
   { table: 'operator_chain', by: null },
   { table: 'people', by: null },
   { table: 'person_links', by: null },
+  { table: 'person_mails', by: null },
   { table: 'passkeys', by: null },
   { table: 'console_sessions', by: null },
   { table: 'console_challenges', by: null },

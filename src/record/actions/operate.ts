@@ -26,6 +26,10 @@ export type OperatorDeps = {
 export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'person_id' in origin ? origin.person_id : null;
 
+/** The operator as other people read it: a name that the command line states has the system's user. */
+export const showOperator = ({ origin }: Pick<OperatorDeps, 'origin'>, operator: string): string =>
+  origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
+
 const unknownOrigin = {
   os_user: null,
   host: null,

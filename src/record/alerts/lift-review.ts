@@ -1,6 +1,11 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Logger } from '#platform/shared/logger.ts';
-import { type OperatorDeps, OperatorError, personOf } from '#record/actions/operate.ts';
+import {
+  type OperatorDeps,
+  OperatorError,
+  personOf,
+  showOperator,
+} from '#record/actions/operate.ts';
 import { raiseAlert } from './raise-alert.ts';
 
 /** The person's roles or scope do not allow this action. */
@@ -30,17 +35,13 @@ export async function liftReview(
     restore: string;
   },
 ): Promise<void> {
-  const { origin } = deps;
   const { mayLiftReview, merchant_id, integration_id, did, restore } = lifted;
   if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
-  // At the command line the operator's name may be only a claim.
-  const who =
-    origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
   await raiseAlert(deps, db, {
     kind: 'refund_review_lifted',
     caused_by: operator,
     ...(merchant_id !== undefined && { merchant_id }),
     ...(integration_id !== undefined && { integration_id }),
-    detail: `${who} ${did} If this was not agreed, restore it with \`${restore}\` and look at the refunds since then.`,
+    detail: `${showOperator(deps, operator)} ${did} If this was not agreed, restore it with \`${restore}\` and look at the refunds since then.`,
   });
 }

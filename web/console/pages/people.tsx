@@ -3,7 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Sessions } from '#operating/console/session.schema.ts';
-import type { Invitation, Person, Roles } from '#operating/operations/people.schema.ts';
+import type {
+  Invitation,
+  Person,
+  ReleasedInvitation,
+  Roles,
+} from '#operating/operations/people.schema.ts';
 import { get } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { exactTime, plural, sentence, words } from '../format.ts';
@@ -21,6 +26,7 @@ const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).
 
 function PersonStatus({ of: person }: { of: Person }) {
   if (person.revoked_at !== null) return <Status of="revoked" />;
+  if (person.invitation?.is_held) return <Status of="held" />;
   return <Status of={person.is_registered ? 'active' : 'invited'} />;
 }
 
@@ -68,7 +74,7 @@ export default function People() {
         empty={{
           icon: 'people',
           title: 'No people yet',
-          text: 'Invite the first person. They register a passkey with the link.',
+          text: 'Invite the first person. They register a passkey with the link that they get.',
         }}
       />
       {inviting && <Access close={() => setInviting(false)} />}
@@ -137,19 +143,13 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
       onAct={() => void send()}
     >
       {invitation ? (
-        <>
-          <Secrets values={[['Link', invitation.url]]} />
-          <p className="quiet">
-            Send it to {invitation.person.email} on a way that you trust. It works once, until{' '}
-            {exactTime(invitation.expires_at)}.
-          </p>
-        </>
+        <Delivery of={invitation} />
       ) : (
         <>
           {!person && (
             <TextInput
               label="E-mail"
-              description="Inviting a person again signs them out and deletes their passkeys."
+              description="Inviting a person again signs them out and deletes their passkeys. Another administrator then releases the new link."
               type="email"
               data-autofocus
               value={email}
@@ -191,6 +191,83 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
         </>
       )}
     </ActDialog>
+  );
+}
+
+/** How the link of a new invitation reaches the person. */
+function Delivery({ of: { person, delivery, expires_at } }: { of: Invitation }) {
+  if (delivery === 'mailed') {
+    return (
+      <p>
+        The link is on its way to <strong>{person.email}</strong>. It works once, until{' '}
+        {exactTime(expires_at)}.
+      </p>
+    );
+  }
+  return (
+    <p>
+      Another administrator has to release the link, until {exactTime(expires_at)}: People, then{' '}
+      {person.name}. You never see it yourself.
+    </p>
+  );
+}
+
+/** The invitation of a person. If it waits for a second administrator, a button releases it. */
+function InvitationNotice({ of: person }: { of: Person }) {
+  const can = useCan();
+  const { run, busy, problem } = useAct();
+  const [released, setReleased] = useState<ReleasedInvitation | null>(null);
+  const { invitation } = person;
+  if (released) {
+    return released.url === null ? (
+      <Notice>The link is on its way to {person.email}.</Notice>
+    ) : (
+      <>
+        <Secrets values={[['Link', released.url]]} />
+        <p className="quiet">
+          Give it to {person.email} yourself, on a way that you trust. It works once, until{' '}
+          {exactTime(released.expires_at)}.
+        </p>
+      </>
+    );
+  }
+  if (!invitation) return null;
+  if (!invitation.is_held) {
+    return (
+      <Notice>
+        {invitation.made_by} invited them. The link works until {exactTime(invitation.expires_at)}.
+      </Notice>
+    );
+  }
+  const what = `Release the invitation of ${person.name}`;
+  return (
+    <Notice kind="warn">
+      <div className="stack tight">
+        <span>
+          {invitation.made_by} invited them. The link waits for another administrator until{' '}
+          {exactTime(invitation.expires_at)}. Ask {person.name} first, on a way that you trust.
+        </span>
+        {invitation.release_refusal !== null ? (
+          <span>{invitation.release_refusal}</span>
+        ) : (
+          can('people.manage') && (
+            <Button
+              size="compact-sm"
+              disabled={busy}
+              onClick={() =>
+                void run<ReleasedInvitation>({
+                  path: `/api/people/${person.id}/release`,
+                  what,
+                }).then(setReleased)
+              }
+            >
+              Release the invitation
+            </Button>
+          )
+        )}
+        {problem !== null && <span>{problem}</span>}
+      </div>
+    </Notice>
   );
 }
 
@@ -250,6 +327,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               Revoked <Time at={person.revoked_at} exact />.
             </Notice>
           )}
+          {person.invitation && <InvitationNotice of={person} />}
           <Facts
             rows={[
               ['E-mail', person.email],

@@ -92,6 +92,7 @@ const tones: Record<string, Tone> = {
   overdue: 'warn',
   open: 'warn',
   invited: 'warn',
+  held: 'warn',
   running: 'warn',
   exhausted: 'bad',
   failed: 'bad',
@@ -108,6 +109,7 @@ const names: Record<string, string> = {
   received: 'Not paid yet',
   successful: 'Paid',
   authorised: 'Held',
+  held: 'To release',
 };
 
 export function Status({ of: status, name, tone }: { of: string; name?: string; tone?: Tone }) {

@@ -2,11 +2,12 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** One mail as it leaves, with the ID under which every retry of it is recognised. */
 export type Mail = {
-  merchant_id: string;
+  /** Null if it goes to a person of the console. */
+  merchant_id: string | null;
   /** Null if it is about no checkout. */
   checkout_id: string | null;
   message_id: string;
-  /** On the merchant's clock. */
+  /** On the merchant's clock, or on the real one. */
   sent_at: Timestamp;
   to: string;
   subject: string;

@@ -2,6 +2,9 @@ import type { Database } from '#platform/database/database.ts';
 import type { MailTransport } from './mail.ts';
 import { insertMailboxEntry } from './mailbox.sql.ts';
 
+/** Mail to people of the console belongs to no merchant, and the key of the table needs an id. */
+const noMerchant = '00000000-0000-0000-0000-000000000000';
+
 /** A sandbox's transport: the mail becomes a row that the mailbox page shows. */
 export function mailboxTransport(deps: { database: Database }, sender: string): MailTransport {
   return {
@@ -13,7 +16,7 @@ export function mailboxTransport(deps: { database: Database }, sender: string): 
       const text = files === '' ? mail.text : `${mail.text}\nAttached: ${files}\n`;
       try {
         await insertMailboxEntry(deps.database.db, {
-          merchant_id,
+          merchant_id: merchant_id ?? noMerchant,
           id: message_id,
           checkout_id,
           sent_at,

@@ -1,0 +1,33 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { insertPersonMail } from './person-mail.sql.ts';
+import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
+
+/**
+ * Tells a person by mail of a change of their ways in, in the transaction of the change. A service
+ * without a mail server writes nothing: rows that no process will ever send would stay due.
+ */
+export async function queuePersonMail(
+  deps: QueueDeps,
+  db: Handle,
+  mail: {
+    person_id: string;
+    kind: PersonMailKind;
+    facts?: PersonMailFacts;
+    /** An invitation, with the id that its token was sealed for. */
+    link?: { id: string; sealed_token: Buffer };
+    at: Timestamp;
+  },
+): Promise<void> {
+  if (!deps.sendsMessages) return;
+  const { person_id, kind, facts = {}, link, at } = mail;
+  await insertPersonMail(db, {
+    id: link?.id ?? deps.random.uuid(),
+    person_id,
+    kind,
+    facts,
+    sealed_token: link?.sealed_token ?? null,
+    created_at: at,
+  });
+}
