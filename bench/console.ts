@@ -338,9 +338,11 @@ async function fillRegisters(
     [many, ids],
   );
   await pool.query(
-    `insert into operator_actions (id, at, operator, action, subject_id, details, person_id, roles)
+    `insert into operator_actions (id, at, operator, action, subject_id, details, person_id, roles,
+       number, hash)
      select gen_random_uuid(), ${at}, 'person' || n % 50, 'merchants rules',
-       ($2::uuid[])[1 + n % ${merchantsCount}], '{}', case when n % 50 = 0 then $3::uuid end, '{admin}'
+       ($2::uuid[])[1 + n % ${merchantsCount}], '{}', case when n % 50 = 0 then $3::uuid end, '{admin}',
+       1000000000 + n, ''
      from generate_series(1, $1) n`,
     [many, ids, person_id],
   );

@@ -9,8 +9,8 @@ create table operator_actions (
   action     text not null,
   subject_id uuid,
   details    jsonb not null,
-  number     bigint,
-  hash       bytea,
+  number     bigint not null check (number > 0),
+  hash       bytea not null,
   -- An action on the command line has the user and the host of the process, beside the name that
   -- TRANCHE_OPERATOR states.
   os_user    text,
@@ -28,16 +28,13 @@ create index operator_actions_of_operator on operator_actions (operator, at, id)
 create index operator_actions_of_person on operator_actions (person_id, at, id)
   where person_id is not null;
 
--- The end of the chain, and its beginning: the digest of no actions.
+-- The end of the chain. It begins with the digest of nothing.
 create table operator_chain (
-  id          boolean primary key check (id),
-  number      bigint not null,
-  hash        bytea not null,
-  first_count bigint not null,
-  first_hash  bytea not null
+  id     boolean primary key check (id),
+  number bigint not null,
+  hash   bytea not null
 );
-insert into operator_chain (id, number, hash, first_count, first_hash)
-values (true, 0, sha256(''), 0, sha256(''));
+insert into operator_chain (id, number, hash) values (true, 0, sha256(''));
 
 -- Alerts for operators. Each is also posted to the operator's own address, if there is one.
 create table alerts (

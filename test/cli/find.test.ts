@@ -404,9 +404,9 @@ test('a list names the merchant, the order and the shopper, with whole ids and t
 test('the lists of merchants, integrations and actions have pages', async () => {
   const { pool } = paying.service.deps.database;
   await pool.query(
-    `insert into operator_actions (id, at, operator, action, details)
-     select gen_random_uuid(), '2020-01-01T00:00:00Z', 'many', 'a test', '{}'
-     from generate_series(1, 101)`,
+    `insert into operator_actions (id, at, operator, action, details, number, hash)
+     select gen_random_uuid(), '2020-01-01T00:00:00Z', 'many', 'a test', '{}', 1000000 + n, ''
+     from generate_series(1, 101) n`,
   );
   const actions = ['audit', 'list', '--operator', 'many', '--limit', '100'];
   const first = await tranche.json(...actions);

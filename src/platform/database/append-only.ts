@@ -109,9 +109,7 @@ const guards: Guard[] = [
   {
     table: 'operator_chain',
     on: 'update',
-    when: `new.number <> old.number + 1
-      or ${rowOf('new', ['first_count', 'first_hash'])}
-        is distinct from ${rowOf('old', ['first_count', 'first_hash'])}`,
+    when: 'new.number <> old.number + 1',
   },
   {
     table: 'callback_attempts',

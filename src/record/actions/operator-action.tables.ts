@@ -13,8 +13,8 @@ declare module '#platform/database/tables.ts' {
       details: JSONColumnType<object, string, never>;
       os_user: Fixed<string | null>;
       host: Fixed<string | null>;
-      number: Fixed<number | null>;
-      hash: Fixed<Buffer | null>;
+      number: Fixed<number>;
+      hash: Fixed<Buffer>;
       person_id: Fixed<string | null>;
       roles: Fixed<string[] | null>;
       address: Fixed<string | null>;
@@ -24,8 +24,6 @@ declare module '#platform/database/tables.ts' {
       id: Fixed<boolean>;
       number: number;
       hash: Buffer;
-      first_count: Fixed<number>;
-      first_hash: Fixed<Buffer>;
     };
   }
 }

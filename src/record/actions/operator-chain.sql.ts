@@ -42,7 +42,7 @@ export async function appendOperatorAction(db: Handle, action: OperatorAction): 
   await db.updateTable('operator_chain').set({ number, hash }).execute();
 }
 
-export type ChainEnd = { number: number; hash: Buffer; first_count: number; first_hash: Buffer };
+export type ChainEnd = { number: number; hash: Buffer };
 
 /** Null when the row has been deleted. */
 export async function findChainEnd(db: Handle): Promise<ChainEnd | null> {
@@ -50,19 +50,9 @@ export async function findChainEnd(db: Handle): Promise<ChainEnd | null> {
   return row ?? null;
 }
 
-/** The number and digest of the actions that carry no number. */
-export async function sumUnchainedActions(db: Handle): Promise<{ count: number; digest: Buffer }> {
-  const { rows } = await sql<{ count: number; digest: Buffer }>`
-    select count(*) as count,
-      sha256(coalesce(string_agg(sha256(${bytesOf('')}), ''::bytea order by at, id), ''::bytea))
-        as digest
-    from operator_actions where number is null`.execute(db);
-  return rows[0] as { count: number; digest: Buffer };
-}
-
 export type ChainLink = {
   number: number;
-  hash: Buffer | null;
+  hash: Buffer;
   /** The hash that the action should have after `before`. */
   expected: Buffer;
 };
