@@ -118,10 +118,8 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
       context.print({ ...presentCallback(done.callback), reason: done.reason }, () =>
         fields(context.terminal, [
           ['Status', done.callback.status],
-          ...(done.reason === null ? [] : [['Failed', done.reason] as [string, string]]),
-          ...(done.callback.due_at === null
-            ? []
-            : [['Next attempt', showTime(done.callback.due_at)] as [string, string]]),
+          ['Failed', done.reason],
+          ['Next attempt', showTime(done.callback.due_at)],
         ]),
       );
       return;
@@ -206,6 +204,8 @@ function describe(
   payload: string,
   attempts: CallbackAttempt[],
 ): string {
+  const last = attempts.at(-1);
+  const expired = callback.attempts_expired;
   return [
     fields(terminal, [
       ['ID', callback.id],
@@ -213,11 +213,9 @@ function describe(
       ['Status', callback.status],
       ['To', callback.notify_url],
       ['Says', payload],
-      ['Next attempt', callback.due_at === null ? 'none' : showTime(callback.due_at)],
-      ...attempts.slice(-1).map((last): [string, string] => ['Last answer', describeAnswer(last)]),
-      ...(callback.attempts_expired === 0
-        ? []
-        : [['Expired', `the first ${callback.attempts_expired} attempts`] as [string, string]]),
+      ['Next attempt', showTime(callback.due_at) ?? 'none'],
+      ['Last answer', last && describeAnswer(last)],
+      ['Expired', expired === 0 ? null : `the first ${expired} attempts`],
     ]),
     attempts.length === 0
       ? callback.attempts === 0

@@ -199,12 +199,6 @@ async function print(
 }
 
 function describe(terminal: Terminal, dispute: Dispute, money: (cents: number) => string): string {
-  const times: [string, string | null][] = [
-    ['Evidence until', dispute.due_by],
-    ['Staged', dispute.staged_at],
-    ['Submitted', dispute.submitted_at],
-    ['Ended', dispute.closed_at],
-  ];
   return fields(terminal, [
     ['ID', dispute.id],
     ['Gateway', dispute.dispute_ref],
@@ -214,9 +208,10 @@ function describe(terminal: Terminal, dispute: Dispute, money: (cents: number) =
     ['Reason', [dispute.reason, dispute.network_reason_code].filter(Boolean).join(' ')],
     ['Status', dispute.status],
     ['Plan', dispute.is_pausing ? 'paused' : 'goes on'],
-    ...times.flatMap(([label, time]): [string, string][] =>
-      time === null ? [] : [[label, showTime(time)]],
-    ),
+    ['Evidence until', showTime(dispute.due_by)],
+    ['Staged', showTime(dispute.staged_at)],
+    ['Submitted', showTime(dispute.submitted_at)],
+    ['Ended', showTime(dispute.closed_at)],
   ]);
 }
 

@@ -77,7 +77,7 @@ payment's number.
           ['Status', payment.status],
           ['Amount', money(payment, payment.amount - payment.reduced)],
           ['Due', showDate(payment.due_on)],
-          ['Next attempt', payment.due_at === null ? 'none' : showTime(payment.due_at)],
+          ['Next attempt', showTime(payment.due_at) ?? 'none'],
         ]),
       ].join('\n\n'),
     );

@@ -85,20 +85,19 @@ function describe(
   return fields(terminal, [
     ['Merchant', `${merchant.name} (${merchant.id})`],
     ['Account', account ? say(account) : 'none: payouts are not exported'],
-    ...(account?.confirmed_at
-      ? [['Confirmed', `${account.confirmed_by}, ${showTime(account.confirmed_at)}`] as const]
-      : []),
-    ...(proposed
-      ? [
-          ['Proposed', `${say(proposed)}, by ${proposed.proposed_by}`] as const,
-          [
-            '',
-            `another operator confirms it: tranche merchants bank ${merchant.id} --confirm ${proposed.number}`,
-          ] as const,
-        ]
-      : []),
+    [
+      'Confirmed',
+      account?.confirmed_at && `${account.confirmed_by}, ${showTime(account.confirmed_at)}`,
+    ],
+    [
+      'Proposed',
+      proposed && [
+        `${say(proposed)}, by ${proposed.proposed_by}`,
+        `another operator confirms it: tranche merchants bank ${merchant.id} --confirm ${proposed.number}`,
+      ],
+    ],
     ['Statements to', statement_email ?? 'no address: none are sent'],
-  ] as [string, string][]);
+  ]);
 }
 
 const say = ({ holder, bank, branch_code, last4 }: ShownAccount) =>

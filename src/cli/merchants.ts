@@ -264,20 +264,16 @@ function describeThreshold({ four_eyes_above, four_eyes_default, territory }: Sh
 }
 
 function describe(terminal: Terminal, merchant: Shown): string {
-  const { territory } = merchant;
+  const { territory, preselected_term } = merchant;
   return fields(terminal, [
     ['ID', merchant.id],
     ['Name', merchant.name],
     ['Territory', `${territory.code} (${territory.currency}, ${territory.time_zone})`],
     ['Created', showTime(merchant.created_at)],
     ['Rules', describeRules(merchant)],
-    ...(merchant.preselected_term === null
-      ? []
-      : [['Preselects', `${merchant.preselected_term} payments`] as [string, string]]),
-    ...(merchant.short_name === null
-      ? []
-      : [['On statements', merchant.short_name] as [string, string]]),
-    ...(merchant.no_fees ? [['Page says', 'No interest. No fees.'] as [string, string]] : []),
+    ['Preselects', preselected_term === null ? null : `${preselected_term} payments`],
+    ['On statements', merchant.short_name],
+    ['Page says', merchant.no_fees ? 'No interest. No fees.' : null],
     ['Two people', describeThreshold(merchant)],
   ]);
 }

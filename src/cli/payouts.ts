@@ -64,6 +64,7 @@ const members = [
   'bank_reference',
   'returned_at',
   'return_reason',
+  'return_noted_by',
 ] as const satisfies (keyof Payout)[];
 const lineMembers = [
   'kind',
@@ -108,6 +109,7 @@ const linesShownMax = 50;
 function describe(terminal: Terminal, { payout, lines, merchant }: Shown): string {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   const approvers = [payout.first_approver, payout.approver].filter((name) => name !== null);
+  const { compare_since, paid_at, returned_at, return_noted_by: noted_by } = payout;
   const totals = totalsOf(lines);
   const shown = lines.slice(0, linesShownMax);
   return [
@@ -117,29 +119,17 @@ function describe(terminal: Terminal, { payout, lines, merchant }: Shown): strin
       ['Reference', payout.reference],
       ['Business day', showDate(payout.business_on)],
       ['Status', payout.status],
-      ...(payout.compare_since
-        ? [
-            ['Compare', `with the bank, since ${showTime(payout.compare_since)}`] as [
-              string,
-              string,
-            ],
-          ]
-        : []),
+      ['Compare', compare_since && `with the bank, since ${showTime(compare_since)}`],
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
       ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
-      ...(payout.export_id ? [['Export', payout.export_id] as [string, string]] : []),
-      ...(payout.paid_at
-        ? [['Paid', `${showTime(payout.paid_at)}, ${payout.bank_reference}`] as [string, string]]
-        : []),
-      ...(payout.returned_at
-        ? [
-            ['Returned', `${showTime(payout.returned_at)}: ${payout.return_reason}`] as [
-              string,
-              string,
-            ],
-          ]
-        : []),
+      ['Export', payout.export_id],
+      ['Paid', paid_at && `${showTime(paid_at)}, ${payout.bank_reference}`],
+      ['Returned', returned_at && `${showTime(returned_at)}: ${payout.return_reason}`],
+      [
+        'Return noted',
+        noted_by && `by ${noted_by}${returned_at ? '' : `: ${payout.return_reason}`}`,
+      ],
     ]),
     table(
       terminal,

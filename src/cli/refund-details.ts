@@ -48,36 +48,37 @@ export function describeRefund(terminal: Terminal, found: FoundRefund): string {
   const { parts, planned, waits_for } = refund;
   const show = (cents: number) => showMoney(cents, refund);
   const by = (action: string) => actions.find((one) => one.action === action)?.operator;
-  const { approved_at, completed_at, due_at } = refund;
-  const pairs: [string, string | string[]][] = [
-    ['ID', refund.id],
-    ['Checkout', refund.checkout_id],
-    ['Merchant', refund.merchant_name],
-    ['Status', statusOf(refund)],
-    ['Amount', show(refund.amount)],
-    ['Requested', showTime(refund.created_at)],
-  ];
-  if (approved_at !== null) {
-    const operator = by('refunds approve');
-    const how = operator === undefined ? 'automatically' : `by ${operator}`;
-    pairs.push(['Approved', `${showTime(approved_at)}, ${how}`]);
-  }
+  const { approved_at, reason } = refund;
+  const approver = by('refunds approve');
   const declined = by('refunds decline');
-  if (declined !== undefined) pairs.push(['Declined', `by ${declined}`]);
   const retries = actions.filter(({ action }) => action === 'refunds retry');
-  if (retries.length > 0) {
-    pairs.push(['Retried', `by ${retries.map(({ operator }) => operator).join(', ')}`]);
-  }
-  if (completed_at !== null) pairs.push(['Completed', showTime(completed_at)]);
-  if (refund.reason !== null) {
-    pairs.push(['Reason', fill(refund.reason, terminal.width - 14).split('\n')]);
-  }
-  if (refund.kept > 0) {
-    pairs.push(['Moved', `${show(refund.kept)} in earlier rounds; it counts as refunded`]);
-  }
-  if (waits_for !== null) pairs.push(['Waits for', `payment ${waits_for}, being collected`]);
-  if (due_at !== null) pairs.push(['Due', showTime(due_at)]);
-  const sections = [fields(terminal, pairs)];
+  const sections = [
+    fields(terminal, [
+      ['ID', refund.id],
+      ['Checkout', refund.checkout_id],
+      ['Merchant', refund.merchant_name],
+      ['Status', statusOf(refund)],
+      ['Amount', show(refund.amount)],
+      ['Requested', showTime(refund.created_at)],
+      [
+        'Approved',
+        approved_at && `${showTime(approved_at)}, ${approver ? `by ${approver}` : 'automatically'}`,
+      ],
+      ['Declined', declined && `by ${declined}`],
+      [
+        'Retried',
+        retries.length > 0 ? `by ${retries.map(({ operator }) => operator).join(', ')}` : null,
+      ],
+      ['Completed', showTime(refund.completed_at)],
+      ['Reason', reason === null ? null : fill(reason, terminal.width - 14).split('\n')],
+      [
+        'Moved',
+        refund.kept > 0 ? `${show(refund.kept)} in earlier rounds; it counts as refunded` : null,
+      ],
+      ['Waits for', waits_for === null ? null : `payment ${waits_for}, being collected`],
+      ['Due', showTime(refund.due_at)],
+    ]),
+  ];
   if (parts.length > 0) sections.push(describeParts(terminal, parts, show));
   if (planned) sections.push(describePlan(terminal, planned, show));
   return sections.join('\n\n');

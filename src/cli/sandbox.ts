@@ -218,7 +218,7 @@ function welcome(
 ${terminal.accent('▮▯▯')} Tranche sandbox
 
 ${fields(terminal, [
-  ...(urls.shop === undefined ? [] : [['Demo shop', urls.shop] as [string, string]]),
+  ['Demo shop', urls.shop],
   ['Console', urls.console],
   ['API', config.baseUrl],
   ['Mailbox', urls.mailbox ?? 'off: MAIL_URL is set, so messages are sent'],

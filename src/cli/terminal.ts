@@ -178,16 +178,17 @@ function belowLines(terminal: Terminal, below: Row['below'] = []): string[] {
 
 /**
  * Labels and values in two aligned columns. A value is one line, or an array of lines, which are
- * indented under the first.
+ * indented under the first. A label without a value is left out.
  */
 export function fields(
   terminal: Terminal,
-  pairs: [label: string, value: string | string[]][],
+  pairs: [label: string, value: string | string[] | null | undefined][],
 ): string {
-  const width = Math.max(...pairs.map(([label]) => label.length));
-  return pairs
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined);
+  const width = Math.max(...shown.map(([label]) => label.length));
+  return shown
     .map(([label, value]) => {
-      const lines = [value]
+      const lines = [value as string | string[]]
         .flat()
         .map(oneLine)
         .join(`\n${' '.repeat(width + gap.length)}`);
@@ -201,7 +202,10 @@ const shortDate = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZo
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
 
 /** `15 December 2026, 08:00 UTC` */
-export function showTime(timestamp: string): string {
+export function showTime(timestamp: string): string;
+export function showTime(timestamp: string | null): string | null;
+export function showTime(timestamp: string | null): string | null {
+  if (timestamp === null) return null;
   const instant = Temporal.Instant.from(timestamp);
   return `${date.format(instant)}, ${time.format(instant)} UTC`;
 }

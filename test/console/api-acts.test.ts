@@ -225,7 +225,7 @@ describe('a refund in the console', () => {
       }
       await refused(404, post(other, `/api/refunds/${id}/decline`, { reason: 'No.' }));
 
-      // Two merchants' refunds with one id, as the versions before wrote them.
+      // The key of a refund has its merchant too, so two merchants' refunds could share an id.
       const { deps } = paying.service;
       await transaction(deps, async ({ db }) => {
         const checkout = (await lockCheckout(db, own.merchant.id, mine.id)) as Checkout;
@@ -954,7 +954,8 @@ describe('the money of merchants', () => {
     const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
     assert.deepEqual([paidOut.status, paidOut.bank_reference], ['paid', 'FT26320X1']);
     const reason = { reason: 'account closed' };
-    assert.equal((await done(post(first, `${url}/returned`, reason))).status, 'paid');
+    const noted = await done(post(first, `${url}/returned`, reason));
+    assert.deepEqual([noted.status, noted.return_noted_by], ['paid', first.email]);
     assert.match(await refused(409, post(first, `${url}/returned`, reason)), /Another operator/);
     const back = await done(post(second, `${url}/returned`, reason));
     assert.deepEqual([back.status, back.return_reason], ['returned', 'account closed']);
@@ -1194,11 +1195,11 @@ describe('the money of merchants', () => {
 });
 
 describe('every act', () => {
-  /** Acts of several transactions. After the first of them they are begun and not done. */
+  /**
+   * Acts of several transactions. After the first of them they are begun and not done. A refund is
+   * requested, approved or retried in one, and the service goes on with it.
+   */
   const steps = new Set([
-    'POST /api/checkouts/:id/refunds',
-    'POST /api/refunds/:id/approve',
-    'POST /api/refunds/:id/retry',
     'POST /api/instalments/:checkout/:number/retry',
     'POST /api/callbacks/:id/retry',
     'POST /api/disputes/:id/stage',

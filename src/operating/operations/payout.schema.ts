@@ -57,6 +57,8 @@ export const PayoutDetails = Type.Object({
     }),
   ),
   totals: Type.Object(amounts),
+  /** The operator who noted first that the bank returned it. Another one confirms it. */
+  return_noted_by: nullable(Type.String()),
   /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });

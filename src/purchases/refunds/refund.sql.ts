@@ -46,14 +46,19 @@ export async function findRefund(
   return row ?? null;
 }
 
-/** The merchant of a refund request, for the command line, which sees all merchants. */
+/**
+ * The merchant of a refund request, for the command line, which sees all merchants. The key of a
+ * refund has its merchant too. An id that two merchants' refunds shared would name neither.
+ */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
-  const row = await db
+  const rows = await db
     .selectFrom('refund_requests')
     .select('merchant_id')
     .where('id', '=', id)
-    .executeTakeFirst();
-  return row?.merchant_id ?? null;
+    .limit(2)
+    .execute();
+  const [only] = rows;
+  return only && rows.length === 1 ? only.merchant_id : null;
 }
 
 /**

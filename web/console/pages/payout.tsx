@@ -121,7 +121,7 @@ export default function PayoutPage({ id }: { id: string }) {
 }
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
-  const first = payout.audit.find(({ action }) => action === 'payouts approve');
+  const nameOf = (wanted: string) => payout.audit.find(({ action }) => action === wanted)?.name;
   return (
     <>
       {payout.compare_since !== null && (
@@ -134,10 +134,16 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
       )}
       {payout.status === 'draft' && payout.approvals === 1 && (
         <Notice kind={payout.may_approve ? undefined : 'warn'}>
-          {first?.name ?? 'A person'} approved it first.{' '}
+          {nameOf('payouts approve') ?? 'A person'} approved it first.{' '}
           {payout.may_approve
             ? 'Your approval sends it to the next bank run.'
             : 'Another person has to approve it too.'}
+        </Notice>
+      )}
+      {payout.return_noted_by !== null && payout.status !== 'returned' && (
+        <Notice kind="warn">
+          {nameOf('payouts returned')} ({payout.return_noted_by}) noted that the bank returned it:{' '}
+          {payout.return_reason}. The amount is owed again once another person has noted it too.
         </Notice>
       )}
       {payout.status === 'returned' && (
@@ -189,6 +195,7 @@ function PayoutCard(props: {
             'Returned',
             payout.returned_at && <Time at={payout.returned_at} zone={payout.time_zone} exact />,
           ],
+          ['Return noted by', payout.return_noted_by],
           ['Id', <Id key="id" id={payout.id} />],
         ]}
       />
