@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
@@ -18,6 +18,8 @@ const accounts: Record<string, { email: string; email_verified: boolean }> = {};
 
 let issuer: string;
 let provider: Server;
+/** Changes the ID token that the provider answers with, as a person on the way could. */
+let forgeToken: ((token: string) => string) | null = null;
 let service: Service;
 let app: FastifyInstance;
 before(async () => {
@@ -40,7 +42,11 @@ before(async () => {
       claims: async () => ({ sub, ...accounts[sub] }),
     }),
   });
-  provider.on('request', oidc.callback());
+  const answerRequest = oidc.callback();
+  provider.on('request', (request, response) => {
+    if (request.url === '/token' && forgeToken !== null) changeAnswer(response, forgeToken);
+    answerRequest(request, response);
+  });
   service = await startService({
     env: {
       CONSOLE_OIDC_ISSUER: issuer,
@@ -56,6 +62,15 @@ after(async () => {
   provider.closeAllConnections();
   await new Promise((resolve) => provider.close(resolve));
 });
+
+/** The answer must stay as long as it was. */
+function changeAnswer(response: ServerResponse, forge: (token: string) => string): void {
+  const end = response.end.bind(response);
+  response.end = ((body: unknown, ...rest: never[]) => {
+    const { id_token } = JSON.parse(String(body));
+    return end(String(body).replace(id_token, forge(id_token)), ...rest);
+  }) as typeof response.end;
+}
 
 const console = () => ({ app, deps: service.deps });
 /** Each sign-in comes from another network, since sign-ins are counted by network. */
@@ -275,6 +290,32 @@ describe('a sign-in through an issuer', () => {
     isRefused(
       await get(`${at}?error=access_denied&state=${fourth.split('=')[1]}&iss=${iss}`, fourth),
     );
+  });
+
+  test('with an ID token whose signature or algorithm is wrong is refused', async () => {
+    await invite('forger');
+    const changeFirst = (part: string) => (part.startsWith('A') ? 'B' : 'A') + part.slice(1);
+    const forgeries = {
+      'a wrong signature': ([head, claims, signature = '']: string[]) =>
+        [head, claims, changeFirst(signature)].join('.'),
+      'no algorithm': ([head = '', claims, signature]: string[]) => {
+        const { length } = Buffer.from(head, 'base64url');
+        const none = JSON.stringify({ alg: 'none' }).padEnd(length);
+        return [Buffer.from(none).toString('base64url'), claims, signature].join('.');
+      },
+    };
+    for (const [name, forge] of Object.entries(forgeries)) {
+      forgeToken = (token) => forge(token.split('.'));
+      try {
+        isRefused((await signIn('forger')).answer);
+      } catch (error) {
+        throw new Error(name, { cause: error });
+      } finally {
+        forgeToken = null;
+      }
+    }
+    const { answer } = await signIn('forger');
+    assert.ok(cookieOf(answer, session), 'the same person with the token as it was made');
   });
 
   test('lets a person add their first passkey, which then gives the fresh proof', async () => {

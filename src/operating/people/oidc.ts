@@ -46,10 +46,12 @@ function discover(settings: OidcSettings): Promise<Configuration> {
 }
 
 async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
-  const { allowInsecureRequests, discovery } = await library();
+  const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await library();
   const url = new URL(issuer);
+  // Without it the library trusts TLS and does not verify the signature of an ID token.
+  const execute = [enableNonRepudiationChecks];
   // The settings allow plain http on this machine only.
-  const execute = url.protocol === 'http:' ? [allowInsecureRequests] : [];
+  if (url.protocol === 'http:') execute.push(allowInsecureRequests);
   const options = { execute, timeout: requestSeconds };
   return await discovery(url, clientId, clientSecret, undefined, options);
 }
