@@ -1,5 +1,3 @@
-import { maxHeaderSize } from 'node:http';
-import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -11,13 +9,8 @@ import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
 import { merchantRoutes } from '#merchants/merchant.routes.ts';
 import { docsRoutes } from '#operating/docs/docs.routes.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
-import {
-  answerNotFound,
-  badRequest,
-  handleErrors,
-  nothingHere,
-  presentErrors,
-} from '#platform/http/errors.ts';
+import { answerBrokenRequest, commonHeaders } from '#platform/http/common-headers.ts';
+import { answerNotFound, handleErrors, nothingHere } from '#platform/http/errors.ts';
 import { healthRoutes } from '#platform/http/health.routes.ts';
 import type { Metrics } from '#platform/http/metrics.ts';
 import { collectRoutes } from '#platform/http/openapi.ts';
@@ -111,7 +104,8 @@ function createServer(deps: AppDeps): FastifyInstance {
       // Node would answer a missing Host header itself, without our envelope.
       requireHostHeader: false,
     },
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
+    clientErrorHandler: (error, socket) =>
+      answerBrokenRequest(error, socket, { url: deps.baseUrl, requestId: deps.random.uuid() }),
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
       addCommonHeaders(deps, request, reply);
@@ -155,36 +149,6 @@ function addCommonHeaders(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  // Browsers ignore it over plain http.
-  if (baseUrl.startsWith('https:')) reply.header('strict-transport-security', 'max-age=31536000');
   reply.header('x-request-id', request.id);
-  reply.header('cache-control', 'no-store');
-  reply.header('x-content-type-options', 'nosniff');
-  // Pages replace it by their own policy.
-  reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
-}
-
-const brokenRequests: Record<string, string> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  HPE_HEADER_OVERFLOW: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB together.`,
-};
-
-/** A request that Node could not parse or that came too slowly still gets our error envelope. */
-function answerBrokenRequest(
-  error: Error & { code?: string },
-  socket: Socket,
-  requestId: string,
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const detail = brokenRequests[error.code ?? ''] ?? 'The request is not valid HTTP.';
-  const body = JSON.stringify(presentErrors(badRequest(detail)));
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `X-Request-Id: ${requestId}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  );
+  reply.headers(commonHeaders(baseUrl));
 }

@@ -45,6 +45,22 @@ test('an answer is JSON, forbids caching, and has its own request ID', async () 
   assert.notEqual(first.headers['x-request-id'], second.headers['x-request-id']);
 });
 
+test('every answer over https asks for https, and no browser sniffs, frames or runs it', async (t) => {
+  const secure = await startService({ clock, env: { BASE_URL: 'https://pay.example' } });
+  t.after(secure.close);
+  for (const url of ['/api/config', '/nothing/here', '/healthz', '/docs', '/pay/unknown', '/%zz']) {
+    const { headers } = await secure.app.inject(url);
+    assert.equal(headers['strict-transport-security'], 'max-age=31536000; includeSubDomains', url);
+    assert.equal(headers['x-content-type-options'], 'nosniff', url);
+    assert.equal(headers['referrer-policy'], 'no-referrer', url);
+    const policy = String(headers['content-security-policy']);
+    for (const part of ["default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"]) {
+      assert.ok(policy.includes(part), `${url}: ${policy}`);
+    }
+    assert.equal(headers['access-control-allow-origin'], undefined, url);
+  }
+});
+
 test('a caller cannot choose the request ID', async () => {
   const answer = await send(service, account, 'GET', '/api/config', {
     headers: { 'x-request-id': 'chosen' },

@@ -4,6 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { commonHeaders } from '#platform/http/common-headers.ts';
 import {
   createIntermediary,
   errorBody,
@@ -498,6 +499,9 @@ describe('over a real connection', () => {
         errorBody(400, 'The request is not valid HTTP.'),
       );
       assert.equal(answer?.headers.connection, 'close');
+      for (const [header, value] of Object.entries(commonHeaders('http://localhost'))) {
+        assert.equal(answer?.headers[header], value, header);
+      }
     });
   }
 

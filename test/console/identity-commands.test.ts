@@ -224,7 +224,8 @@ describe('settings of the console', () => {
       const get = (named: string) => ask(console, { cookie: named }, 'GET', '/api/session');
       const answer = await get(cookie);
       assert.equal(answer.status, 200);
-      assert.equal(answer.headers['strict-transport-security'], 'max-age=31536000');
+      const year = 'max-age=31536000; includeSubDomains';
+      assert.equal(answer.headers['strict-transport-security'], year);
       const plain = cookie.replace('__Host-tranche-console', 'tranche-console-443');
       assert.equal((await get(plain)).status, 401);
     } finally {

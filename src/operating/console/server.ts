@@ -9,6 +9,7 @@ import { recogniseSession } from '#operating/people/console-session.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
 import { clientAddress, networkOf } from '#platform/http/authentication.ts';
+import { answerBrokenRequest, commonHeaders } from '#platform/http/common-headers.ts';
 import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { trustedProxies } from '#platform/http/trusted-proxies.ts';
 import { serveApplication } from './application.ts';
@@ -39,6 +40,8 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     requestTimeout: 9_000,
     connectionTimeout: 60_000,
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    clientErrorHandler: (error, socket) =>
+      answerBrokenRequest(error, socket, { url: deps.console.url, requestId: deps.random.uuid() }),
     // A path that cannot be decoded or is too long: counted and answered as one that is not found.
     frameworkErrors: (_error, request, reply) => {
       addHeaders(deps, request, reply);
@@ -150,17 +153,11 @@ function refuseForeignOrigin(deps: ConsoleDeps, request: FastifyRequest): void {
 }
 
 function addHeaders(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): void {
-  if (deps.console.url.startsWith('https:')) {
-    reply.header('strict-transport-security', 'max-age=31536000');
-  }
   reply.header('x-request-id', request.id);
-  reply.header('cache-control', 'no-store');
-  reply.header('x-content-type-options', 'nosniff');
+  reply.headers(commonHeaders(deps.console.url));
   reply.header('x-frame-options', 'DENY');
-  reply.header('referrer-policy', 'no-referrer');
   reply.header('cross-origin-opener-policy', 'same-origin');
   reply.header('cross-origin-resource-policy', 'same-origin');
-  reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
   reply.header(
     'permissions-policy',
     'publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=(), geolocation=(), payment=()',
