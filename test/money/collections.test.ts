@@ -125,8 +125,8 @@ describe('a collection that is declined', () => {
   }
 
   test('can be retried by an operator: a decline leaves it overdue, success collects it', async () => {
-    const shopper = await bought(3, { card: cards.laterLost });
-    await paying.pass({ days: 32 });
+    const shopper = await bought(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
     const id = `${shopper.id}:2`;
     const retry = () => retryInstalment(paying.service.deps, 'nomsa', id);
     assert.equal((await retry()).status, 'overdue');
@@ -148,9 +148,51 @@ describe('a collection that is declined', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('two operators who retry at once make one attempt', async () => {
+  test('of a card that the bank forbids is the last one: neither an operator nor the collector asks again', async () => {
     const shopper = await bought(3, { card: cards.laterLost });
     await paying.pass({ days: 32 });
+    const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:2`);
+    await assert.rejects(retry, /declined this card \(lost_card\) and forbids another charge/);
+    await paying.pass({ days: 40 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 overdue']);
+    const rows = await shopper.rows('collections');
+    assert.deepEqual(
+      rows
+        .filter(({ kind }) => kind === 'charge')
+        .map(({ instalment, decline_reason, decline_code }) => [
+          instalment,
+          decline_reason,
+          decline_code,
+        ])
+        .sort(),
+      [
+        [2, 'lost_card', 'lost_card'],
+        [3, 'lost_card', 'not_asked'],
+      ],
+    );
+    assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue', 'payment_overdue']);
+    // The gateway knows the first payment and one charge that was declined.
+    assert.equal((await shopper.books()).payment_intents.length, 2);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('is retried at most four times a day, whoever asks', async () => {
+    const shopper = await bought(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
+    const retry = (name: string) =>
+      retryInstalment(paying.service.deps, name, `${shopper.id}:2`).then(({ status }) => status);
+    for (const name of ['nomsa', 'pieter', 'nomsa', 'pieter']) {
+      assert.equal(await retry(name), 'overdue');
+    }
+    await assert.rejects(retry('sipho'), /declined 4 times .* within a day/);
+    paying.clock.advance({ hours: 24 });
+    assert.equal(await retry('sipho'), 'overdue');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('two operators who retry at once make one attempt', async () => {
+    const shopper = await bought(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
     const retry = (name: string) =>
       retryInstalment(paying.service.deps, name, `${shopper.id}:2`).then(
         ({ status }) => status,
@@ -162,7 +204,7 @@ describe('a collection that is declined', () => {
     );
     // The second found it claimed, or retried after the first had ended.
     assert.ok(
-      attempts.length === 2 || answers.every((answer) => answer === 'overdue'),
+      attempts.length === 5 || answers.every((answer) => answer === 'overdue'),
       `${answers}`,
     );
     await assertBalanced(paying, shopper);

@@ -116,6 +116,19 @@ test('a shopper pays what is late with the stored card, which the bank declines 
   await assertBalanced(paying, shopper);
 });
 
+test('a stored card that the bank forbids is not charged for the shopper, and another one is', async () => {
+  const [shopper, acting] = await lateShopper(cards.laterLost);
+  const requests = async () => (await shopper.books()).payment_intents.length;
+  const asked = await requests();
+  for (const part of ['late', 'rest'] as const) {
+    const { act } = await acting.pay(part);
+    assert.deepEqual([act?.status, act?.refusal], ['refused', 'card_refused']);
+  }
+  assert.equal(await requests(), asked);
+  assert.equal((await acting.pay('late', { card: mastercard })).act?.status, 'done');
+  await assertBalanced(paying, shopper);
+});
+
 test('a payment that is late because the stored card expired is paid with another one', async () => {
   const [shopper, acting] = await paidShopper();
   const path = '/v1/payment_intents';

@@ -14,18 +14,25 @@ import type { Tracer } from '#platform/tracing/trace.ts';
 import { lockCheckouts } from '#purchases/checkouts/checkout.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
-import { type AskedCollection, askGateway } from './ask-gateway.ts';
+import { type Answer, type AskedCollection, askGateway } from './ask-gateway.ts';
 import {
   dueInstalments,
   insertCollections,
+  listCardDeclines,
   listLastCollections,
   listStoredCards,
   lockLeased,
   moveAsked,
   type StoredCard,
 } from './instalment.sql.ts';
-import { type Collection, collectionId, type Instalment } from './instalment.ts';
-import { type Answered, recordCollections } from './record-collections.ts';
+import {
+  type CardDecline,
+  type Collection,
+  collectionId,
+  findForbidding,
+  type Instalment,
+} from './instalment.ts';
+import { type Answered, recordAnswers, recordCollections } from './record-collections.ts';
 
 export type CollectDeps = QueueDeps & {
   database: Database;
@@ -127,26 +134,54 @@ async function openCollections(
     );
     const at = timestamp(merchant.now());
     const asked_at = timestamp(deps.clock.now());
+    const declines = await listCardDeclines(db, merchant.id, checkout_ids);
     const fresh: Collection[] = [];
     const again: Collection[] = [];
-    const asked = instalments.map((instalment) => {
+    const refused: Answered[] = [];
+    const asked = instalments.flatMap((instalment) => {
       const before = last.get(`${instalment.checkout_id}:${instalment.number}`);
       const card = cards.get(instalment.checkout_id) ?? null;
       const number_of_payments = terms.get(instalment.checkout_id) ?? 1;
       if (before?.status === 'open') {
         if (isKeyRemembered(before.created_at, at)) again.push(before);
         const pinned = pinnedCard(before) ?? card;
-        return { instalment, collection: before, card: pinned, number_of_payments };
+        return [{ instalment, collection: before, card: pinned, number_of_payments }];
       }
       const number = (before?.number ?? 0) + 1;
       const collection = newCollection(instalment, number, card, { created_at: at, asked_at });
       fresh.push(collection);
-      return { instalment, collection, card, number_of_payments };
+      const asking = { instalment, collection, card, number_of_payments };
+      const answer = answerUnasked(declines, asking, merchant.now());
+      if (answer === null) return [asking];
+      refused.push({ ...asking, answer });
+      return [];
     });
     if (fresh.length > 0) await insertCollections(db, fresh);
+    if (refused.length > 0) await recordAnswers(deps, db, merchant, refused);
     for (const collection of again) await moveAsked(db, collection, asked_at);
     return asked;
   });
+}
+
+/** The decline of a card that may not be charged now. The bank is not asked. */
+function answerUnasked(
+  declines: CardDecline[],
+  { instalment, collection: { kind }, card }: AskedCollection,
+  now: Temporal.Instant,
+): Answer | null {
+  const forbidding =
+    kind === 'charge' && card && findForbidding(declines, card, [instalment.number], now);
+  if (!forbidding) return null;
+  const { decline, isForGood } = forbidding;
+  return {
+    outcome: 'declined',
+    payment_ref: null,
+    decline: {
+      reason: isForGood ? (decline.decline_reason ?? 'generic') : 'velocity_exceeded',
+      may_retry: !isForGood,
+      code: 'not_asked',
+    },
+  };
 }
 
 function newCollection(

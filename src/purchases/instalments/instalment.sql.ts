@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Collection, Instalment } from './instalment.ts';
+import type { CardDecline, Collection, Instalment } from './instalment.ts';
 
 export type CheckoutKey = { merchant_id: string; checkout_id: string };
 
@@ -292,6 +292,23 @@ export async function listLastCollections(
     .orderBy('checkout_id')
     .orderBy('instalment')
     .orderBy('number', 'desc')
+    .execute();
+}
+
+/** The declines of stored cards, the oldest first. */
+export async function listCardDeclines(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<CardDecline[]> {
+  return await db
+    .selectFrom('collections')
+    .select(['checkout_id', 'instalment', 'card_ref', 'decline_reason', 'may_retry', 'created_at'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('status', '=', 'declined')
+    .where('card_ref', 'is not', null)
+    .orderBy('number')
     .execute();
 }
 

@@ -116,6 +116,56 @@ export function planPayments(
   }));
 }
 
+/** How often one card is declined for one payment within a day before we stop asking the bank. */
+export const declinesPerDayMax = 4;
+
+/**
+ * After these declines the same card may still be charged: the network renews an expired card, and
+ * the shopper confirms a payment in person.
+ */
+const curableDeclines: ReadonlySet<string> = new Set(['expired_card', 'authentication_required']);
+
+/** A decline of a stored card. */
+export type CardDecline = Pick<
+  Collection,
+  'checkout_id' | 'instalment' | 'card_ref' | 'decline_reason' | 'may_retry' | 'created_at'
+>;
+
+export const forbidsCard = ({
+  decline_reason,
+  may_retry,
+}: Pick<CardDecline, 'decline_reason' | 'may_retry'>): boolean =>
+  may_retry === false && !curableDeclines.has(decline_reason ?? '');
+
+/**
+ * Why a stored card may not be charged for payments of its checkout now: the decline of it that
+ * forbids every further charge, or that was one too many within a day. Null if it may. The card
+ * schemes fine those who ask again (decision 0027).
+ */
+export function findForbidding(
+  declines: CardDecline[],
+  { checkout_id, card_ref }: { checkout_id: string; card_ref: string },
+  numbers: number[],
+  now: Temporal.Instant,
+): { decline: CardDecline; isForGood: boolean } | null {
+  const ofCard = declines.filter(
+    (one) => one.checkout_id === checkout_id && one.card_ref === card_ref,
+  );
+  const forGood = ofCard.find(forbidsCard);
+  if (forGood) return { decline: forGood, isForGood: true };
+  const since = now.subtract({ hours: 24 });
+  for (const number of numbers) {
+    const ofToday = ofCard.filter(
+      ({ instalment, created_at }) =>
+        instalment === number &&
+        Temporal.Instant.compare(Temporal.Instant.from(created_at), since) > 0,
+    );
+    const [first] = ofToday;
+    if (first && ofToday.length >= declinesPerDayMax) return { decline: first, isForGood: false };
+  }
+  return null;
+}
+
 // When a payment is collected, in local times of the merchant's territory (decision 0027).
 
 export const captureTime = Temporal.PlainTime.from('02:00');

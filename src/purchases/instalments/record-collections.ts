@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Decline } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -20,7 +21,7 @@ import {
   moveSettled,
   type Settled,
 } from './instalment.sql.ts';
-import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
+import { forbidsCard, type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
 
 export type Answered = AskedCollection & { answer: Answer };
 
@@ -30,44 +31,54 @@ export type Answered = AskedCollection & { answer: Answer };
  * payment is claimed under that lease.
  */
 export async function recordCollections(
-  deps: { database: Database; clock: Clock; log: Logger } & QueueDeps,
+  deps: RecordDeps & { database: Database },
   merchant: Merchant,
   answers: Answered[],
 ): Promise<Answer['outcome'][]> {
+  await transaction(deps, ({ db }) => recordAnswers(deps, db, merchant, answers));
+  return answers.map(({ answer }) => answer.outcome);
+}
+
+type RecordDeps = { clock: Clock; log: Logger } & QueueDeps;
+
+/** The same in the caller's transaction. */
+export async function recordAnswers(
+  deps: RecordDeps,
+  db: Handle,
+  merchant: Merchant,
+  answers: Answered[],
+): Promise<void> {
   const lease = answers[0]?.instalment.lease;
   assert(lease != null);
-  await transaction(deps, async ({ db }) => {
-    const ids = answers.map(({ instalment }) => instalment.checkout_id);
-    const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
-    // Leave out payments that another process claimed, or that an earlier run committed.
-    const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
-    if (valid.length === 0) return;
-    const now = merchant.now();
-    const at = timestamp(now);
-    const moved = await moveCollections(
-      db,
-      merchant.id,
-      valid.map(({ collection, answer }) => ({
-        checkout_id: collection.checkout_id,
-        instalment: collection.instalment,
-        number: collection.number,
-        status: answer.outcome,
-        payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
-        ...declineOf(answer),
-        settled_at: at,
-      })),
-    );
-    assert.equal(moved, valid.length, 'a claimed payment has an open collection');
-    const settled = valid.map((answer) => settle(merchant, answer, now));
-    await moveSettled(db, merchant.id, settled);
-    await postMovements(deps, db, at, valid.flatMap(movementsOf));
-    for (const [index, payment] of settled.entries()) {
-      const answer = valid[index];
-      if (payment.status === 'overdue' && answer) await alertOverdue(deps, db, answer);
-    }
-    await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
-  });
-  return answers.map(({ answer }) => answer.outcome);
+  const ids = answers.map(({ instalment }) => instalment.checkout_id);
+  const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
+  // Leave out payments that another process claimed, or that an earlier run committed.
+  const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
+  if (valid.length === 0) return;
+  const now = merchant.now();
+  const at = timestamp(now);
+  const moved = await moveCollections(
+    db,
+    merchant.id,
+    valid.map(({ collection, answer }) => ({
+      checkout_id: collection.checkout_id,
+      instalment: collection.instalment,
+      number: collection.number,
+      status: answer.outcome,
+      payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
+      ...declineOf(answer),
+      settled_at: at,
+    })),
+  );
+  assert.equal(moved, valid.length, 'a claimed payment has an open collection');
+  const settled = valid.map((answer) => settle(merchant, answer, now));
+  await moveSettled(db, merchant.id, settled);
+  await postMovements(deps, db, at, valid.flatMap(movementsOf));
+  for (const [index, payment] of settled.entries()) {
+    const answer = valid[index];
+    if (payment.status === 'overdue' && answer) await alertOverdue(deps, db, answer);
+  }
+  await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
 }
 
 /** The facts about a decline that the collection keeps. */
@@ -192,7 +203,7 @@ async function alertOverdue(
   const { checkout_id, number } = instalment;
   const why =
     answer.outcome === 'declined'
-      ? `the card was declined (${answer.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` attempts the stored card once more.`
+      ? explainDecline(`${checkout_id}:${number}`, answer.decline)
       : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',
@@ -200,4 +211,11 @@ async function alertOverdue(
     subject_id: checkout_id,
     detail: `Payment ${number} of checkout ${checkout_id} is overdue: ${why}`,
   });
+}
+
+function explainDecline(id: string, { reason, may_retry }: Decline): string {
+  const declined = `the card was declined (${reason}).`;
+  return forbidsCard({ decline_reason: reason, may_retry })
+    ? `${declined} The bank forbids another charge of it. The shopper can pay with another card on the plan page.`
+    : `${declined} The shopper can pay it on the plan page. \`tranche instalments retry ${id}\` attempts the stored card once more.`;
 }

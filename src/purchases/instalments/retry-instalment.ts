@@ -6,8 +6,13 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
-import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
-import { type Instalment, retryDays } from './instalment.ts';
+import {
+  findInstalment,
+  listCardDeclines,
+  listStoredCards,
+  moveRetried,
+} from './instalment.sql.ts';
+import { declinesPerDayMax, findForbidding, type Instalment, retryDays } from './instalment.ts';
 
 /** An operator retries an overdue payment at once. A decline leaves it overdue. */
 export async function retryInstalment(
@@ -41,13 +46,26 @@ export async function retryInstalment(
           : `Payment ${id} is ${current?.status}: only an overdue payment can be retried.`,
       );
     }
-    if ((await listStoredCards(tx, key.merchant_id, [key.checkout_id])).length === 0) {
+    const [card] = await listStoredCards(tx, key.merchant_id, [key.checkout_id]);
+    if (!card) {
       throw new OperatorError(
         `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
       );
     }
+    const declines = await listCardDeclines(tx, key.merchant_id, [key.checkout_id]);
+    const forbidding = findForbidding(declines, card, [number], merchant.now());
+    if (forbidding) throw new OperatorError(explainForbidden(id, forbidding));
     return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
   });
   await collectInstalments(deps, merchant, [claimed]);
   return (await findInstalment(db, key, number)) as Instalment;
+}
+
+function explainForbidden(
+  id: string,
+  { decline, isForGood }: NonNullable<ReturnType<typeof findForbidding>>,
+): string {
+  return isForGood
+    ? `The bank declined this card (${decline.decline_reason}) and forbids another charge of it. The shopper can pay payment ${id} with another card on the plan page.`
+    : `The card was declined ${declinesPerDayMax} times for payment ${id} within a day. Try again tomorrow, or ask the shopper to pay it with another card on the plan page.`;
 }

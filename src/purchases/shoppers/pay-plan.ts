@@ -8,8 +8,12 @@ import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
 import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
-import { listLastCollections, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
-import type { Instalment } from '#purchases/instalments/instalment.ts';
+import {
+  listCardDeclines,
+  listLastCollections,
+  lockInstalments,
+} from '#purchases/instalments/instalment.sql.ts';
+import { findForbidding, type Instalment } from '#purchases/instalments/instalment.ts';
 import { openShopperPayment } from '#purchases/instalments/shopper-payment.ts';
 import { leaveChallenge, openAttempt } from '#purchases/payments/open-attempt.ts';
 import { findGatewayRefs, listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
@@ -116,6 +120,12 @@ async function openPlanAttempt(
 
     const now = merchant.now();
     const card_ref = card_token === null ? refs.card_ref : null;
+    if (card_ref !== null) {
+      const declines = await listCardDeclines(db, key.merchant_id, [key.checkout_id]);
+      const numbers = payments.map(({ number }) => number);
+      const card = { checkout_id: key.checkout_id, card_ref };
+      if (findForbidding(declines, card, numbers, now)) return 'card_refused';
+    }
     const opened = await openAttempt(deps, db, checkout, newest, now, {
       ...{ purpose, card_token, consent, customer_ref, card_ref, lease },
       instalments: payments.map((payment) => payment.number),

@@ -53,6 +53,8 @@ export type PlanRefusal =
   | 'disputed'
   /** The payments are not what the page showed. */
   | 'plan_changed'
+  /** The bank forbids another charge of the stored card, or it was declined too often today. */
+  | 'card_refused'
   /** No money moves at the moment, or none of this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 

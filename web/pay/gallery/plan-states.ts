@@ -1,6 +1,6 @@
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { type Plan, type PlanPayment, withoutReasons } from '#purchases/shoppers/plan.ts';
-import type { PlanAttempt } from '#purchases/shoppers/plan-attempt.ts';
+import type { PlanAttempt, PlanRefusal } from '#purchases/shoppers/plan-attempt.ts';
 import { mailbox_url, planOf } from './pages.ts';
 import type { GalleryStates } from './state.ts';
 
@@ -180,6 +180,11 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
     act: act({ status: 'declined', decline: { reason: 'insufficient_funds', may_retry: true } }),
   };
   const paying = { page: lateSignedIn, clicks: [payNow, payNow] };
+  const refused = (refusal: PlanRefusal, sees: string) => ({
+    ...paying,
+    pay: { ...lateSignedIn, act: act({ status: 'refused', refusal }) },
+    sees,
+  });
   return {
     'plan-pay': { page: lateSignedIn, clicks: [payNow], sees: 'Which card?' },
     'plan-pay-other': {
@@ -208,16 +213,12 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
       pay: declined,
       sees: 'not enough funds. Nothing was charged',
     },
-    'plan-pay-refused': {
-      ...paying,
-      pay: { ...lateSignedIn, act: act({ status: 'refused', refusal: 'being_charged' }) },
-      sees: 'being charged at this moment',
-    },
-    'plan-pay-paused': {
-      ...paying,
-      pay: { ...lateSignedIn, act: act({ status: 'refused', refusal: 'payments_paused' }) },
-      sees: 'Payments are paused at the moment. Nothing was charged.',
-    },
+    'plan-pay-refused': refused('being_charged', 'being charged at this moment'),
+    'plan-pay-card-refused': refused('card_refused', 'Your bank does not allow this card now.'),
+    'plan-pay-paused': refused(
+      'payments_paused',
+      'Payments are paused at the moment. Nothing was charged.',
+    ),
     'plan-pay-done': {
       ...paying,
       pay: { ...signedIn, plan: planOf(['paid', 'paid', 'next']), act: act({}) },

@@ -61,6 +61,7 @@ export function Refusal({ view }: { view: View }) {
     disputed: 'refused_disputed',
     payments_paused: 'payments_paused',
     plan_changed: 'refused_changed',
+    card_refused: 'refused_card',
   } as const;
   return (
     <p class="notice warning" role="alert">

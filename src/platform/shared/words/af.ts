@@ -218,6 +218,8 @@ export const af: Words = {
       '’n Terugbetaling is aan die gang. U kan betaal wanneer dit klaar is. Niks is gehef nie.',
     refused_disputed:
       'U het ’n betaling by u bank betwis. U kan betaal wanneer daaroor besluit is. Niks is gehef nie.',
+    refused_card:
+      'U bank laat nie nou hierdie kaart toe nie. Niks is gehef nie. Gebruik ’n ander kaart.',
     refused_changed: 'U plan het intussen verander. Niks is gehef nie. Kyk weer daarna.',
 
     back: 'Terug',

@@ -213,6 +213,7 @@ export const en = {
     refused_refund: 'A refund is in progress. You can pay when it is done. Nothing was charged.',
     refused_disputed:
       'You disputed a payment with your bank. You can pay when that is decided. Nothing was charged.',
+    refused_card: 'Your bank does not allow this card now. Nothing was charged. Use another card.',
     refused_changed: 'Your plan has changed meanwhile. Nothing was charged. Look at it again.',
 
     back: 'Back',

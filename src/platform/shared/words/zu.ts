@@ -225,6 +225,8 @@ export const zu: Words = {
       'Ukubuyiselwa kwemali kuyaqhubeka. Ungakhokha uma sekuphelile. Akukho okukhokhisiwe.',
     refused_disputed:
       'Uphikise inkokhelo ebhange lakho. Ungakhokha uma sekunqunyiwe. Akukho okukhokhisiwe.',
+    refused_card:
+      'Ibhange lakho alivumeli leli khadi njengamanje. Akukho okukhokhisiwe. Sebenzisa elinye ikhadi.',
     refused_changed: 'Uhlelo lwakho lushintshile phakathi. Akukho okukhokhisiwe. Lubheke futhi.',
 
     back: 'Emuva',
