@@ -32,7 +32,7 @@ export const slowFiles = [
   'test/docs/docs-pages-in-browser.test.ts',
   'test/browser/pay-in-browser-page.test.ts',
   'test/faults/service-killed.test.ts',
-  'test/shoppers/acts.test.ts',
+  'test/shoppers/plan-attempts.test.ts',
 ];
 
 /** The name of a test file or of its folder says whether it uses the browser of the run. */

@@ -5,9 +5,9 @@ import { sql } from 'kysely';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { actingOn } from '../support/acts.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
 import { challengeCard, type Paying, startPaying, visa } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { checkoutBody, createAccount, liftLimits, type Service, send } from '../support/service.ts';
 
 // One request per endpoint that must succeed: with the tests of pure rules this is what
@@ -183,13 +183,13 @@ const paths: Record<string, () => Promise<void>> = {
     const shopper = await paying.shopper();
     await shopper.pay(3);
     const acting = await actingOn(paying, shopper);
-    assert.equal((await acting.pay('next')).act?.status, 'done');
+    assert.equal((await acting.pay('next')).attempt?.status, 'done');
   },
   async 'POST /pay/:token/plan/card'() {
     const shopper = await paying.shopper();
     await shopper.pay(3);
     const acting = await actingOn(paying, shopper);
-    assert.equal((await acting.replaceCard(visa)).act?.status, 'done');
+    assert.equal((await acting.replaceCard(visa)).attempt?.status, 'done');
   },
   async 'GET /pay/:token/payments.ics'() {
     const shopper = await paying.shopper();

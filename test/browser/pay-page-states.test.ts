@@ -102,7 +102,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     }
   });
 
-  test('where no links are mailed, the plan offers no acts and says whom to contact', async (t) => {
+  test('where no links are mailed, the plan offers no choices and says whom to contact', async (t) => {
     const { context, gallery } = await openContext(t);
     const page = await context.newPage();
     for (const [state, text] of [
@@ -305,7 +305,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
       await page.getByLabel(state.fills.label).fill(state.fills.text);
       await page.getByRole('button', { name: state.fills.press, exact: true }).click();
     }
-    switch (state.act) {
+    switch (state.step) {
       case 'pay':
         await typeCard(page);
         await page.getByRole('button', { name: /^Pay/ }).click();

@@ -136,7 +136,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
   );
 
   scenario(
-    'the back button closes an act, and asking too often is answered by name',
+    'the back button closes a choice, and asking too often is answered by name',
     { tolerates: refusals },
     async ({ link, page }) => {
       await page.goto(link);

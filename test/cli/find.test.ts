@@ -21,12 +21,12 @@ import { listPeople } from '#operating/people/person.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { namesIn, search } from '#operating/search/search.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
-import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';
 import { findNodes } from '../support/database-server.ts';
 import { openDispute, wholeTerms } from '../support/money.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount, rules, send } from '../support/service.ts';
 
 const { hasCitus } = await findNodes();

@@ -4,9 +4,9 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
-import { actingOn } from '../support/acts.ts';
 import { cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 
 let paying: Paying;
 before(async () => {
@@ -117,7 +117,7 @@ test('a shopper who pays off the rest on the day of purchase hears once that the
   const shopper = await paying.shopper();
   await shopper.pay(3);
   const acting = await actingOn(paying, shopper);
-  assert.equal((await acting.pay('rest')).act?.status, 'done');
+  assert.equal((await acting.pay('rest')).attempt?.status, 'done');
   await paying.pass({ days: 3 });
   const messages = (await subjects(shopper)).map((line) => line.slice(17));
   assert.deepEqual(messages, [
@@ -150,7 +150,7 @@ test('a decline that could not be told before the shopper paid is not told after
   paying.clock.set('2030-11-15T08:00:00Z');
   const shopper = await declinedUnheard();
   const acting = await actingOn(paying, shopper);
-  assert.equal((await acting.pay('late', { card: '5555555555554444' })).act?.status, 'done');
+  assert.equal((await acting.pay('late', { card: '5555555555554444' })).attempt?.status, 'done');
   await paying.work();
   assert.deepEqual(await declineMails(shopper), []);
   const messages = await shopper.rows('messages');

@@ -12,7 +12,6 @@ import {
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
-import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
@@ -23,6 +22,7 @@ import {
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { createAccount, send } from '../support/service.ts';
 
 // Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
@@ -274,7 +274,7 @@ test('the page says what a dispute stops, and takes no payment meanwhile', async
   assert.doesNotMatch(open.text, /refund is in progress/);
   assert.match((await look('af')).text, /by u bank betwis/);
   assert.match((await look('zu')).text, /Uphikise inkokhelo yale oda ebhange lakho/);
-  assert.equal((await acting.pay('rest')).act?.refusal, 'disputed');
+  assert.equal((await acting.pay('rest')).attempt?.refusal, 'disputed');
 
   await resolve(id, '--lost');
   const lost = await look('en');
@@ -283,11 +283,11 @@ test('the page says what a dispute stops, and takes no payment meanwhile', async
     lost.text,
     /bank returned a payment of this order to you\. Nothing is charged for now/,
   );
-  assert.equal((await acting.pay('next')).act?.refusal, 'disputed');
+  assert.equal((await acting.pay('next')).attempt?.refusal, 'disputed');
 
   await tranche.json('disputes', 'rest', id, '--due');
   assert.equal((await look('en')).plan?.dispute, null);
-  assert.equal((await acting.pay('next')).act?.status, 'done');
+  assert.equal((await acting.pay('next')).attempt?.status, 'done');
   await assertBooks();
 });
 
@@ -521,9 +521,9 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
     await bought(challengeCard),
   ];
   const replacing = await actingOn(paying, replaced);
-  assert.equal((await replacing.replaceCard('5555555555554444')).act?.status, 'done');
+  assert.equal((await replacing.replaceCard('5555555555554444')).attempt?.status, 'done');
   const paid = await (await actingOn(paying, inPerson)).pay('next', { card: '378282246310005' });
-  assert.equal(paid.act?.status, 'done');
+  assert.equal(paid.attempt?.status, 'done');
   await paying.pass({ days: 32 });
 
   const stored = await historyOf(challenged, 2);

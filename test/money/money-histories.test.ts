@@ -22,13 +22,13 @@ import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
-import { actingOn } from '../support/acts.ts';
 import { assertAgreed } from '../support/agreement.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
 import { challengeCard, type Paying, type Shopper, servePages, visa } from '../support/payments.ts';
-import { type Act, createPlayer } from '../support/player.ts';
+import { actingOn } from '../support/plan-attempts.ts';
+import { createPlayer, type Move } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
@@ -120,8 +120,8 @@ test('after a year of faults, kills, refunds and declines the books agree with t
     'refund complete',
     'refund failed',
     'payment overdue',
-    'act charged',
-    'act verified',
+    'plan attempt charged',
+    'plan attempt verified',
   ];
   for (const seen of process.env.TRANCHE_TEST_LONG ? [...always, ...seldom] : always) {
     assert.ok((count[seen] ?? 0) > 0, `no history came upon ${seen}`);
@@ -258,7 +258,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await Promise.all(shoppers.map(async (one) => [one.id, await actingOn(paying, one)] as const)),
   );
 
-  async function newAct(): Promise<{ id: string; path: string; body: object } | null> {
+  async function newPlanRequest(): Promise<{ id: string; path: string; body: object } | null> {
     const { id, rows } = chance.pick(shoppers);
     const acting = actings.get(id);
     assert.ok(acting);
@@ -285,10 +285,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     return { id, path: 'plan/pay', body };
   }
 
-  async function actOnPlan(process: { app: Incarnation['app']; died?: Promise<null> }) {
-    const act = await newAct();
-    if (act === null) return;
-    const { id, path, body } = act;
+  async function payOnPlan(process: { app: Incarnation['app']; died?: Promise<null> }) {
+    const request = await newPlanRequest();
+    if (request === null) return;
+    const { id, path, body } = request;
     const { headers } = actings.get(id) ?? {};
     const { url } = paying.open(id, account);
     const sent = process.app
@@ -296,10 +296,13 @@ async function play(story: Story, scene: Scene): Promise<void> {
       .catch(isClosed);
     const answer = await (process.died ? Promise.race([sent, process.died]) : sent);
     if (answer === null || answer.statusCode !== 200) {
-      return note('act unanswered', `${path} ${answer?.statusCode} ${answer?.body.slice(0, 200)}`);
+      return note(
+        'plan attempt unanswered',
+        `${path} ${answer?.statusCode} ${answer?.body.slice(0, 200)}`,
+      );
     }
-    const { act: done } = answer.json<PayPage>();
-    note(`act told ${done?.refusal ?? done?.status}`, path);
+    const { attempt: done } = answer.json<PayPage>();
+    note(`plan attempt told ${done?.refusal ?? done?.status}`, path);
     if (done?.challenge_url && chance.isLucky(0.8)) {
       const decision = chance.pick(['approve', 'approve', 'approve', 'decline'] as const);
       note('bank', decision);
@@ -478,7 +481,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /** All actors at once, step by step. */
-  async function act(): Promise<void> {
+  async function interleave(): Promise<void> {
     if (chance.isLucky(0.7)) await move();
     let events = chance.between(4, 10);
     const kills = { count: chance.pick([0, 1, 1, 2]), weight: 0.6 };
@@ -525,7 +528,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
         ] as const);
         note('work', `${description} by the ${actor}`);
         begin(actor, tolerant(process, run(process.deps)));
-      } else if (actor === 'shopper') begin(actor, actOnPlan(process));
+      } else if (actor === 'shopper') begin(actor, payOnPlan(process));
       else if (actor === 'merchant') begin(actor, ask(await newAsk(), process));
       else {
         const operations = await seen();
@@ -557,11 +560,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
     note('stage');
     await player.play(() => {
       if (events <= 0) return [];
-      const may = (weight: number, act: () => Promise<void>): Act => [
+      const may = (weight: number, play: () => Promise<void>): Move => [
         weight,
         async () => {
           events -= 1;
-          await act();
+          await play();
         },
       ];
       return [
@@ -582,7 +585,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   let stages = chance.pick([1, 2, 3, 4]);
   let operations = 12;
   let failings = chance.between(0, 6);
-  let acts = chance.between(0, 5);
+  let actions = chance.between(0, 5);
   const isYear = () => now().since(begun).total('hours') < 24 * 365;
   while (isYear() && ((await nextDue()) !== null || operations > 8)) {
     await chance.weigh<() => Promise<void>>([
@@ -610,10 +613,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
         },
       ],
       [
-        acts > 0 ? 2 : 0,
+        actions > 0 ? 2 : 0,
         async () => {
-          acts -= 1;
-          await actOnPlan(service);
+          actions -= 1;
+          await payOnPlan(service);
         },
       ],
       [
@@ -627,7 +630,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
         stages > 0 ? 2 : 0,
         async () => {
           stages -= 1;
-          await act();
+          await interleave();
         },
       ],
     ])();

@@ -9,7 +9,6 @@ import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-acco
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
-import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import {
@@ -32,6 +31,7 @@ import {
   startPaying,
   visa,
 } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { backUp, type Restorable, startRestorable } from '../support/restore.ts';
 import { until } from '../support/sandbox-process.ts';
 import {
@@ -172,7 +172,7 @@ for (const [name, delay] of Object.entries(delays)) {
       await paying.pass({ days: 3 });
       const backup = await backUp(paying.service.databaseUrl);
       const lost = await actingOn(paying, shopper);
-      assert.equal((await lost.pay('next', { card: declined })).act?.status, 'declined');
+      assert.equal((await lost.pay('next', { card: declined })).attempt?.status, 'declined');
       paying.clock.advance(delay);
       await restored(backup, async (again) => {
         const one = again.open(shopper.id);
@@ -198,8 +198,10 @@ for (const [name, delay] of Object.entries(delays)) {
       const backup = await backUp(paying.service.databaseUrl);
       const challenges: string[] = [];
       for (const one of [shopper, overdue]) {
-        const { act } = await (await actingOn(paying, one)).pay('next', { card: challengeCard });
-        challenges.push(act?.challenge_url ?? assert.fail('there is a challenge'));
+        const { attempt } = await (await actingOn(paying, one)).pay('next', {
+          card: challengeCard,
+        });
+        challenges.push(attempt?.challenge_url ?? assert.fail('there is a challenge'));
       }
       paying.clock.advance(delay);
       await restored(backup, async (again) => {
@@ -352,7 +354,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     // In flight at the backup: two first payments, and a payment of a shopper at their bank.
     const atBank = await buy();
     const acting = await actingOn(own, atBank);
-    assert.equal((await acting.pay('next', { card: challengeCard })).act?.status, 'challenge');
+    assert.equal((await acting.pay('next', { card: challengeCard })).attempt?.status, 'challenge');
     const challenged = await own.shopper({ amount: 100_000 });
     assert.equal((await challenged.pay(3, { card: challengeCard })).status, 'challenge');
     const unanswered = await own.shopper({ amount: 100_000 });
@@ -368,7 +370,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     await commandLine(env, { clock: own.clock }).json(
       ...['sandbox', 'gateway', 'resolve', ended, '--won'],
     );
-    assert.equal((await acting.decide('approve')).act?.status, 'done');
+    assert.equal((await acting.decide('approve')).attempt?.status, 'done');
     await challenged.decide('approve');
     assert.equal((await challenged.comeBack()).status, 'successful');
     await own.pass({ minutes: 1 });
@@ -386,7 +388,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     await own.work();
     // A shopper is at their bank when the database is lost.
     const bank = await (await actingOn(own, approving)).pay('next', { card: challengeCard });
-    assert.equal(bank.act?.status, 'challenge');
+    assert.equal(bank.attempt?.status, 'challenge');
     const contested = [ending, disputed, disputedLater];
     const known = [early, charged, refunded, captured, late, atBank, challenged, unanswered];
     const there = () => Promise.all([...known, ...contested, voided, lost].map(atGateway));
@@ -420,9 +422,9 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const words = (await service.app.inject(open.url)).body;
       assert.match(words, /Payments are paused at the moment\. Nothing was charged\./);
       const refused = await (await actingOn(again, again.open(early.id))).pay('next');
-      assert.equal(refused.act?.refusal, 'payments_paused');
+      assert.equal(refused.attempt?.refusal, 'payments_paused');
       const other = await actingOn(again, again.open(charged.id));
-      assert.equal((await other.replaceCard(challengeCard)).act?.refusal, 'payments_paused');
+      assert.equal((await other.replaceCard(challengeCard)).attempt?.refusal, 'payments_paused');
       assert.deepEqual(await shopper.attempts(), []);
       const tranche = commandLine(env, { clock: own.clock });
       await tranche.refused(1, /The gateway is ahead/, 'instalments', 'retry', `${early.id}:2`);
@@ -461,7 +463,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
       assert.deepEqual((await atGateway(voided)).taken, []);
       // The shopper approves after the recording. The collector would have charged again.
-      await answerChallenge(bank.act?.challenge_url ?? '', 'approve');
+      await answerChallenge(bank.attempt?.challenge_url ?? '', 'approve');
       await again.pass({ days: 2 });
       assert.deepEqual((await atGateway(approving)).taken, [33_333, 33_334]);
       const { returned } = await atGateway(refunded);
@@ -587,15 +589,15 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await own.pass(Temporal.Instant.from(later.due_at).add({ minutes: 1 }).toString());
     }
 
-    test('refuses every act on a payout while money is stopped', async () => {
-      for (const act of [
+    test('refuses every action on a payout while money is stopped', async () => {
+      for (const action of [
         ['export'],
         ['approve', payouts.approved],
         ['paid', payouts.approved, '--bank-reference', 'FT1'],
         ['returned', payouts.approved, '--reason', 'closed'],
         ['confirm', payouts.approved, '--reason', 'the bank has not paid it'],
       ]) {
-        await tranche.refused(1, /reconcile --record/, 'payouts', ...act);
+        await tranche.refused(1, /reconcile --record/, 'payouts', ...action);
       }
     });
 
@@ -627,14 +629,14 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const before = await blocks();
       const recorded = async () =>
         (await rowsOf(`select from operator_actions where action = 'gateway record'`)).length;
-      const acts = await recorded();
+      const recordedBefore = await recorded();
       await rowsOf(`create function refuse() returns trigger language plpgsql
         as $$ begin raise exception 'killed'; end $$`);
       await rowsOf(`create trigger killed before update of outcome on reconciliation_differences
         for each row execute function refuse()`);
       const killed = await tranche.run('gateway', 'reconcile', '--record');
       assert.match(killed.stderr, /killed/);
-      assert.ok((await recorded()) > acts);
+      assert.ok((await recorded()) > recordedBefore);
       await rowsOf('drop trigger killed on reconciliation_differences');
       await rowsOf('drop function refuse');
       // Two operators start it again. One process records at a time.

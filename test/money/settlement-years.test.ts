@@ -37,7 +37,7 @@ import { assertAgreed } from '../support/agreement.ts';
 import { type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
 import { type Shopper, visa } from '../support/payments.ts';
-import { type Act, createPlayer } from '../support/player.ts';
+import { createPlayer, type Move } from '../support/player.ts';
 import { backUp, putBack } from '../support/restore.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
@@ -324,7 +324,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await raiseHeartbeat();
     const backup = await backUp(databaseUrl);
     try {
-      const lost: typeof acts = [
+      const lost: typeof events = [
         [4, pass],
         [3, ask],
         [2, dispute],
@@ -346,7 +346,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     clock.advance({ seconds: 2 });
     // Processes that lived on the lost database find another one, and some die meanwhile.
     const done = await readGateway();
-    await act(true);
+    await interleave(true);
     assert.deepEqual(await readGateway(), done, 'no money moves');
     assert.match((await deps.money.problem()) ?? '', /reconcile --record/, 'money is stopped');
     const { recorded, differences } = await recordLost(deps, 'nomsa');
@@ -409,7 +409,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
    * Two workers and two operators at once, statement by statement. While money is stopped, only
    * workers that do not know it yet.
    */
-  async function act(isStopped = false): Promise<void> {
+  async function interleave(isStopped = false): Promise<void> {
     let events = chance.between(2, 5);
     const kills = { count: 1, weight: 1 };
     const player = createPlayer(story, scene, {
@@ -434,7 +434,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
       const all = isStopped ? moving : actor.endsWith('worker') ? works : await seen();
       if (all.length === 0) return;
       const [description, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
-      note('act', `${description} by the ${actor}`);
+      note('action', `${description} by the ${actor}`);
       // The bank's order is complete or it was not made: a killed export is not counted.
       player.begin(actor, tolerant(description, Promise.race([run(deps), died])));
     };
@@ -447,7 +447,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
         : actors
             .filter((actor) => !player.isBusy(actor))
             .map(
-              (actor): Act => [
+              (actor): Move => [
                 4,
                 async () => {
                   events -= 1;
@@ -476,7 +476,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     assert.deepEqual(await findViolations(service.deps.database, now, names), []);
   }
 
-  const acts: [weight: number, act: () => Promise<void>][] = [
+  const events: [weight: number, play: () => Promise<void>][] = [
     [3, shop],
     [5, pass],
     [3, ask],
@@ -484,7 +484,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     [2, () => decide()],
     [5, operate],
     [1, fail],
-    [1, act],
+    [1, interleave],
   ];
   await chargeAccount(2_500 + story.seed);
   await shop();
@@ -493,9 +493,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const middle = chance.between(8, length - 4);
   for (let left = length; left > 0; left -= 1) {
     if (left === middle) await restore();
-    await chance.weigh(shoppers.length < 5 ? acts : acts.slice(1))();
+    await chance.weigh(shoppers.length < 5 ? events : events.slice(1))();
   }
-  await act();
+  await interleave();
   await clearFaults();
   await stage.answered();
   await giveUp();

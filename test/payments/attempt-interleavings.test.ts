@@ -13,12 +13,12 @@ import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
-import { actingOn } from '../support/acts.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { type Scene, startScene } from '../support/incarnation.ts';
 import { askRefund, assertBalanced, cards } from '../support/money.ts';
 import { challengeCard, type Shopper, servePages, visa } from '../support/payments.ts';
-import { type Act, createPlayer } from '../support/player.ts';
+import { actingOn } from '../support/plan-attempts.ts';
+import { createPlayer, type Move } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount } from '../support/service.ts';
 
@@ -235,11 +235,11 @@ async function preparePlan({ chance, note }: Story, { paying }: Scene): Promise<
   ] as const);
   note('begin', beginning);
   if (beginning !== 'open') {
-    const { act } = beginning.startsWith('card')
+    const { attempt } = beginning.startsWith('card')
       ? await acting.replaceCard(challengeCard)
       : await acting.pay('rest', { card: challengeCard });
-    if (act?.challenge_url && beginning.endsWith('approved')) {
-      await answerChallenge(act.challenge_url, 'approve');
+    if (attempt?.challenge_url && beginning.endsWith('approved')) {
+      await answerChallenge(attempt.challenge_url, 'approve');
     }
   }
   const operate = async (run: () => Promise<unknown>) => {
@@ -281,7 +281,10 @@ async function preparePlan({ chance, note }: Story, { paying }: Scene): Promise<
       (deps) => operate(() => approveRefund(deps, 'ops', refund_id)),
       (deps) => operate(() => retryInstalment(deps, 'ops', `${shopper.id}:2`)),
     ],
-    read: ({ act }) => ({ description: `${act?.refusal ?? act?.status}`, isOver: false }),
+    read: ({ attempt }) => ({
+      description: `${attempt?.refusal ?? attempt?.status}`,
+      isOver: false,
+    }),
     /** Leases run out, unknown outcomes are settled, the plan goes on to its end. */
     async settle() {
       await untilSettled(paying, async () => {
@@ -422,11 +425,11 @@ async function play(story: Story, scene: Scene, setting: Setting): Promise<void>
 
   await player.play(() => {
     if (events <= 0) return [];
-    const may = (weight: number, act: () => Promise<void>): Act => [
+    const may = (weight: number, play: () => Promise<void>): Move => [
       weight,
       async () => {
         events -= 1;
-        await act();
+        await play();
       },
     ];
     const idle = (...actors: string[]) => actors.filter((actor) => !player.isBusy(actor));

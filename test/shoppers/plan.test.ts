@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
-import { actingOn } from '../support/acts.ts';
 import { countStatuses, inParallel } from '../support/expectations.ts';
 import { cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 
 let paying: Paying;
 before(async () => {

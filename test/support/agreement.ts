@@ -15,7 +15,7 @@ export async function assertAgreed(
   const collections = await shopper.rows('collections');
   const parts = await shopper.rows('refund_parts');
   const attempts = await shopper.attempts();
-  const acts = await shopper.planAttempts();
+  const planAttempts = await shopper.planAttempts();
   const customer = attempts[0]?.customer_ref ?? '';
   const books = await paying.gateway.books({ checkout: shopper.id, customer });
   const postings = await shopper.rows('postings');
@@ -27,7 +27,7 @@ export async function assertAgreed(
 
   for (const { status } of instalments) note(`payment ${status}`);
   for (const { status } of collections) note(status);
-  for (const { status } of acts) note(`act ${status}`);
+  for (const { status } of planAttempts) note(`plan attempt ${status}`);
   for (const { status } of parts) if (status === 'put_back') note('put_back');
   if (posted('returned') > 0) note('returned');
 
@@ -66,10 +66,14 @@ export async function assertAgreed(
   for (const intent of books.payment_intents) {
     const { attempt_id } = intent.metadata;
     if (attempts.some(({ id }) => id === attempt_id)) continue;
-    const act = acts.find(({ id }) => id === attempt_id);
-    if (act) {
-      assert.equal(intent.amount, act.amount);
-      assert.equal(act.status === 'charged', intent.status === 'succeeded', `${act.status}`);
+    const planAttempt = planAttempts.find(({ id }) => id === attempt_id);
+    if (planAttempt) {
+      assert.equal(intent.amount, planAttempt.amount);
+      assert.equal(
+        planAttempt.status === 'charged',
+        intent.status === 'succeeded',
+        `${planAttempt.status}`,
+      );
       continue;
     }
     const collection = collections.find(({ id }) => id === attempt_id);

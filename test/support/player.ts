@@ -5,7 +5,7 @@ import type { Deps } from '#main.ts';
 import { type Incarnation, incarnate, type Scene } from './incarnation.ts';
 import type { Story } from './seeds.ts';
 
-export type Act = readonly [weight: number, act: () => Promise<void>];
+export type Move = readonly [weight: number, play: () => Promise<void>];
 
 export type Player = {
   /** One of two processes, or a new one in the place of a dead one. */
@@ -13,8 +13,8 @@ export type Player = {
   /** An actor begins something. Its steps wait to be played. */
   begin(actor: string, acting: Promise<unknown>): void;
   isBusy(actor: string): boolean;
-  /** Plays until every actor has ended and `acts` offers nothing more. */
-  play(acts: () => Act[]): Promise<void>;
+  /** Plays until every actor has ended and `moves` offers nothing more. */
+  play(moves: () => Move[]): Promise<void>;
 };
 
 const stepWeight = 10;
@@ -86,14 +86,14 @@ export function createPlayer(
       acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
     },
     isBusy: (actor) => busy.has(actor),
-    async play(acts) {
+    async play(moves) {
       stage.free(false);
       const begun = performance.now();
       for (;;) {
         await stage.quiet();
         assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} do not end`);
         if (failures.length > 0) throw failures[0];
-        const can: Act[] = stage.waiting.map((step) => [
+        const can: Move[] = stage.waiting.map((step) => [
           stepWeight,
           async () => {
             note('step', step.name);
@@ -103,7 +103,7 @@ export function createPlayer(
         const isAtStep = stage.waiting.length > 0;
         if (kills > 0 && isAtStep) can.push([options.kills.weight, kill]);
         if (cuts > 0 && isAtStep) can.push([options.cuts?.weight ?? 0, cut]);
-        can.push(...acts());
+        can.push(...moves());
         if (can.length === 0 && busy.size === 0) break;
         if (can.length > 0) await chance.weigh(can)();
       }

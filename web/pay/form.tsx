@@ -247,7 +247,7 @@ const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
 };
 
 function troubleWords(view: View, decline: PayPage['decline'], i18n: I18n) {
-  const isAboutCard = (view.askedFor ?? view.page?.act?.purpose) === 'new_card';
+  const isAboutCard = (view.askedFor ?? view.page?.attempt?.purpose) === 'new_card';
   if (view.activity === 'lost') {
     const next = i18n.text(isAboutCard ? 'lost_card_next' : 'lost_next');
     return { tone: 'warning', happened: i18n.text('lost'), next };

@@ -43,7 +43,7 @@ export const coversNothing = (plan: Plan, panel: Panel) =>
   (panel === 'late' || panel === 'next' || panel === 'rest') && covered(plan, panel).length === 0;
 
 /** The choices that the plan allows now, with what each would charge. */
-export function ActList({
+export function ChoiceList({
   page,
   plan,
   path,
@@ -61,30 +61,30 @@ export function ActList({
   const unpaid = plan.payments.filter(({ status }) => isUnpaid(status));
   const late = latePayments(plan);
   const mayPay = !isPausedPlan(page, plan) && unpaid.length > 0;
-  const act = (panel: Panel, key: PageKey, detail: string | null) => (
+  const choice = (panel: Panel, key: PageKey, detail: string | null) => (
     <li key={panel}>
       <button type="button" aria-disabled={open === null} onClick={() => open?.(panel)}>
-        <span class="act">
+        <span class="choice">
           <span>{i18n.text(key)}</span> {detail !== null && <span class="detail">{detail}</span>}
         </span>
       </button>
     </li>
   );
   return (
-    <section class="acts needs-script" aria-labelledby="acts">
-      <h2 id="acts">{i18n.text('manage')}</h2>
+    <section class="choices needs-script" aria-labelledby="choices">
+      <h2 id="choices">{i18n.text('manage')}</h2>
       <ul>
         {mayPay &&
           late.length === 0 &&
-          act('next', 'act_next', i18n.money(sumOf(covered(plan, 'next'))))}
+          choice('next', 'manage_next', i18n.money(sumOf(covered(plan, 'next'))))}
         {mayPay &&
           unpaid.length > Math.max(1, late.length) &&
-          act('rest', 'act_rest', i18n.money(sumOf(unpaid)))}
+          choice('rest', 'manage_rest', i18n.money(sumOf(unpaid)))}
         {unpaid.length > 0 &&
           plan.is_card_stored &&
           !page.paused &&
-          act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, i18n) : null)}
-        {act('report', 'report', null)}
+          choice('card', 'manage_card', plan.card?.last4 ? cardName(plan.card, i18n) : null)}
+        {choice('report', 'report', null)}
       </ul>
       {page.session !== null && (
         <p class="small">
@@ -99,7 +99,7 @@ export function ActList({
 }
 
 /** The outcome of the last attempt, above the plan. */
-export function ActNotice({
+export function AttemptNotice({
   view,
   plan,
   payment,
@@ -109,10 +109,10 @@ export function ActNotice({
   payment: Payment | null;
 }) {
   const i18n = useI18n();
-  const act = newsOf(view);
+  const attempt = newsOf(view);
   if (view.activity === 'lost') return <Trouble view={view} decline={null} />;
-  if (act === null) return view.unfinished ? <Trouble view={view} decline={null} /> : null;
-  switch (act.status) {
+  if (attempt === null) return view.unfinished ? <Trouble view={view} decline={null} /> : null;
+  switch (attempt.status) {
     case 'working':
       return (
         <div class="notice good">
@@ -127,8 +127,8 @@ export function ActNotice({
       return (
         <section class="notice good" aria-labelledby="bank">
           <h2 id="bank">{i18n.text('bank')}</h2>
-          <p>{bankWords(act.purpose, act.amount, i18n)}</p>
-          {act.challenge_url !== null && (
+          <p>{bankWords(attempt.purpose, attempt.amount, i18n)}</p>
+          {attempt.challenge_url !== null && (
             <button
               type="button"
               class="button"
@@ -141,16 +141,16 @@ export function ActNotice({
         </section>
       );
     case 'declined':
-      return <Trouble view={view} decline={act.decline} />;
+      return <Trouble view={view} decline={attempt.decline} />;
     case 'refused':
       return <Refusal view={view} />;
     case 'done':
       return (
         <p class="notice good" role="status">
           <strong>
-            {act.purpose === 'plan_payment'
-              ? i18n.text('act_paid', { amount: i18n.money(act.amount) })
-              : i18n.text('act_replaced', { card: plan.card ? cardName(plan.card, i18n) : '' })}
+            {attempt.purpose === 'plan_payment'
+              ? i18n.text('manage_paid', { amount: i18n.money(attempt.amount) })
+              : i18n.text('manage_replaced', { card: plan.card ? cardName(plan.card, i18n) : '' })}
           </strong>
         </p>
       );
@@ -160,5 +160,5 @@ export function ActNotice({
 function bankWords(purpose: PlanPurpose, amount: number, i18n: I18n): string {
   return purpose === 'plan_payment'
     ? i18n.text('bank_next', { amount: i18n.money(amount) })
-    : i18n.text('act_bank_card');
+    : i18n.text('manage_bank_card');
 }

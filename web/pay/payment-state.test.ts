@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import {
-  type ActRequest,
   type Effect,
   firstTab,
   isBusy,
   newsOf,
   type PayEvent,
+  type PlanRequest,
   react,
   type Tab,
   type View,
@@ -15,7 +15,7 @@ import {
 
 const shop = 'https://shop.example/paid';
 const bank = 'https://bank.example/challenge';
-const base = { act: null, decline: null, paused: false, challenge_url: null, return_url: null };
+const base = { attempt: null, decline: null, paused: false, challenge_url: null, return_url: null };
 const pageOf = (status: PayPage['status'], changes: object = {}) =>
   ({ ...base, status, ...changes }) as PayPage;
 
@@ -35,10 +35,16 @@ const payLate = {
   amount: 500,
   keep_card: false,
   consent: null,
-} as ActRequest;
-const planWith = (act: object | null) =>
+} as PlanRequest;
+const planWith = (attempt: object | null) =>
   pageOf('successful', {
-    act: act && { number: 1, purpose: 'plan_payment', payments: [2], challenge_url: null, ...act },
+    attempt: attempt && {
+      number: 1,
+      purpose: 'plan_payment',
+      payments: [2],
+      challenge_url: null,
+      ...attempt,
+    },
   });
 
 /** An event, or a function of the tab for those that carry the number of a request. */
@@ -87,7 +93,7 @@ type Row = [title: string, first: PayPage, steps: Step[], view: Partial<View>, e
 
 const sent = [submitted, checked];
 const here = [payLate, { ...payLate }] as const;
-const acts: Step = { type: 'submitted', request: here[0], withCard: false };
+const submits: Step = { type: 'submitted', request: here[0], withCard: false };
 
 const tables: Record<string, Row[]> = {
   'a page that opens': [
@@ -427,7 +433,7 @@ const tables: Record<string, Row[]> = {
       [],
     ],
     [
-      'of an act is continued at the bank',
+      'of an attempt is continued at the bank',
       planWith({ status: 'challenge', challenge_url: bank }),
       [{ type: 'continued_at_bank' }],
       {},
@@ -438,36 +444,36 @@ const tables: Record<string, Row[]> = {
     [
       'asks once',
       planWith(null),
-      [acts, acts],
+      [submits, submits],
       { activity: 'paying', askedFor: 'plan_payment' },
       [],
     ],
     [
       'waits for its outcome',
       planWith(null),
-      [acts, answers('plan/pay', planWith({ status: 'working' }))],
+      [submits, answers('plan/pay', planWith({ status: 'working' }))],
       { activity: 'idle' },
       ['ask in 800'],
     ],
     [
       'is told its outcome',
       planWith(null),
-      [acts, answers('plan/pay', planWith({ status: 'declined' }))],
+      [submits, answers('plan/pay', planWith({ status: 'declined' }))],
       { activity: 'idle', unfinished: false },
       ['stop_waiting'],
     ],
     [
       'goes to the bank that asks',
       planWith(null),
-      [acts, answers('plan/pay', planWith({ status: 'challenge', challenge_url: bank }))],
+      [submits, answers('plan/pay', planWith({ status: 'challenge', challenge_url: bank }))],
       { activity: 'leaving' },
       [`assign ${bank} in 0`],
     ],
     [
-      'does not go to the bank for another act',
+      'does not go to the bank for another attempt',
       planWith(null),
       [
-        acts,
+        submits,
         answers('plan/pay', planWith({ status: 'challenge', payments: [3], challenge_url: bank })),
       ],
       { activity: 'idle', unfinished: true },
@@ -476,29 +482,29 @@ const tables: Record<string, Row[]> = {
     [
       'that began nothing says so',
       planWith(null),
-      [acts, answers('plan/pay', planWith(null))],
+      [submits, answers('plan/pay', planWith(null))],
       { unfinished: true },
       ['stop_waiting'],
     ],
     [
       'that was refused says why instead',
       planWith(null),
-      [acts, answers('plan/pay', planWith({ status: 'refused' }))],
+      [submits, answers('plan/pay', planWith({ status: 'refused' }))],
       { unfinished: false },
       ['stop_waiting'],
     ],
     [
       'does not take the last one’s outcome for its own',
       planWith({ status: 'declined' }),
-      [acts, answers('plan/pay', planWith({ status: 'declined' }))],
-      { seenAct: 1, unfinished: true },
+      [submits, answers('plan/pay', planWith({ status: 'declined' }))],
+      { seenAttempt: 1, unfinished: true },
       ['stop_waiting'],
     ],
     [
       'may be answered by one that has not ended',
       planWith({ status: 'challenge' }),
-      [acts],
-      { seenAct: 0 },
+      [submits],
+      { seenAttempt: 0 },
       ['ask plan/pay', 'wait'],
     ],
     [
@@ -553,10 +559,10 @@ test('the body of a payment has the card’s token, and the request as it was gi
   assert.deepEqual(effects[1], { type: 'ask', number: 2, step: 'pay', body });
 });
 
-test('an ended act that the page showed before is no news after the next request', () => {
+test('an ended attempt that the page showed before is no news after the next request', () => {
   const { tab } = play(planWith({ status: 'declined' }), []);
   assert.notEqual(newsOf(tab.view), null);
-  assert.equal(newsOf(play(planWith({ status: 'declined' }), [acts]).tab.view), null);
+  assert.equal(newsOf(play(planWith({ status: 'declined' }), [submits]).tab.view), null);
 });
 
 test('in every order of six events, the page pays only after `open` and with nothing in flight', () => {

@@ -35,7 +35,7 @@ export type View = {
   /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
   /** The number of the last attempt on the plan that had ended when this tab asked for another. */
-  seenAct: number;
+  seenAttempt: number;
   /**
    * The last request of this tab on the plan: a notice about the card must not speak of a payment.
    */
@@ -47,20 +47,20 @@ export type View = {
 };
 
 /** An attempt on the plan, without the card's token. */
-export type ActRequest =
+export type PlanRequest =
   | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
 type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token'>;
 type Cancel = { step: 'cancel' } & CancelRequest;
-type Step = 'state' | (ActRequest | FirstRequest | Cancel)['step'];
+type Step = 'state' | (PlanRequest | FirstRequest | Cancel)['step'];
 
 export type Tab = {
   view: View;
   /** The request of this tab whose outcome it has not seen. */
-  asked: 'pay' | 'cancel' | ActRequest | null;
+  asked: 'pay' | 'cancel' | PlanRequest | null;
   /** The request that waits for the check of its card, and the number of that check. */
-  wanted: { number: number; request: FirstRequest | ActRequest } | null;
+  wanted: { number: number; request: FirstRequest | PlanRequest } | null;
   /** Numbers the requests: only the answer to the newest one counts. */
   newest: number;
   /** How often in a row the page has asked for the state. */
@@ -71,7 +71,7 @@ export type PayEvent =
   /** The page is loaded. `remembers`: this tab was paying before. */
   | { type: 'opened'; remembers: boolean }
   /** The shopper pays, or changes the plan, with the card in the form or with the stored one. */
-  | { type: 'submitted'; request: FirstRequest | ActRequest; withCard: boolean }
+  | { type: 'submitted'; request: FirstRequest | PlanRequest; withCard: boolean }
   | { type: 'cancelled'; request: CancelRequest }
   /** The gateway's frame has checked the card. */
   | { type: 'checked'; number: number; made: CardToken }
@@ -133,7 +133,7 @@ export function firstView(page: PayPage | null): View {
     returning: false,
     problem: null,
     unfinished: false,
-    seenAct: 0,
+    seenAttempt: 0,
     askedFor: null,
     anotherCard: false,
     slow: false,
@@ -150,7 +150,7 @@ export function isBusy({ page, activity }: View): boolean {
 
 /** An attempt of the shopper waits for its outcome: the first payment, or one on the plan. */
 export function isInFlight(page: PayPage | null): boolean {
-  return page?.status === 'paying' || page?.act?.status === 'working';
+  return page?.status === 'paying' || page?.attempt?.status === 'working';
 }
 
 const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFlight(page);
@@ -158,19 +158,19 @@ const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFligh
 const hasEnded = ({ status }: PlanAttempt) => status !== 'working' && status !== 'challenge';
 
 /** The newest attempt, unless it had ended before this tab asked for another one. */
-export function newsOf({ page, seenAct }: View): PlanAttempt | null {
-  const act = page?.act ?? null;
-  if (act === null || act.status === 'refused') return act;
-  return hasEnded(act) && act.number <= seenAct ? null : act;
+export function newsOf({ page, seenAttempt }: View): PlanAttempt | null {
+  const attempt = page?.attempt ?? null;
+  if (attempt === null || attempt.status === 'refused') return attempt;
+  return hasEnded(attempt) && attempt.number <= seenAttempt ? null : attempt;
 }
 
-const purposeOf = ({ step }: ActRequest): PlanAttempt['purpose'] =>
+const purposeOf = ({ step }: PlanRequest): PlanAttempt['purpose'] =>
   step === 'plan/card' ? 'new_card' : 'plan_payment';
 
 /** Whether an attempt in the document is the one that this tab asked for. */
-function isAnswer(act: PlanAttempt | null, request: ActRequest): boolean {
-  if (act?.purpose !== purposeOf(request)) return false;
-  return request.step === 'plan/card' || act.payments.join() === request.payments.join();
+function isAnswer(attempt: PlanAttempt | null, request: PlanRequest): boolean {
+  if (attempt?.purpose !== purposeOf(request)) return false;
+  return request.step === 'plan/card' || attempt.payments.join() === request.payments.join();
 }
 
 export function react(tab: Tab, event: PayEvent): Reaction {
@@ -255,7 +255,7 @@ function open(tab: Tab, remembers: boolean): Reaction {
 }
 
 /** At the bank's challenge, the shopper may pay with another card. */
-function maySubmit(view: View, { step }: FirstRequest | ActRequest): boolean {
+function maySubmit(view: View, { step }: FirstRequest | PlanRequest): boolean {
   if (isBusy(view)) return false;
   const status = view.page?.status;
   return step !== 'pay' || status === 'open' || (status === 'challenge' && view.anotherCard);
@@ -267,7 +267,7 @@ function mayRefresh(view: View, millisecondsSinceAsked: number): boolean {
   return view.activity === 'idle' && millisecondsSinceAsked > refreshMilliseconds;
 }
 
-function submit(tab: Tab, request: FirstRequest | ActRequest, withCard: boolean): Reaction {
+function submit(tab: Tab, request: FirstRequest | PlanRequest, withCard: boolean): Reaction {
   const askedFor = request.step === 'pay' ? tab.view.askedFor : purposeOf(request);
   const begun = show(tab, { askedFor, problem: null, unfinished: false });
   if (!withCard) return send(show(begun, { activity: 'paying' }), request, null);
@@ -288,16 +288,21 @@ function takeCard(tab: Tab, number: number, made: CardToken): Reaction {
   return send(show(checked, { activity: 'paying' }), wanted.request, made.token);
 }
 
-function send(tab: Tab, request: FirstRequest | ActRequest, card_token: string | null): Reaction {
+function send(tab: Tab, request: FirstRequest | PlanRequest, card_token: string | null): Reaction {
   const { step, ...body } = request;
   if (request.step === 'pay') {
     const asked = { ...tab, asked: 'pay', polls: 0 } as const;
     return ask(asked, step, { ...body, card_token }, { type: 'remember' });
   }
-  const act = tab.view.page?.act ?? null;
+  const attempt = tab.view.page?.attempt ?? null;
   // An attempt that has not ended may still become the answer.
-  const seenAct = act === null ? tab.view.seenAct : hasEnded(act) ? act.number : act.number - 1;
-  return ask({ ...show(tab, { seenAct }), asked: request, polls: 0 }, step, {
+  const seenAttempt =
+    attempt === null
+      ? tab.view.seenAttempt
+      : hasEnded(attempt)
+        ? attempt.number
+        : attempt.number - 1;
+  return ask({ ...show(tab, { seenAttempt }), asked: request, polls: 0 }, step, {
     ...body,
     card_token,
   });
@@ -310,7 +315,7 @@ function cancel(tab: Tab, request: CancelRequest): Reaction {
 
 function continueAtBank(tab: Tab): Reaction {
   const { page } = tab.view;
-  if (page?.act?.challenge_url) return stay(tab, leave(page.act.challenge_url));
+  if (page?.attempt?.challenge_url) return stay(tab, leave(page.attempt.challenge_url));
   if (!page?.challenge_url) return stay(tab);
   return stay(tab, { type: 'remember' }, leave(page.challenge_url));
 }
@@ -337,8 +342,8 @@ function refuse(tab: Tab, problem: CardProblem | null): Reaction {
 
 function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   const { asked, view } = tab;
-  if (page.act !== null || (asked !== null && typeof asked === 'object')) {
-    return acceptAct(tab, page);
+  if (page.attempt !== null || (asked !== null && typeof asked === 'object')) {
+    return acceptAttempt(tab, page);
   }
   const shown = show({ ...tab, asked: null }, { page, activity: 'idle' });
   switch (page.status) {
@@ -365,11 +370,11 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   }
 }
 
-/** The plan is shown in every case; `act` says what became of the shopper's request. */
-function acceptAct(tab: Tab, page: PayPage): Reaction {
+/** The plan is shown in every case; `attempt` says what became of the shopper's request. */
+function acceptAttempt(tab: Tab, page: PayPage): Reaction {
   const { asked } = tab;
   const shown = show(tab, { page, activity: 'idle' });
-  if (page.act?.status === 'working') return askLater(shown);
+  if (page.attempt?.status === 'working') return askLater(shown);
   const request = asked !== null && typeof asked === 'object' ? asked : null;
   const news = newsOf(shown.view);
   const isAnswered = request !== null && isAnswer(news, request);

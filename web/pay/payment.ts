@@ -8,11 +8,11 @@ import type {
 } from '#purchases/shoppers/pay-page.ts';
 import type { CardToken } from './card-entry.ts';
 import {
-  type ActRequest,
   type Effect,
   firstTab,
   isBusy,
   type PayEvent,
+  type PlanRequest,
   react,
   type View,
 } from './payment-state.ts';
@@ -67,8 +67,8 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       carrier.createToken = create;
       return tell({ type: 'submitted', request: { step: 'pay', ...request }, withCard: true });
     },
-    /** Acts on the plan, with another card or, without `create`, with the stored one. */
-    act(request: ActRequest, create: (() => Promise<CardToken>) | null): Promise<void> {
+    /** Pays on the plan or changes its card, with another card or, without `create`, with the stored one. */
+    attempt(request: PlanRequest, create: (() => Promise<CardToken>) | null): Promise<void> {
       carrier.createToken = create;
       return tell({ type: 'submitted', request, withCard: create !== null });
     },

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
 import { useI18n } from './i18n.tsx';
-import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
+import { AttemptNotice, ChoiceList, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
 import type { Payment } from './payment.ts';
@@ -59,8 +59,9 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // The plan says what became of an attempt; a decline stays in its panel. A panel also closes when
   // nothing is left to pay in it, because another tab paid or a refund cancelled the payments.
   // Signing in ends the proof.
-  const act = newsOf(view);
-  const isOver = !view.unfinished && (act?.status === 'done' || act?.status === 'challenge');
+  const attempt = newsOf(view);
+  const isOver =
+    !view.unfinished && (attempt?.status === 'done' || attempt?.status === 'challenge');
   const isEmpty = panel !== null && coversNothing(plan, panel);
   const wasBusy = useRef(busy);
   useEffect(() => {
@@ -101,19 +102,20 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   }
   // The notice about paying what is late stands in its place.
   const isPaying =
-    page.act?.purpose === 'plan_payment' && ['working', 'challenge'].includes(page.act.status);
-  const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
+    page.attempt?.purpose === 'plan_payment' &&
+    ['working', 'challenge'].includes(page.attempt.status);
+  const mayAttempt = payment !== null && !busy && page.attempt?.status !== 'challenge';
   return (
     <div class="plan-page">
       <ProofNotice proof={proof} isSignedIn={page.session !== null} />
-      <ActNotice view={view} plan={plan} payment={payment} />
+      <AttemptNotice view={view} plan={plan} payment={payment} />
       <Standing page={page} plan={plan} />
       {!isPaying && (
         <Late
           page={page}
           plan={plan}
-          saysWhy={act?.status !== 'declined'}
-          pay={mayAct ? () => open('late') : null}
+          saysWhy={attempt?.status !== 'declined'}
+          pay={mayAttempt ? () => open('late') : null}
         />
       )}
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />
@@ -127,13 +129,13 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
           </p>
         )
       ) : page.session === null ? (
-        <Manage plan={plan} open={mayAct ? open : null} />
+        <Manage plan={plan} open={mayAttempt ? open : null} />
       ) : (
-        <ActList
+        <ChoiceList
           page={page}
           plan={plan}
           path={path}
-          open={mayAct ? open : null}
+          open={mayAttempt ? open : null}
           reload={() => void payment?.reload()}
         />
       )}
@@ -149,7 +151,7 @@ function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | n
   const i18n = useI18n();
   const isOver = plan.outstanding === 0;
   return (
-    <section class="acts needs-script" aria-label={i18n.text('manage')}>
+    <section class="choices needs-script" aria-label={i18n.text('manage')}>
       <ul>
         <li>
           <button

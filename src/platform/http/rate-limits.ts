@@ -48,7 +48,7 @@ const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
 const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
 
 /** A shopper's attempts on a plan. Each asks the gateway for money or a card. */
-const planActs: Limit = { max_requests: 20, window_seconds: 3600 };
+const planAttempts: Limit = { max_requests: 20, window_seconds: 3600 };
 
 /**
  * Requests of the payment page (decision 0007). A page that waits for an outcome asks about twenty
@@ -170,8 +170,8 @@ const pageLimits = (hit: Hit) => ({
   async planReport(checkout_id: string): Promise<void> {
     await hit(`plan report ${checkout_id}`, planReports);
   },
-  async planAct(checkout_id: string): Promise<void> {
-    await hit(`plan act ${checkout_id}`, planActs);
+  async planAttempt(checkout_id: string): Promise<void> {
+    await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
   /** A request of the payment page. Only a link that exists has a window of its own. */
   async paymentPage(network: string, checkout_id: string | null): Promise<void> {

@@ -54,7 +54,7 @@ export type PayPage = {
    * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
    * attempt.
    */
-  act: PlanAttempt | null;
+  attempt: PlanAttempt | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;

@@ -71,19 +71,19 @@ async function attempt(
   begin: () => Promise<PlanRefusal | null>,
 ): Promise<PayPage> {
   const network = networkOf(request);
-  await deps.rateLimits.planAct(checkout.id);
+  await deps.rateLimits.planAttempt(checkout.id);
   await refuseCardTesting(deps, { merchant, network, declines: countDeclines(attempts) });
   const refusal = await begin();
   const reopened = await mustOpenPage(deps, request);
   const page = showPage(deps, reopened, request);
   const newest = reopened.attempts.find(isOnPlan) ?? null;
   const isNew = attempts.every(({ id }) => id !== newest?.id);
-  if (isNew && page.act?.status === 'declined') {
+  if (isNew && page.attempt?.status === 'declined') {
     const declines = countDeclines(reopened.attempts);
     await noteDecline(deps, { merchant, network, declines });
   }
   if (refusal === null) return page;
-  return { ...page, act: presentRefusal(purpose, refusal, newest) };
+  return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 
 /** A card is kept with the consent to the payments that remain. */

@@ -69,7 +69,7 @@ export function presentPage(
     plan: plan && presentCard(session === null ? withoutReasons(plan) : plan, attempts, onPlan),
     sends_links: deps.sendsMessages,
     session,
-    act: presentPlanAttempt(onPlan, session !== null, now),
+    attempt: presentPlanAttempt(onPlan, session !== null, now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,

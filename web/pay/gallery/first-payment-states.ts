@@ -10,8 +10,8 @@ export function openStates({ open, live, declined }: Pages): GalleryStates {
   return {
     open: { page: live },
     'open-test-mode': { page: open },
-    'open-test-cards': { page: open, act: 'open-test-cards' },
-    'open-order': { page: live, act: 'show-order' },
+    'open-test-cards': { page: open, step: 'open-test-cards' },
+    'open-order': { page: live, step: 'show-order' },
     'open-uneven': {
       page: { ...live, ...offer(100_000, [3, 6, 12, 24]), number_of_payments: 24 },
     },
@@ -23,7 +23,7 @@ export function openStates({ open, live, declined }: Pages): GalleryStates {
     'open-single-term': {
       page: { ...live, ...offer(150_000, [1]), number_of_payments: 1, line_items: [] },
     },
-    'open-extremes': { page: extremes(live), act: 'show-order' },
+    'open-extremes': { page: extremes(live), step: 'show-order' },
   };
 }
 
@@ -59,27 +59,27 @@ export function attemptStates({
   return {
     paused: {
       page: live,
-      act: 'pay',
+      step: 'pay',
       pay: { ...live, paused: true },
       sees: 'Payments are paused at the moment. Nothing was charged.',
     },
     'paused-afrikaans': { page: { ...live, ...inAfrikaans, paused: true } },
-    declined: { page: live, act: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
+    declined: { page: live, step: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
     'declined-final': {
       page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
     },
-    'paying-here': { page: live, act: 'pay', pay: 'never', sees: 'Asking your bank…' },
+    'paying-here': { page: live, step: 'pay', pay: 'never', sees: 'Asking your bank…' },
     'paying-elsewhere': { page: { ...live, status: 'paying' } },
     lost: {
       page: live,
-      act: 'pay',
+      step: 'pay',
       pay: 'broken',
       state: 'broken',
       sees: 'The connection was lost.',
     },
     'lost-then-open': {
       page: live,
-      act: 'pay',
+      step: 'pay',
       pay: 'broken',
       state: live,
       sees: 'Your payment did not go through.',
@@ -87,12 +87,12 @@ export function attemptStates({
     challenge: { page: challenge },
     'sent-to-bank': {
       page: live,
-      act: 'pay',
+      step: 'pay',
       pay: challenge,
       sees: 'You are being taken to your bank',
     },
-    approved: { page: live, act: 'pay', pay: paid, sees: 'Payment approved' },
-    cancelled: { page: live, act: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
+    approved: { page: live, step: 'pay', pay: paid, sees: 'Payment approved' },
+    cancelled: { page: live, step: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
   };
 }
 

@@ -62,7 +62,7 @@ function openPage(card_entry: CardEntry): PayPage {
     plan: null,
     sends_links: true,
     session: null,
-    act: null,
+    attempt: null,
     challenge_url: null,
     return_url: null,
     expires_at: '2099-01-01T00:00:00.000Z',

@@ -46,7 +46,7 @@ function next(payments: PlanPayment[]): PlanPayment[] {
   return payments.map((one, index) => (index === first ? { ...one, status: 'next' } : one));
 }
 
-const act = (changes: Partial<PlanAttempt>): PlanAttempt => ({
+const attemptOf = (changes: Partial<PlanAttempt>): PlanAttempt => ({
   number: 1,
   purpose: 'plan_payment',
   status: 'done',
@@ -175,14 +175,15 @@ function proofStates({ paid, latePage, signedIn, lateSignedIn }: PlanPages): Gal
 /** The shopper pays a part of the plan. */
 function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
   const { paid, session, latePage, signedIn, lateSignedIn, stopped } = pages;
-  const declined = {
+  const decline = { reason: 'insufficient_funds', may_retry: true } as const;
+  const answer = (changes: Partial<PlanAttempt>) => ({
     ...lateSignedIn,
-    act: act({ status: 'declined', decline: { reason: 'insufficient_funds', may_retry: true } }),
-  };
+    attempt: attemptOf(changes),
+  });
   const paying = { page: lateSignedIn, clicks: [payNow, payNow] };
   const refused = (refusal: PlanRefusal, sees: string) => ({
     ...paying,
-    pay: { ...lateSignedIn, act: act({ status: 'refused', refusal }) },
+    pay: answer({ status: 'refused', refusal }),
     sees,
   });
   return {
@@ -199,7 +200,7 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
     },
     'plan-pay-working': {
       ...paying,
-      pay: { ...lateSignedIn, act: act({ status: 'working' }) },
+      pay: answer({ status: 'working' }),
       sees: 'Asking your bank…',
     },
     'plan-pay-lost': {
@@ -210,7 +211,7 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
     },
     'plan-pay-declined': {
       ...paying,
-      pay: declined,
+      pay: answer({ status: 'declined', decline }),
       sees: 'not enough funds. Nothing was charged',
     },
     'plan-pay-refused': refused('being_charged', 'being charged at this moment'),
@@ -221,7 +222,7 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
     ),
     'plan-pay-done': {
       ...paying,
-      pay: { ...signedIn, plan: planOf(['paid', 'paid', 'next']), act: act({}) },
+      pay: { ...signedIn, plan: planOf(['paid', 'paid', 'next']), attempt: attemptOf({}) },
       sees: 'R 500,00 is paid.',
     },
     'plan-signed-out': {
@@ -230,14 +231,14 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
       state: latePage,
       sees: 'You are signed out.',
     },
-    'plan-working': { page: { ...paid, act: act({ status: 'working' }) } },
+    'plan-working': { page: { ...paid, attempt: attemptOf({ status: 'working' }) } },
     'plan-challenge': {
       page: {
         ...lateSignedIn,
-        act: act({ status: 'challenge', challenge_url: `${shopUrl}?bank` }),
+        attempt: attemptOf({ status: 'challenge', challenge_url: `${shopUrl}?bank` }),
       },
     },
-    'plan-declined': { page: declined },
+    'plan-declined': { page: answer({ status: 'declined', decline }) },
   };
 }
 
@@ -249,7 +250,7 @@ function newCardStates({ signedIn }: PlanPages): GalleryStates {
     typesCard: true,
     presses: 'Use this card',
   };
-  const cardDeclined = act({
+  const cardDeclined = attemptOf({
     purpose: 'new_card',
     status: 'declined',
     payments: [],
@@ -262,7 +263,7 @@ function newCardStates({ signedIn }: PlanPages): GalleryStates {
       page: {
         ...signedIn,
         plan: planOf(['paid', 'next', 'planned'], {}, { card: { brand: 'amex', last4: '0005' } }),
-        act: act({ purpose: 'new_card', payments: [], amount: 0 }),
+        attempt: attemptOf({ purpose: 'new_card', payments: [], amount: 0 }),
       },
     },
     'plan-card-lost': {
@@ -279,15 +280,15 @@ function newCardStates({ signedIn }: PlanPages): GalleryStates {
     },
     'plan-card-declined': {
       ...changing,
-      pay: { ...signedIn, act: cardDeclined },
+      pay: { ...signedIn, attempt: cardDeclined },
       sees: 'Your bank wants you to confirm the card',
     },
     'plan-card-declined-afrikaans': {
-      page: { ...signedIn, language: 'af', act: cardDeclined },
+      page: { ...signedIn, language: 'af', attempt: cardDeclined },
       sees: 'U bank wil hê dat u die kaart bevestig',
     },
     'plan-card-declined-isizulu': {
-      page: { ...signedIn, language: 'zu', act: cardDeclined },
+      page: { ...signedIn, language: 'zu', attempt: cardDeclined },
       sees: 'Ibhange lakho lifuna uqinisekise ikhadi',
     },
   };

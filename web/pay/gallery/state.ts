@@ -6,7 +6,7 @@ export type Answer = PayPage | 'never' | 'broken';
 export type GalleryState = {
   page: PayPage | null;
   /** The step that shows the state on the page. */
-  act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
+  step?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
   /** Buttons and radios to click, by their names, before the last step. */
   clicks?: string[];
   /** A field to fill, by its label, and the button to press then. */

@@ -37,15 +37,25 @@ export function OtherCard({
   );
 }
 
-export function ActButton({ view, mayAct, text }: { view: View; mayAct: boolean; text: string }) {
+export function AttemptButton({
+  view,
+  mayAttempt,
+  text,
+}: {
+  view: View;
+  mayAttempt: boolean;
+  text: string;
+}) {
   const i18n = useI18n();
   const busy = isBusy(view);
   return (
     <>
-      <button type="submit" class={busy ? 'button busy' : 'button'} aria-disabled={!mayAct}>
+      <button type="submit" class={busy ? 'button busy' : 'button'} aria-disabled={!mayAttempt}>
         <span>{buttonWords(view, i18n) ?? text}</span>
       </button>
-      <p class="next">{i18n.text(busy ? (view.slow ? 'next_slow' : 'next_busy') : 'act_steps')}</p>
+      <p class="next">
+        {i18n.text(busy ? (view.slow ? 'next_slow' : 'next_busy') : 'manage_steps')}
+      </p>
     </>
   );
 }
@@ -53,7 +63,7 @@ export function ActButton({ view, mayAct, text }: { view: View; mayAct: boolean;
 /** Says why the server began nothing. */
 export function Refusal({ view }: { view: View }) {
   const i18n = useI18n();
-  const refusal = view.page?.act?.status === 'refused' ? view.page.act.refusal : null;
+  const refusal = view.page?.attempt?.status === 'refused' ? view.page.attempt.refusal : null;
   if (refusal === null || isBusy(view)) return null;
   const key = {
     being_charged: 'refused_charging',
@@ -71,8 +81,8 @@ export function Refusal({ view }: { view: View }) {
 }
 
 export function declineOf(view: View): PayPage['decline'] {
-  const act = newsOf(view);
-  return act?.status === 'declined' ? act.decline : null;
+  const attempt = newsOf(view);
+  return attempt?.status === 'declined' ? attempt.decline : null;
 }
 
 export function consentTo(payments: PlanPayment[], page: PayPage) {

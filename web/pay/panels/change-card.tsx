@@ -5,7 +5,7 @@ import { useI18n } from '../i18n.tsx';
 import { isBusy } from '../payment-state.ts';
 import { isUnpaid } from '../plan.tsx';
 import { chargesWords } from '../words.ts';
-import { ActButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
+import { AttemptButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
 import { Head, type PanelProps } from './panel.tsx';
 
 /** Changes the card for the payments to come. The bank confirms it; nothing is charged. */
@@ -13,28 +13,28 @@ export function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
   const i18n = useI18n();
   const [form, setForm] = useState<CardForm | null>(null);
   const busy = isBusy(view);
-  const mayAct = payment !== null && !busy && form !== null;
+  const mayAttempt = payment !== null && !busy && form !== null;
   const rest = plan.payments.filter(({ status }) => isUnpaid(status));
   const charges = chargesWords(rest, i18n, 'consent_monthly');
 
   function save(event: Event) {
     event.preventDefault();
-    if (!mayAct) return;
-    void payment.act({ step: 'plan/card', consent: consentTo(rest, page) }, form.createToken);
+    if (!mayAttempt) return;
+    void payment.attempt({ step: 'plan/card', consent: consentTo(rest, page) }, form.createToken);
   }
 
   return (
     <form class="panel pay-form" autocomplete="off" noValidate onSubmit={save}>
       <Head
-        title={i18n.text('act_card')}
-        about={i18n.text('act_card_note')}
+        title={i18n.text('manage_card')}
+        about={i18n.text('manage_card_note')}
         close={busy ? null : close}
       />
       <Trouble view={view} decline={declineOf(view)} />
       <Refusal view={view} />
       <OtherCard view={view} page={page} use={{ purpose: 'store' }} give={setForm} />
       {charges !== null && <p class="consent">{i18n.text('consent_card', { charges })}</p>}
-      <ActButton view={view} mayAct={mayAct} text={i18n.text('act_save')} />
+      <AttemptButton view={view} mayAttempt={mayAttempt} text={i18n.text('manage_save')} />
     </form>
   );
 }

@@ -9,7 +9,7 @@ import { useI18n } from '../i18n.tsx';
 import { isBusy, type View } from '../payment-state.ts';
 import { cardName, covered, isUnpaid, sumOf } from '../plan.tsx';
 import { chargesWords, type I18n } from '../words.ts';
-import { ActButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
+import { AttemptButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
 import { Head, type PanelProps } from './panel.tsx';
 
 /** Pay what is late, the next one or the rest, with the stored card or another one. */
@@ -42,7 +42,7 @@ export function PayPlan({
   function pay(event: Event) {
     event.preventDefault();
     if (!mayPay) return;
-    void payment.act(
+    void payment.attempt(
       {
         step: 'plan/pay',
         what,
@@ -58,7 +58,7 @@ export function PayPlan({
   return (
     <form class="panel pay-form" autocomplete="off" noValidate onSubmit={pay}>
       <Head
-        title={i18n.text('act_pay', { amount: i18n.money(amount) })}
+        title={i18n.text('manage_pay', { amount: i18n.money(amount) })}
         about={datesWords(asked, i18n)}
         close={busy ? null : close}
       />
@@ -67,14 +67,14 @@ export function PayPlan({
       {card?.last4 && (
         <fieldset class="terms" inert={busy}>
           <legend>
-            <h2>{i18n.text('act_which')}</h2>
+            <h2>{i18n.text('manage_which')}</h2>
           </legend>
           <div class="term-rows">
             <CardChoice name={cardName(card, i18n)} chosen={!other} choose={() => setOther(false)}>
               <CardMark brand={card.brand} />
             </CardChoice>
             <CardChoice
-              name={i18n.text('act_other')}
+              name={i18n.text('manage_other')}
               chosen={other}
               choose={() => setOther(true)}
             />
@@ -102,9 +102,9 @@ export function PayPlan({
           )}
         </>
       )}
-      <ActButton
+      <AttemptButton
         view={view}
-        mayAct={mayPay}
+        mayAttempt={mayPay}
         text={i18n.text('pay_now', { amount: i18n.money(amount) })}
       />
     </form>
@@ -140,8 +140,8 @@ function datesWords(payments: PlanPayment[], i18n: I18n): string {
   const [first] = payments;
   const last = payments.at(-1);
   if (first === undefined || last === undefined) return '';
-  if (first === last) return i18n.text('act_dates_one', { date: i18n.date(first.due_on) });
-  return i18n.text('act_dates_other', {
+  if (first === last) return i18n.text('manage_dates_one', { date: i18n.date(first.due_on) });
+  return i18n.text('manage_dates_other', {
     count: payments.length,
     first: i18n.date(first.due_on),
     last: i18n.date(last.due_on),

@@ -84,9 +84,9 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
     replaceCard: async (card: string) => await page('plan/card', await cardBody(card)),
     /** Answers the bank's challenge and, if `returns`, comes back from the bank. */
     async decide(decision: 'approve' | 'decline' | 'close', returns = true): Promise<PayPage> {
-      const { act } = await state();
-      assert(act?.challenge_url, 'there is a challenge');
-      await answerChallenge(act.challenge_url, decision);
+      const { attempt } = await state();
+      assert(attempt?.challenge_url, 'there is a challenge');
+      await answerChallenge(attempt.challenge_url, decision);
       if (returns) await through.send('GET', 'return', undefined, headers);
       return await state();
     },

@@ -12,7 +12,6 @@ import {
 import { dueInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
-import { type Acting, actingOn } from '../support/acts.ts';
 import {
   accountsOf,
   assertBalanced,
@@ -28,6 +27,7 @@ import {
   startPaying,
   visa,
 } from '../support/payments.ts';
+import { type Acting, actingOn } from '../support/plan-attempts.ts';
 import { until } from '../support/sandbox-process.ts';
 
 let paying: Paying;
@@ -74,20 +74,24 @@ async function mailsOf(shopper: Shopper): Promise<string[]> {
 test('a shopper pays what is late with another card through a challenge, and the collector goes on with that card', async () => {
   const [shopper, acting] = await lateShopper();
   const asked = await acting.pay('late', { card: challengeCard, keep: true });
-  assert.equal(asked.act?.status, 'challenge');
-  assert.deepEqual(asked.act?.payments, [2]);
-  assert.equal((await shopper.state()).act?.challenge_url, null, 'only the session sees the bank');
+  assert.equal(asked.attempt?.status, 'challenge');
+  assert.deepEqual(asked.attempt?.payments, [2]);
+  assert.equal(
+    (await shopper.state()).attempt?.challenge_url,
+    null,
+    'only the session sees the bank',
+  );
 
-  const { act, plan } = await acting.decide('approve');
-  assert.equal(act?.status, 'done');
+  const { attempt, plan } = await acting.decide('approve');
+  assert.equal(attempt?.status, 'done');
   assert.deepEqual(
     plan?.payments.map(({ status }) => status),
     ['paid', 'paid', 'next'],
   );
   assert.deepEqual(plan?.card, { brand: 'visa', last4: '3155' });
   assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
-  const [attempt] = await shopper.planAttempts();
-  const { flow, result } = attempt?.authentication ?? {};
+  const [row] = await shopper.planAttempts();
+  const { flow, result } = row?.authentication ?? {};
   assert.deepEqual([flow, result], ['challenge', 'authenticated']);
   const mails = await mailsOf(shopper);
   assert.ok(
@@ -107,8 +111,8 @@ test('a shopper pays what is late with another card through a challenge, and the
 
 test('a shopper pays what is late with the stored card, which the bank declines without them', async () => {
   const [shopper, acting] = await lateShopper(cards.laterNeedsShopper);
-  const { act } = await acting.pay('late');
-  assert.equal(act?.status, 'challenge');
+  const { attempt } = await acting.pay('late');
+  assert.equal(attempt?.status, 'challenge');
   await acting.decide('approve');
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
   assert.equal(await cardOf(shopper), 'visa 3184');
@@ -121,11 +125,11 @@ test('a stored card that the bank forbids is not charged for the shopper, and an
   const requests = async () => (await shopper.books()).payment_intents.length;
   const asked = await requests();
   for (const part of ['late', 'rest'] as const) {
-    const { act } = await acting.pay(part);
-    assert.deepEqual([act?.status, act?.refusal], ['refused', 'card_refused']);
+    const { attempt } = await acting.pay(part);
+    assert.deepEqual([attempt?.status, attempt?.refusal], ['refused', 'card_refused']);
   }
   assert.equal(await requests(), asked);
-  assert.equal((await acting.pay('late', { card: mastercard })).act?.status, 'done');
+  assert.equal((await acting.pay('late', { card: mastercard })).attempt?.status, 'done');
   await assertBalanced(paying, shopper);
 });
 
@@ -138,7 +142,10 @@ test('a payment that is late because the stored card expired is paid with anothe
   await paying.pass({ months: 1, hours: 1 });
   const { plan } = await acting.state();
   assert.equal(plan?.payments[1]?.late?.reason, 'expired_card');
-  assert.equal((await acting.pay('late', { card: mastercard, keep: true })).act?.status, 'done');
+  assert.equal(
+    (await acting.pay('late', { card: mastercard, keep: true })).attempt?.status,
+    'done',
+  );
   await paying.pass({ months: 1 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
   assert.equal(await cardOf(shopper), 'mastercard 4444');
@@ -147,8 +154,8 @@ test('a payment that is late because the stored card expired is paid with anothe
 
 test('the next payment is paid early, and its date then charges nothing', async () => {
   const [shopper, acting] = await paidShopper();
-  const { act, plan } = await acting.pay('next', { card: mastercard });
-  assert.equal(act?.status, 'done');
+  const { attempt, plan } = await acting.pay('next', { card: mastercard });
+  assert.equal(attempt?.status, 'done');
   assert.equal(plan?.payments[1]?.status, 'paid');
   assert.equal(await cardOf(shopper), 'visa 4242', 'a card that is not kept pays once');
   const mails = await mailsOf(shopper);
@@ -163,8 +170,11 @@ test('the next payment is paid early, and its date then charges nothing', async 
 test('everything that is not paid is paid by one charge, and can be refunded payment by payment', async () => {
   const [shopper, acting] = await paidShopper();
   await paying.pass({ days: 2 });
-  const { act, plan } = await acting.pay('rest');
-  assert.deepEqual([act?.status, act?.payments, act?.amount], ['done', [2, 3], 100_000]);
+  const { attempt, plan } = await acting.pay('rest');
+  assert.deepEqual(
+    [attempt?.status, attempt?.payments, attempt?.amount],
+    ['done', [2, 3], 100_000],
+  );
   assert.equal(plan?.outstanding, 0);
   assert.deepEqual((await atGateway(shopper)).taken.toSorted(), [100_000, 50_000]);
   const mails = await mailsOf(shopper);
@@ -180,12 +190,12 @@ test('everything that is not paid is paid by one charge, and can be refunded pay
 test('a declined card leaves the plan as it was, and the shopper pays with another one', async () => {
   const [shopper, acting] = await lateShopper();
   const declined = await acting.pay('late', { card: declinedCard });
-  assert.equal(declined.act?.status, 'declined');
-  assert.deepEqual(declined.act?.decline, { reason: 'insufficient_funds', may_retry: true });
+  assert.equal(declined.attempt?.status, 'declined');
+  assert.deepEqual(declined.attempt?.decline, { reason: 'insufficient_funds', may_retry: true });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
-  assert.equal((await shopper.state()).act, null, 'only the session sees a decline');
+  assert.equal((await shopper.state()).attempt, null, 'only the session sees a decline');
   const paid = await acting.pay('late', { card: mastercard });
-  assert.equal(paid.act?.status, 'done');
+  assert.equal(paid.attempt?.status, 'done');
   assert.deepEqual(await acting.attempts(), ['declined 2 50000', 'charged 2 50000']);
   await assertBalanced(paying, shopper);
 });
@@ -206,7 +216,7 @@ test('what a shopper tries in a session does not change what the link shows with
 
 test('a declined early payment is collected on its date, with the stored card', async () => {
   const [shopper, acting] = await paidShopper();
-  assert.equal((await acting.pay('next', { card: declinedCard })).act?.status, 'declined');
+  assert.equal((await acting.pay('next', { card: declinedCard })).attempt?.status, 'declined');
   await paying.pass({ months: 1, hours: 1 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
   await assertBalanced(paying, shopper);
@@ -215,10 +225,10 @@ test('a declined early payment is collected on its date, with the stored card', 
 test('the card is replaced through a challenge without a charge, with the consent recorded anew', async () => {
   const [shopper, acting] = await paidShopper();
   const [before] = await shopper.rows('stored_cards');
-  assert.equal((await acting.replaceCard(challengeCard)).act?.status, 'challenge');
+  assert.equal((await acting.replaceCard(challengeCard)).attempt?.status, 'challenge');
   assert.equal(await cardOf(shopper), 'visa 4242');
-  const { act, plan } = await acting.decide('approve');
-  assert.equal(act?.status, 'done');
+  const { attempt, plan } = await acting.decide('approve');
+  assert.equal(attempt?.status, 'done');
   assert.deepEqual(plan?.card, { brand: 'visa', last4: '3155' });
   const [after] = await shopper.rows('stored_cards');
   assert.deepEqual(
@@ -237,8 +247,8 @@ test('a card that the bank does not approve replaces nothing', async () => {
   const [shopper, acting] = await paidShopper();
   await acting.replaceCard(challengeCard);
   const refused = await acting.decide('decline');
-  assert.equal(refused.act?.decline?.reason, 'authentication_failed');
-  assert.equal((await acting.replaceCard(declinedCard)).act?.status, 'declined');
+  assert.equal(refused.attempt?.decline?.reason, 'authentication_failed');
+  assert.equal((await acting.replaceCard(declinedCard)).attempt?.status, 'declined');
   assert.equal(await cardOf(shopper), 'visa 4242');
   assert.deepEqual(await acting.attempts(), ['card declined', 'card declined']);
   await assertBalanced(paying, shopper);
@@ -252,8 +262,8 @@ test('a charge in flight keeps the card that it was opened with when the shopper
   paying.clock.set(due);
   await paying.gateway.fault({ fault: 'error_before', key_contains: `${shopper.id}:i2` });
   await collectDueInstalments(paying.service.deps);
-  assert.equal((await acting.replaceCard(mastercard)).act?.status, 'done');
-  assert.equal((await acting.pay('next')).act?.refusal, 'being_charged');
+  assert.equal((await acting.replaceCard(mastercard)).attempt?.status, 'done');
+  assert.equal((await acting.pay('next')).attempt?.refusal, 'being_charged');
   await paying.work();
   const [replaced] = await shopper.rows('replaced_cards');
   assert.equal(replaced.detached_at, null, 'a request may still charge it');
@@ -285,7 +295,7 @@ test('a collector that claimed a payment and sent nothing loses it to the shoppe
   const lease = { leaseSeconds: 40, batchSize: 32 };
   const claimed = await claimBatch(deps, dueInstalments, merchant, lease);
   assert.ok(claimed.some(({ checkout_id }) => checkout_id === shopper.id));
-  assert.equal((await acting.pay('next', { card: mastercard })).act?.status, 'done');
+  assert.equal((await acting.pay('next', { card: mastercard })).attempt?.status, 'done');
   await collectInstalments(deps, merchant, claimed);
   assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000]);
   await assertBalanced(paying, shopper);
@@ -325,7 +335,7 @@ test('what a lost database had charged is recorded and not charged again', async
   };
   const [shopper, acting] = await paidShopper();
   await payBefore(shopper, [2, 3]);
-  assert.equal((await acting.pay('rest', { card: mastercard })).act?.status, 'done');
+  assert.equal((await acting.pay('rest', { card: mastercard })).attempt?.status, 'done');
   assert.deepEqual((await atGateway(shopper)).taken, [100_000]);
   assert.deepEqual(await planOf(shopper), ['1 authorised', '2 collected', '3 collected']);
   await paying.pass({ days: 2 });
@@ -333,12 +343,12 @@ test('what a lost database had charged is recorded and not charged again', async
 
   const [other, otherActing] = await paidShopper();
   await payBefore(other, [2]);
-  const { act } = await otherActing.pay('rest');
-  assert.equal(act?.status, 'working', 'the amounts differ: an operator has to look');
+  const { attempt } = await otherActing.pay('rest');
+  assert.equal(attempt?.status, 'working', 'the amounts differ: an operator has to look');
   await paying.pass({ minutes: 30 });
   assert.deepEqual(await otherActing.attempts(), ['voided 2+3 100000']);
   assert.deepEqual((await atGateway(other)).taken, [50_000]);
-  assert.equal((await otherActing.pay('next')).act?.status, 'done');
+  assert.equal((await otherActing.pay('next')).attempt?.status, 'done');
   assert.deepEqual((await atGateway(other)).taken, [50_000], 'payment 2 was paid before');
   await paying.pass({ days: 2 });
   await assertBalanced(paying, other);
@@ -351,12 +361,12 @@ for (const [card, flow, result] of [
 ] as const) {
   test(`the bank's answer about a new card is kept with it: ${result}`, async () => {
     const [shopper, acting] = await paidShopper();
-    const { act } = await acting.replaceCard(card);
-    if (act?.status === 'challenge') await acting.decide('approve');
-    const [attempt] = await shopper.planAttempts();
+    const { attempt } = await acting.replaceCard(card);
+    if (attempt?.status === 'challenge') await acting.decide('approve');
+    const [row] = await shopper.planAttempts();
     const [stored] = await shopper.rows('stored_cards');
-    assert.deepEqual([attempt?.status, attempt?.card_ref], ['verified', stored.card_ref]);
-    const kept = attempt?.authentication;
+    assert.deepEqual([row?.status, row?.card_ref], ['verified', stored.card_ref]);
+    const kept = row?.authentication;
     assert.deepEqual([kept?.flow, kept?.result], [flow, result]);
     assert.equal(kept?.transaction_id === null, flow === null);
   });
@@ -375,7 +385,11 @@ test('two tabs pay once', async () => {
     [200, 200, 200],
   );
   const again = await acting.post('plan/pay', body);
-  assert.equal(again.body.act.refusal, 'plan_changed', 'the page showed payment 2, which is paid');
+  assert.equal(
+    again.body.attempt.refusal,
+    'plan_changed',
+    'the page showed payment 2, which is paid',
+  );
   assert.deepEqual((await atGateway(shopper)).taken, [50_000]);
   await paying.pass({ days: 2 });
   await assertBalanced(paying, shopper);
@@ -384,8 +398,8 @@ test('two tabs pay once', async () => {
 test('a shopper who leaves the challenge pays with another card, and the first attempt is voided', async () => {
   const [shopper, acting] = await lateShopper();
   await acting.pay('late', { card: challengeCard });
-  const { act } = await acting.pay('late', { card: mastercard });
-  assert.equal(act?.status, 'done');
+  const { attempt } = await acting.pay('late', { card: mastercard });
+  assert.equal(attempt?.status, 'done');
   assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
   await assertBalanced(paying, shopper);
 });
@@ -395,8 +409,8 @@ test('a shopper who approved the challenge and begins again in another tab pays 
   const shown = await acting.state();
   await acting.pay('late', { card: challengeCard });
   await acting.decide('approve', false);
-  const { act } = await acting.pay('late', { card: mastercard, shown });
-  assert.equal(act?.refusal, 'plan_changed');
+  const { attempt } = await acting.pay('late', { card: mastercard, shown });
+  assert.equal(attempt?.refusal, 'plan_changed');
   assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
   await assertBalanced(paying, shopper);
 });
@@ -412,8 +426,8 @@ test('a challenge that is not answered in fifteen minutes is voided, and the col
   assert.deepEqual((await atGateway(shopper)).taken, [50_000], 'the collector waits');
   await paying.pass({ minutes: 6 });
   assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
-  const { act } = await acting.state();
-  assert.equal(act?.decline?.reason, 'authentication_failed');
+  const { attempt } = await acting.state();
+  assert.equal(attempt?.decline?.reason, 'authentication_failed');
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
   await assertBalanced(paying, shopper);
 });
@@ -427,7 +441,7 @@ test('a challenge that was approved without a return is found by the worker', as
   await assertBalanced(paying, shopper);
 });
 
-test('a page that is read while a payment is recorded shows the act and the plan of one moment', async () => {
+test('a page that is read while a payment is recorded shows the attempt and the plan of one moment', async () => {
   const [shopper, acting] = await lateShopper();
   await acting.pay('late', { card: challengeCard });
   await acting.decide('approve', false);
@@ -449,11 +463,11 @@ test('a page that is read while a payment is recorded shows the act and the plan
   await client.query('commit');
   client.release();
 
-  const { act, plan } = await reading;
-  assert.equal(act?.status, 'challenge');
+  const { attempt, plan } = await reading;
+  assert.equal(attempt?.status, 'challenge');
   assert.equal(plan?.payments[1]?.status, 'late');
   const later = await acting.state();
-  assert.equal(later.act?.status, 'done');
+  assert.equal(later.attempt?.status, 'done');
   assert.equal(later.plan?.payments[1]?.status, 'paid');
   await assertBalanced(paying, shopper);
 });
@@ -465,7 +479,7 @@ test('a refund in progress and the shopper exclude each other', async () => {
   await refundNow(paying, shopper, 120_000);
   await paying.work();
   const refused = await acting.pay('next', { shown });
-  assert.equal(refused.act?.refusal, 'refund_in_progress');
+  assert.equal(refused.attempt?.refusal, 'refund_in_progress');
   await paying.pass({ days: 1 });
 
   const [other, otherActing] = await paidShopper();
@@ -488,14 +502,15 @@ test('what the page did not show is not charged', async () => {
   await refundNow(paying, shopper, 60_000);
   await paying.work();
   for (const changes of [{}, { amount: 50_000 }, { payments: [2] }, { payments: [1, 2, 3] }]) {
-    const { act } = await acting.pay('rest', { shown, changes });
-    assert.equal(act?.refusal, 'plan_changed');
+    const { attempt } = await acting.pay('rest', { shown, changes });
+    assert.equal(attempt?.refusal, 'plan_changed');
   }
   assert.equal(
-    (await acting.pay('late', { shown, changes: { payments: [2], amount: 50_000 } })).act?.refusal,
+    (await acting.pay('late', { shown, changes: { payments: [2], amount: 50_000 } })).attempt
+      ?.refusal,
     'plan_changed',
   );
-  assert.equal((await acting.pay('rest')).act?.status, 'done');
+  assert.equal((await acting.pay('rest')).attempt?.status, 'done');
   assert.deepEqual((await atGateway(shopper)).taken.toSorted(), [40_000, 50_000]);
   await assertBalanced(paying, shopper);
 });
@@ -509,17 +524,17 @@ for (const [fault, method, path] of [
   test(`a gateway that fails (${fault} at ${method}) charges once, and the page says so when it knows`, async () => {
     const [shopper, acting] = await lateShopper();
     await paying.gateway.fault({ fault, method, path, times: 3 });
-    const { act } = await acting.pay('late', { card: mastercard, keep: true });
-    assert.equal(act?.status, 'working');
-    assert.equal((await shopper.state()).act?.status, 'working', 'also without a session');
+    const { attempt } = await acting.pay('late', { card: mastercard, keep: true });
+    assert.equal(attempt?.status, 'working');
+    assert.equal((await shopper.state()).attempt?.status, 'working', 'also without a session');
     assert.equal(
-      (await acting.pay('late', { card: visa })).act?.status,
+      (await acting.pay('late', { card: visa })).attempt?.status,
       'working',
       'nothing begins',
     );
     await paying.clearFaults();
     await paying.pass({ minutes: 10 });
-    assert.equal((await acting.state()).act?.status, 'done');
+    assert.equal((await acting.state()).attempt?.status, 'done');
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
     assert.equal(await cardOf(shopper), 'mastercard 4444');
     await assertBalanced(paying, shopper);
@@ -536,7 +551,7 @@ test('a gateway that is down until the time is over charges nothing', async () =
   await paying.pass({ minutes: 30 });
   assert.deepEqual(await acting.attempts(), ['declined 2 50000']);
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
-  assert.equal((await acting.pay('late', { card: mastercard })).act?.status, 'done');
+  assert.equal((await acting.pay('late', { card: mastercard })).attempt?.status, 'done');
   await assertBalanced(paying, shopper);
 });
 
@@ -590,12 +605,12 @@ test('acting needs a session, our own page, and a body as the contract says', as
   await assertBalanced(paying, shopper);
 });
 
-test('each act has a number, so that the page tells a new one from an old one', async () => {
+test('each attempt has a number, so that the page tells a new one from an old one', async () => {
   const [, acting] = await paidShopper();
-  assert.equal((await acting.pay('next', { card: declinedCard })).act?.number, 1);
+  assert.equal((await acting.pay('next', { card: declinedCard })).attempt?.number, 1);
   const refused = await acting.pay('next', { changes: { amount: 1 } });
-  assert.deepEqual([refused.act?.status, refused.act?.number], ['refused', 1]);
-  assert.equal((await acting.pay('next')).act?.number, 2);
+  assert.deepEqual([refused.attempt?.status, refused.attempt?.number], ['refused', 1]);
+  assert.equal((await acting.pay('next')).attempt?.number, 2);
 });
 
 test('a checkout that an operator has to look at says that payments are paused', async () => {
@@ -609,10 +624,10 @@ test('a checkout that an operator has to look at says that payments are paused',
   await transaction(deps, ({ db }) => blockCheckout(db, key, block));
   const { plan } = await acting.state();
   assert.deepEqual([plan?.is_blocked, plan?.is_paused], [true, false], 'there is no refund');
-  assert.equal((await acting.pay('next', { shown })).act?.refusal, 'payments_paused');
+  assert.equal((await acting.pay('next', { shown })).attempt?.refusal, 'payments_paused');
   assert.deepEqual(await acting.attempts(), []);
   await transaction(deps, ({ db }) => unblockCheckout(db, key, at));
-  assert.equal((await acting.pay('next')).act?.status, 'done');
+  assert.equal((await acting.pay('next')).attempt?.status, 'done');
   await paying.pass({ days: 2 });
   await assertBalanced(paying, shopper);
 });
@@ -634,7 +649,7 @@ test('a checkout that is blocked before its first payment is not paid', async ()
   await assertBalanced(paying, shopper);
 });
 
-test('cards that are declined in acts on a plan count as card testing', async () => {
+test('cards that are declined in attempts on a plan count as card testing', async () => {
   const [shopper, acting] = await paidShopper();
   const { deps } = paying.service;
   const network = '192.0.2.77';
@@ -654,7 +669,7 @@ test('cards that are declined in acts on a plan count as card testing', async ()
   assert.match(rows[0]?.detail, /10 cards were declined on one payment link/);
 });
 
-test('a plan takes twenty acts an hour', async () => {
+test('a plan takes twenty attempts an hour', async () => {
   const [, acting] = await paidShopper();
   const body = { ...(await acting.payBody('next')), amount: 1 };
   const statuses: number[] = [];
@@ -670,9 +685,9 @@ test('a once-off payment whose hold lapsed is paid by the shopper with a card', 
   await paying.work();
   assert.deepEqual(await planOf(shopper), ['1 overdue']);
   assert.equal((await acting.state()).plan?.is_card_stored, false);
-  assert.equal((await acting.pay('late')).act?.refusal, 'plan_changed', 'no card is stored');
-  const { act, plan } = await acting.pay('late', { card: mastercard });
-  assert.equal(act?.status, 'done');
+  assert.equal((await acting.pay('late')).attempt?.refusal, 'plan_changed', 'no card is stored');
+  const { attempt, plan } = await acting.pay('late', { card: mastercard });
+  assert.equal(attempt?.status, 'done');
   assert.deepEqual(await planOf(shopper), ['1 collected']);
   assert.deepEqual(plan?.card, { brand: 'mastercard', last4: '4444' });
   const [payment] = await shopper.rows('instalments');
