@@ -182,7 +182,7 @@ test('a person and a bulk action are found by their ids, by readers of all merch
   const own: Scope = { merchant_ids: [paying.account.merchant.id] };
   for (const [text, kind, called] of [
     [person.id, 'person', 'Nomsa Dube'],
-    [id, 'act', 'callbacks retry'],
+    [id, 'bulk_action', 'callbacks retry'],
   ] as const) {
     const { data } = await tranche.json('find', text);
     assert.deepEqual(

@@ -81,7 +81,7 @@ export class ProofRefused extends Error {}
  * Sends a change. If the server wants a fresh proof, asks for the passkey and sends it again; `what`
  * is the text of the button that was pressed.
  */
-export async function act<T>(
+export async function sendChange<T>(
   method: Method,
   path: string,
   body: unknown = {},

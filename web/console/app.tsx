@@ -176,7 +176,7 @@ function Pages() {
             icon="search"
             title="There is no such page"
             page
-            acts={
+            actions={
               <Button variant="default" component={Link} href="/">
                 Go to the overview
               </Button>

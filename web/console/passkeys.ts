@@ -5,7 +5,7 @@ import {
   startRegistration,
   WebAuthnError,
 } from '@simplewebauthn/browser';
-import { act } from './api.ts';
+import { sendChange } from './api.ts';
 
 type Registration = { options: PublicKeyCredentialCreationOptionsJSON };
 type Authentication = { options: PublicKeyCredentialRequestOptionsJSON };
@@ -32,28 +32,28 @@ const use = (optionsJSON: PublicKeyCredentialRequestOptionsJSON) =>
   });
 
 export async function signIn(): Promise<void> {
-  const { options } = await act<Authentication>('POST', '/api/sign-in/options');
-  await act('POST', '/api/sign-in', { response: await use(options) });
+  const { options } = await sendChange<Authentication>('POST', '/api/sign-in/options');
+  await sendChange('POST', '/api/sign-in', { response: await use(options) });
 }
 
 export async function register(token: string): Promise<void> {
-  const { options } = await act<Registration>('POST', '/api/invitation/options', { token });
-  await act('POST', '/api/invitation/register', { token, response: await create(options) });
+  const { options } = await sendChange<Registration>('POST', '/api/invitation/options', { token });
+  await sendChange('POST', '/api/invitation/register', { token, response: await create(options) });
 }
 
 export async function provePresence(): Promise<void> {
-  const { options } = await act<Authentication>('POST', '/api/proof/options');
-  await act('POST', '/api/proof', { response: await use(options) });
+  const { options } = await sendChange<Authentication>('POST', '/api/proof/options');
+  await sendChange('POST', '/api/proof', { response: await use(options) });
 }
 
 export async function addPasskey(name: string): Promise<void> {
   const what = 'Add a passkey';
-  const { options } = await act<Registration>('POST', '/api/passkeys/options', {}, what);
-  await act('POST', '/api/passkeys', { name, response: await create(options) });
+  const { options } = await sendChange<Registration>('POST', '/api/passkeys/options', {}, what);
+  await sendChange('POST', '/api/passkeys', { name, response: await create(options) });
 }
 
 /** A one-time link of a sandbox's command line. */
-export const signInByLink = (token: string) => act('POST', '/api/sign-in/link', { token });
+export const signInByLink = (token: string) => sendChange('POST', '/api/sign-in/link', { token });
 
 /** In a sandbox's session without a passkey a click is the proof. */
-export const proveInSandbox = () => act('POST', '/api/proof/sandbox');
+export const proveInSandbox = () => sendChange('POST', '/api/proof/sandbox');

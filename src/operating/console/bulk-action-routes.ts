@@ -6,17 +6,17 @@ import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
 import { type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
 
-const actsMax = 20;
+const bulkActionsMax = 20;
 
 /** A person sees their own bulk actions. */
-export const actRoutes: ConsoleRoute[] = [
+export const bulkActionRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
     url: '/api/bulk-actions',
     permission: 'signed-in',
     schema: { response: BulkActions },
     async handle({ deps, person }) {
-      const acts = await reading(deps, (db) => listBulkActions(db, person.id, actsMax));
+      const acts = await reading(deps, (db) => listBulkActions(db, person.id, bulkActionsMax));
       return { data: acts.map(presentBulkAction) };
     },
   }),

@@ -25,7 +25,7 @@ const needed: Record<string, Permission> = {
   payout: 'payouts.read',
   person: 'people.read',
   // A person sees their own actions beside the page; those of others are in the audit.
-  act: 'audit.read',
+  bulk_action: 'audit.read',
 };
 
 function maySee({ may }: Context, what: string): boolean {

@@ -1,5 +1,5 @@
 import { auditRoutes } from './audit-routes.ts';
-import { actRoutes } from './bulk-action-routes.ts';
+import { bulkActionRoutes } from './bulk-action-routes.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { checkoutRoutes } from './checkout-routes.ts';
 import { disputeRoutes } from './dispute-routes.ts';
@@ -32,6 +32,6 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...payeeRoutes,
   ...integrationRoutes,
   ...auditRoutes,
-  ...actRoutes,
+  ...bulkActionRoutes,
   ...peopleRoutes,
 ];

@@ -34,7 +34,7 @@ export const hitKinds = [
   'dispute',
   'payout',
   'person',
-  'act',
+  'bulk_action',
 ] as const;
 export type HitKind = (typeof hitKinds)[number];
 
@@ -169,7 +169,7 @@ function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] 
     shared('alerts').then(as('alert', 'id')),
     shared('payouts').then(as('payout', 'id')),
     ofOperators('people').then(as('person', 'id')),
-    ofOperators('bulk_actions').then(as('act', 'id')),
+    ofOperators('bulk_actions').then(as('bulk_action', 'id')),
   ];
 }
 

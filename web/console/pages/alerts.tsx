@@ -2,22 +2,22 @@ import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import type { AlertRow } from '#operating/operations/audit.schema.ts';
 import { words } from '../format.ts';
-import { useQuietAct } from '../parts/acts.tsx';
+import { useQuietAction } from '../parts/actions.tsx';
 import { AlertsFrame, alertName } from '../parts/alert.tsx';
 import { useCan } from '../session.tsx';
 
 export default function AlertsPage() {
   const can = useCan();
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   const take = ({ id }: AlertRow) =>
     void run({
       path: `/api/alerts/${id}/take`,
       what: 'Take the alert',
       said: () => 'The alert is yours.',
     });
-  const acts = (row: AlertRow, href: string) =>
+  const actions = (row: AlertRow, href: string) =>
     row.state === 'closed' ? null : (
-      <span className="acts">
+      <span className="actions">
         {row.state === 'open' && (
           <Button
             size="xs"
@@ -56,7 +56,7 @@ export default function AlertsPage() {
       }}
       mayTake={can('alerts.handle')}
       mayClose={can('alerts.handle')}
-      {...(can('alerts.handle') && { acts })}
+      {...(can('alerts.handle') && { actions })}
     />
   );
 }

@@ -156,7 +156,7 @@ const columns: Column<Action>[] = [
 
 export default function AuditPage() {
   const [filters] = useFilters();
-  const { opened, hrefOf, close } = useOpened('act');
+  const { opened, hrefOf, close } = useOpened('action');
   return (
     <>
       <PageHead
@@ -181,20 +181,20 @@ export default function AuditPage() {
         hrefOf={(row) => hrefOf(row.id)}
         empty={{
           icon: 'audit',
-          title: 'No act yet',
+          title: 'No actions yet',
           text: 'What people change here, and at the command line, is written down with their names.',
         }}
       />
-      {opened && <ActDialog id={opened} close={close} />}
+      {opened && <ActionDialog id={opened} close={close} />}
     </>
   );
 }
 
 /** One action with everything that was recorded of it. */
-function ActDialog({ id, close }: { id: string; close: () => void }) {
+function ActionDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error, refetch } = useDetails<Action>('/api/audit', id);
   return (
-    <Dialog opened close={close} title={data ? sentence(words(data.action)) : 'Act'} size="lg">
+    <Dialog opened close={close} title={data ? sentence(words(data.action)) : 'Action'} size="lg">
       {error || !data ? (
         <Unread of={{ error, refetch }} lines={6} />
       ) : (

@@ -11,10 +11,10 @@ import type {
 import type { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { get } from '../api.ts';
 import { count, duration, percent, reasonWords, sentence } from '../format.ts';
-import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction, useQuietAction } from '../parts/actions.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
-import { followAct } from '../parts/bulk-actions.tsx';
+import { followBulkAction } from '../parts/bulk-actions.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -76,7 +76,7 @@ export default function CallbacksPage() {
 function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
   const can = useCan();
   const { hrefOf } = useOpened('callback');
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   const columns: Column<CallbackRow>[] = [
     orderColumn,
     ...(view === 'all'
@@ -126,12 +126,12 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
       phone: 'sub',
     },
     {
-      head: 'Acts',
+      head: 'Actions',
       right: true,
       phone: 'full',
-      acts: true,
+      actions: true,
       cell: (row) => (
-        <span className="acts">
+        <span className="actions">
           {can('callbacks.retry') && (
             <Button
               size="xs"
@@ -273,7 +273,7 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
     queryKey: ['/api/callbacks', id],
     queryFn: ({ signal }) => get<CallbackDetails>(`/api/callbacks/${id}`, {}, signal),
   });
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   return (
     <Dialog opened close={close} title="Callback" size="xl">
       {error || !data ? (
@@ -323,20 +323,20 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
 function ResendAll({ close }: { close: () => void }) {
   const [filters] = useFilters();
   const { data: merchants } = useMerchantNames(filters.merchant ? [filters.merchant] : []);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const merchant = filters.merchant ? merchants?.[0] : undefined;
   const ofMerchant = merchant ? ` of ${merchant.name}` : '';
   const where = filters.host ? ` to ${filters.host}` : '';
   const what = `Resend all given up${ofMerchant}${where}`;
   return (
-    <ActDialog
+    <ActionDialog
       title="Resend callbacks"
       opened
       close={close}
       what={what}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<BulkAction>({
           path: '/api/callbacks/retry-all',
           body: {
@@ -346,7 +346,7 @@ function ResendAll({ close }: { close: () => void }) {
           what,
         }).then((answer) => {
           if (!answer) return;
-          followAct(answer.id);
+          followBulkAction(answer.id);
           close();
         })
       }
@@ -361,6 +361,6 @@ function ResendAll({ close }: { close: () => void }) {
           ? 'The filters of the page decide which.'
           : 'Filter the page by merchant or host to resend fewer.'}
       </p>
-    </ActDialog>
+    </ActionDialog>
   );
 }

@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CheckoutDetails, RefundPreview } from '#operating/operations/checkout.schema.ts';
 import type { RefundDetails } from '#operating/operations/refund.schema.ts';
-import { act } from '../api.ts';
+import { sendChange } from '../api.ts';
 import { money } from '../format.ts';
-import { ActDialog, problemOf, useAct } from '../parts/acts.tsx';
+import { ActionDialog, problemOf, useAction } from '../parts/actions.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
@@ -24,17 +24,17 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
   const { data: preview, error } = useQuery({
     queryKey: ['refund-preview', checkout.id, wanted],
     queryFn: () =>
-      act<RefundPreview>('POST', `/api/checkouts/${checkout.id}/refund-preview`, {
+      sendChange<RefundPreview>('POST', `/api/checkouts/${checkout.id}/refund-preview`, {
         amount: wanted,
       }),
     enabled: wanted !== null && wanted > 0,
     retry: false,
   });
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const isCurrent = preview !== undefined && preview.amount === cents;
   const what = cents ? `Refund ${money(cents, currency, locale)}` : 'Refund';
   return (
-    <ActDialog
+    <ActionDialog
       title={`Refund ${checkout.client_reference_id}`}
       size="lg"
       opened
@@ -44,7 +44,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
       disabled={!isCurrent || preview.refusal !== null}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<RefundDetails>({
           path: `/api/checkouts/${checkout.id}/refunds`,
           body: {
@@ -98,6 +98,6 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
           starts.
         </Notice>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }

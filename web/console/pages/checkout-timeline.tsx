@@ -2,7 +2,7 @@ import { Button, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import type { TimelineEntry } from '#operating/operations/checkout.schema.ts';
 import { reasonWords, sentence } from '../format.ts';
-import { useAct } from '../parts/acts.tsx';
+import { useAction } from '../parts/actions.tsx';
 import { Notice, Time } from '../parts/basics.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
@@ -72,7 +72,7 @@ function Happened({ of: entry, zone }: { of: TimelineEntry; zone: string }) {
 
 export function NoteForm({ id }: { id: string }) {
   const [text, setText] = useState('');
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   return (
     <form
       className="stack tight"

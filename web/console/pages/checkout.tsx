@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type { CheckoutDetails, PlanPayment } from '#operating/operations/checkout.schema.ts';
 import { money, sentence, shortDate, words } from '../format.ts';
-import { useQuietAct } from '../parts/acts.tsx';
+import { useQuietAction } from '../parts/actions.tsx';
 import { Card, Id, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan } from '../session.tsx';
@@ -36,7 +36,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   const can = useCan();
   const [refunding, setRefunding] = useState(false);
   const [retrying, setRetrying] = useState<Retry | null>(null);
-  const resend = useQuietAct();
+  const resend = useQuietAction();
   const { currency, locale, time_zone: zone } = checkout;
   const show = (cents: number) => money(cents, currency, locale);
   const { callback } = checkout;
@@ -106,7 +106,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
           <Attempted of={checkout} show={show} />
           {checkout.postings.length > 0 && <Books of={checkout} show={show} />}
           {checkout.audit.length > 0 && (
-            <Card title="Acts of operators">
+            <Card title="Actions of operators">
               <div className="stack tight">
                 {checkout.audit.map((action) => (
                   <ActionLine key={action.id} of={action} />

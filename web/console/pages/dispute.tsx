@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { DisputeDetails } from '#operating/operations/dispute.schema.ts';
 import { exactTime, money, sentence, words } from '../format.ts';
 import { Icon } from '../icons.tsx';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan } from '../session.tsx';
@@ -76,7 +76,7 @@ export default function DisputePage({ id }: { id: string }) {
             </dl>
           </Card>
           {dispute.audit.length > 0 && (
-            <Card title="Acts">
+            <Card title="Actions">
               <div className="stack tight">
                 {dispute.audit.map((action) => (
                   <ActionLine key={action.id} of={action} />
@@ -174,12 +174,12 @@ function Answer(props: {
   close: () => void;
 }) {
   const { of: dispute, verb } = props;
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   // The evidence that the person saw when the dialog opened. Another person may stage the evidence
   // anew meanwhile.
   const [evidence_hash] = useState(dispute.evidence_hash);
   const amount = props.show(dispute.amount);
-  const acts: Record<Verb, { title: string; what: string; said: string; text: string }> = {
+  const actions: Record<Verb, { title: string; what: string; said: string; text: string }> = {
     stage: {
       title: 'Stage the evidence',
       what: `Stage the evidence for ${amount}`,
@@ -205,9 +205,9 @@ function Answer(props: {
       text: 'What is left of the plan stays due and is collected on its dates. To cancel it instead, refund what was not collected from the checkout’s page.',
     },
   };
-  const { title, what, said, text } = acts[verb];
+  const { title, what, said, text } = actions[verb];
   return (
-    <ActDialog
+    <ActionDialog
       title={title}
       opened
       close={props.close}
@@ -215,7 +215,7 @@ function Answer(props: {
       danger={verb === 'accept'}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run({
           path: `/api/disputes/${dispute.id}/${verb}`,
           ...(verb === 'submit' && { body: { evidence_hash } }),
@@ -225,6 +225,6 @@ function Answer(props: {
       }
     >
       <p>{text}</p>
-    </ActDialog>
+    </ActionDialog>
   );
 }

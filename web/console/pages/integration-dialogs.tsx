@@ -6,7 +6,7 @@ import type {
   RotatedCredential,
 } from '#operating/operations/integration.schema.ts';
 import { exactTime, plural } from '../format.ts';
-import { ActDialog, OneActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, SingleActionDialog, useAction } from '../parts/actions.tsx';
 import { Notice } from '../parts/basics.tsx';
 import { MerchantsSelect } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
@@ -19,7 +19,7 @@ const names: Record<Credential, string> = {
 };
 
 export type Limit = IntegrationRow['limits'][number];
-export type V1Act = 'enable' | 'disable';
+export type V1Action = 'enable' | 'disable';
 
 const overlaps = [
   { value: '0', label: 'Not at all: it ends now' },
@@ -32,19 +32,19 @@ export function Rotate(props: { of: IntegrationRow; credential: Credential; clos
   const { credential } = props;
   const [overlap, setOverlap] = useState('86400');
   const [rotated, setRotated] = useState<RotatedCredential | null>(null);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const what = `Rotate the ${names[credential]} of ${ownerOf(props.of)}`;
   return (
-    <ActDialog
+    <ActionDialog
       title={rotated ? `The new ${names[credential]}` : `Rotate the ${names[credential]}`}
       opened
       close={props.close}
       what={what}
-      hideAct={rotated !== null}
+      hideAction={rotated !== null}
       danger={overlap === '0'}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<RotatedCredential>({
           path: `/api/integrations/${props.of.id}/rotate`,
           body: { credential, overlap_seconds: Number(overlap) },
@@ -81,13 +81,13 @@ export function Rotate(props: { of: IntegrationRow; credential: Credential; clos
           )}
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 
 export function Revoke({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   return (
-    <OneActDialog
+    <SingleActionDialog
       title="Revoke the integration"
       what={`Revoke the integration of ${ownerOf(row)}`}
       path={`/api/integrations/${row.id}/revoke`}
@@ -99,13 +99,13 @@ export function Revoke({ of: row, close }: { of: IntegrationRow; close: () => vo
         Every request with its credentials is refused at once, and it cannot be brought back.
         Checkouts that it created go on: payments are collected and callbacks are sent.
       </p>
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
 export function RequireSigning({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   return (
-    <OneActDialog
+    <SingleActionDialog
       title="Require signatures"
       what={`Require signatures of ${ownerOf(row)}`}
       path={`/api/integrations/${row.id}/require-signing`}
@@ -116,7 +116,7 @@ export function RequireSigning({ of: row, close }: { of: IntegrationRow; close: 
         Every request that changes something must be signed from now on. This cannot be undone. The
         shop must sign its requests already, or they are refused.
       </p>
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
@@ -124,7 +124,7 @@ export function ChangeRefundMode({ of: row, close }: { of: IntegrationRow; close
   const [mode, setMode] = useState<string>(row.refund_mode);
   const isAuto = mode === 'auto';
   return (
-    <OneActDialog
+    <SingleActionDialog
       title="Refunds"
       what={`${isAuto ? 'Approve' : 'Review'} refunds of ${ownerOf(row)}${isAuto ? ' at once' : ''}`}
       path={`/api/integrations/${row.id}/refund-mode`}
@@ -143,36 +143,36 @@ export function ChangeRefundMode({ of: row, close }: { of: IntegrationRow; close
           : 'Each refund waits in the list of refunds until a person approves it.'}{' '}
         Refunds that wait for a review now still need it.
       </p>
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
 export function ChangeV1({
   of: row,
-  act,
+  action,
   close,
 }: {
   of: IntegrationRow;
-  act: V1Act;
+  action: V1Action;
   close: () => void;
 }) {
   const [issued, setIssued] = useState<IssuedV1Credentials | null>(null);
-  const { run, busy, problem } = useAct();
-  const isOff = act === 'disable';
+  const { run, busy, problem } = useAction();
+  const isOff = action === 'disable';
   const what = `${isOff ? 'Disable' : 'Enable'} v1 of ${ownerOf(row)}`;
-  const path = `/api/integrations/${row.id}/${act}-v1`;
+  const path = `/api/integrations/${row.id}/${action}-v1`;
   const used = row.v1?.checkouts ?? 0;
   return (
-    <ActDialog
+    <ActionDialog
       title={issued ? 'The v1 credentials' : isOff ? 'Disable v1' : 'Enable v1'}
       opened
       close={close}
       what={what}
       danger={isOff}
-      hideAct={issued !== null}
+      hideAction={issued !== null}
       busy={busy}
       problem={problem}
-      onAct={() => {
+      onAction={() => {
         if (isOff) {
           void run({ path, what, said: () => 'v1 is off.' }).then((answer) => answer && close());
         } else void run<IssuedV1Credentials>({ path, what }).then(setIssued);
@@ -201,7 +201,7 @@ export function ChangeV1({
           shown once.
         </p>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 
@@ -213,7 +213,7 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
   const isSame =
     Number(most) === props.limit.max_requests && Number(window) === props.limit.window_seconds;
   return (
-    <OneActDialog
+    <SingleActionDialog
       title={`Limit of ${endpoint}`}
       what={`Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`}
       path={`/api/integrations/${props.id}/limit`}
@@ -234,7 +234,7 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
         value={window}
         onChange={(event) => setWindow(event.currentTarget.value)}
       />
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
@@ -245,7 +245,7 @@ export function Manage({ of: row, close }: { of: IntegrationRow; close: () => vo
   const add = chosen.filter((id) => !before.includes(id));
   const remove = before.filter((id) => !chosen.includes(id));
   return (
-    <OneActDialog
+    <SingleActionDialog
       title="Merchants of the intermediary"
       what={`Add ${add.length}, remove ${remove.length}`}
       path={`/api/integrations/${row.id}/managed-merchants`}
@@ -255,6 +255,6 @@ export function Manage({ of: row, close }: { of: IntegrationRow; close: () => vo
       close={close}
     >
       <MerchantsSelect name="Acts for" value={chosen} onChange={setChosen} />
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }

@@ -16,7 +16,7 @@ import {
   RequireSigning,
   Revoke,
   Rotate,
-  type V1Act,
+  type V1Action,
 } from './integration-dialogs.tsx';
 import { IntegrationStatus, ownerOf, refundModes } from './integrations.tsx';
 
@@ -28,7 +28,7 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [managing, setManaging] = useState(false);
   const [requiring, setRequiring] = useState(false);
   const [changingMode, setChangingMode] = useState(false);
-  const [changingV1, setChangingV1] = useState<V1Act | null>(null);
+  const [changingV1, setChangingV1] = useState<V1Action | null>(null);
   const found = useDetails<IntegrationRow>('/api/integrations', id);
   const { data } = found;
   const back = { href: '/integrations', label: 'Integrations' };
@@ -125,7 +125,7 @@ export default function IntegrationPage({ id }: { id: string }) {
       {revoking && <Revoke of={data} close={() => setRevoking(false)} />}
       {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
       {managing && <Manage of={data} close={() => setManaging(false)} />}
-      {changingV1 && <ChangeV1 of={data} act={changingV1} close={() => setChangingV1(null)} />}
+      {changingV1 && <ChangeV1 of={data} action={changingV1} close={() => setChangingV1(null)} />}
       {changingMode && <ChangeRefundMode of={data} close={() => setChangingMode(false)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
@@ -252,7 +252,7 @@ function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
 }
 
 /** The v1 plugin API: whether it is on, and whether the shop still uses it. */
-function V1Card(props: { of: IntegrationRow; change: ((act: V1Act) => void) | null }) {
+function V1Card(props: { of: IntegrationRow; change: ((action: V1Action) => void) | null }) {
   const { v1 } = props.of;
   const isOn = v1 !== null && v1.disabled_at === null;
   return (

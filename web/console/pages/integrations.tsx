@@ -6,7 +6,7 @@ import type {
   IssuedCredentials,
 } from '#operating/operations/integration.schema.ts';
 import { plural, shortId } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -171,22 +171,22 @@ export function AddIntegration(props: {
   const [managed, setManaged] = useState<string[]>([]);
   const [mode, setMode] = useState('manual');
   const [issued, setIssued] = useState<IssuedCredentials | null>(null);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const isIntermediary = kind === 'intermediary';
   const what = isIntermediary
     ? `Add an intermediary of ${plural(managed.length, 'merchant')}`
     : `Add an integration${merchant ? ` of ${merchant.name}` : ''}`;
   return (
-    <ActDialog
+    <ActionDialog
       title={issued ? 'The integration was added' : 'Add an integration'}
       opened
       close={props.close}
       what={what}
-      hideAct={issued !== null}
+      hideAction={issued !== null}
       disabled={isIntermediary ? managed.length === 0 : merchant === null}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<IssuedCredentials>({
           path: '/api/integrations',
           body: {
@@ -233,6 +233,6 @@ export function AddIntegration(props: {
           <Notice>The credentials are shown once, on the next page of this dialog.</Notice>
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Passkeys, Sessions } from '#operating/console/session.schema.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
-import { problemOf, useQuietAct } from '../parts/acts.tsx';
+import { problemOf, useQuietAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Unread } from '../parts/states.tsx';
@@ -22,7 +22,7 @@ export default function Me() {
     queryKey: ['/api/sessions'],
     queryFn: ({ signal }) => get<Sessions>('/api/sessions', {}, signal),
   });
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   const rows = passkeys.data?.data ?? [];
   return (
     <>

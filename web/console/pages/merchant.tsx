@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { MerchantDetails, MovedClock } from '#operating/operations/merchant.schema.ts';
 import { changesOf } from '../changes.ts';
 import { duration, exactTime, money, percent } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
@@ -114,7 +114,7 @@ function Figure({ label, value }: { label: string; value: string }) {
 
 function ClockCard({ of: merchant }: { of: MerchantDetails }) {
   const can = useCan();
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const move = (what: string, by_seconds?: number) =>
     void run<MovedClock>({
       path: `/api/merchants/${merchant.id}/clock`,
@@ -194,7 +194,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
   const [threshold, setThreshold] = useState(() => typedThreshold(merchant.four_eyes_above));
   const [shortName, setShortName] = useState(merchant.short_name ?? '');
   const [isFree, setIsFree] = useState(merchant.no_fees);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const { bands: rules } = readBands(bands);
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
   const own = readThreshold(threshold);
@@ -210,7 +210,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
   const mayNot = own !== undefined && isLifting(merchant, own) && !can('review.lift');
   const what = `Change ${merchant.name}`;
   return (
-    <ActDialog
+    <ActionDialog
       title={`Rules of ${merchant.name}`}
       size="lg"
       opened
@@ -219,7 +219,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
       disabled={rules === null || own === undefined || mayNot || changes === null}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run({
           method: 'PATCH',
           path: `/api/merchants/${merchant.id}`,
@@ -259,6 +259,6 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         checked={isFree}
         onChange={(event) => setIsFree(event.currentTarget.checked)}
       />
-    </ActDialog>
+    </ActionDialog>
   );
 }

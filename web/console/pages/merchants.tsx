@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { MerchantRow } from '#operating/operations/merchant.schema.ts';
 import { count, money, percent } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
 import { Money, PageHead, Time } from '../parts/basics.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -85,12 +85,12 @@ function AddMerchant({ close }: { close: () => void }) {
     ]),
   );
   const [, navigate] = useLocation();
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const { bands: rules } = readBands(bands);
   const own = readThreshold(threshold);
   const what = name.trim() === '' ? 'Add the merchant' : `Add ${name.trim()}`;
   return (
-    <ActDialog
+    <ActionDialog
       title="Add a merchant"
       size="lg"
       opened
@@ -99,7 +99,7 @@ function AddMerchant({ close }: { close: () => void }) {
       disabled={name.trim() === '' || rules === null || own === undefined}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<{ id: string }>({
           path: '/api/merchants',
           body: { name: name.trim(), rules, four_eyes_above: own },
@@ -123,6 +123,6 @@ function AddMerchant({ close }: { close: () => void }) {
         refusal={null}
         onChange={setThreshold}
       />
-    </ActDialog>
+    </ActionDialog>
   );
 }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useState } from 'react';
 import type { OverdueRow, RetriedInstalment } from '#operating/operations/callback.schema.ts';
 import { longDate, money, sentence, shortDate, words } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -27,7 +27,7 @@ export type Retry = {
 
 /** Charges the card again for one payment. */
 export function RetryDialog({ of: row, close }: { of: Retry | null; close: () => void }) {
-  const { run, busy, problem, clear } = useAct();
+  const { run, busy, problem, clear } = useAction();
   const amount = row ? money(row.amount, row.currency, row.locale) : '';
   const what = `Charge ${amount} now`;
   const leave = () => {
@@ -35,14 +35,14 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
     close();
   };
   return (
-    <ActDialog
+    <ActionDialog
       title={row ? `Payment ${row.number} of ${row.number_of_payments}` : ''}
       opened={row !== null}
       close={leave}
       what={what}
       busy={busy}
       problem={problem}
-      onAct={() => {
+      onAction={() => {
         if (!row) return;
         void run<RetriedInstalment>({
           path: `/api/instalments/${row.checkout_id}/${row.number}/retry`,
@@ -73,7 +73,7 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
           </p>
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 
@@ -122,7 +122,7 @@ export default function OverduePage() {
     {
       head: 'Retry',
       phone: 'full',
-      acts: true,
+      actions: true,
       cell: (row) => (
         <span className="row-of" style={{ flexWrap: 'nowrap' }} title={row.advice}>
           {can('instalments.retry') && row.paused_by === null && (

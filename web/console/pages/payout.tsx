@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { BankFile, PayoutDetails } from '#operating/operations/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
 import { Icon } from '../icons.tsx';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { saveFile } from '../parts/save-file.ts';
@@ -21,7 +21,7 @@ export default function PayoutPage({ id }: { id: string }) {
   const can = useCan();
   const [answering, setAnswering] = useState<Answer | null>(null);
   const found = useDetails<PayoutDetails>('/api/payouts', id);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const payout = found.data;
   if (!payout) return <Waiting title="Payout" back={back} of={found} />;
   const show = (cents: number) => money(cents, payout.currency, payout.locale);
@@ -104,7 +104,7 @@ export default function PayoutPage({ id }: { id: string }) {
             <Lines of={payout} show={show} />
           </Card>
           {payout.audit.length > 0 && (
-            <Card title="Acts">
+            <Card title="Actions">
               <div className="stack tight">
                 {payout.audit.map((action) => (
                   <ActionLine key={action.id} of={action} />
@@ -298,12 +298,12 @@ const textsOf = (amount: string) => ({
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
   const [text, setText] = useState('');
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const amount = money(payout.amount, payout.currency, payout.locale);
   const { title, what, said, label, description } = textsOf(amount)[kind];
   const value = text.trim();
   return (
-    <ActDialog
+    <ActionDialog
       title={title}
       opened
       close={props.close}
@@ -312,7 +312,7 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
       disabled={value === ''}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run({
           path: `/api/payouts/${payout.id}/${kind}`,
           body: kind === 'paid' ? { bank_reference: value } : { reason: value },
@@ -332,6 +332,6 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
       />
-    </ActDialog>
+    </ActionDialog>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { PayoutExport, PayoutRow } from '#operating/operations/payout.schema.ts';
 import { count, longDate, plural, shortDate } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -112,19 +112,19 @@ export default function PayoutsPage() {
 }
 
 function Export({ close }: { close: () => void }) {
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const [made, setMade] = useState<PayoutExport | null>(null);
   const what = 'Export all approved payouts';
   return (
-    <ActDialog
+    <ActionDialog
       title={made ? 'The bank run' : 'Export for the bank'}
       opened
       close={close}
       what={what}
-      hideAct={made !== null}
+      hideAction={made !== null}
       busy={busy}
       problem={problem}
-      onAct={() => void run<PayoutExport>({ path: '/api/payouts/export', what }).then(setMade)}
+      onAction={() => void run<PayoutExport>({ path: '/api/payouts/export', what }).then(setMade)}
     >
       {made === null ? (
         <p>
@@ -185,6 +185,6 @@ function Export({ close }: { close: () => void }) {
           )}
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }

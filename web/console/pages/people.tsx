@@ -12,7 +12,7 @@ import type {
 import { get } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { exactTime, plural, sentence, words } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
@@ -97,7 +97,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
   const [scope, setScope] = useState(person?.merchant_ids ? 'some' : 'all');
   const [merchantIds, setMerchantIds] = useState<string[]>(person?.merchant_ids ?? []);
   const [invitation, setInvitation] = useState<Invitation | null>(null);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const merchant_ids = scope === 'all' ? null : merchantIds;
   const access = { name: name.trim(), roles, merchant_ids };
   const changes = person && changesOf(person, access, ['roles', 'merchant_ids']);
@@ -131,16 +131,16 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
       .flatMap((one) => one.permissions),
   );
   return (
-    <ActDialog
+    <ActionDialog
       title={invitation ? 'The invitation' : person ? person.name : 'Invite a person'}
       opened
       close={close}
       what={what}
-      hideAct={invitation !== null}
+      hideAction={invitation !== null}
       disabled={!isGood}
       busy={busy}
       problem={problem}
-      onAct={() => void send()}
+      onAction={() => void send()}
     >
       {invitation ? (
         <Delivery of={invitation} />
@@ -190,7 +190,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           )}
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 
@@ -288,19 +288,19 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
     queryFn: ({ signal }) => get<Sessions>(`/api/people/${id}/sessions`, {}, signal),
   });
   const [changing, setChanging] = useState(false);
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const mayManage = can('people.manage') && person?.revoked_at === null;
   if (changing && person) return <Access of={person} close={() => setChanging(false)} />;
   const what = `Revoke ${person?.name ?? ''}`;
   return (
-    <ActDialog
+    <ActionDialog
       title={person?.name ?? 'Person'}
       size="lg"
       opened
       close={close}
       what={what}
       danger
-      hideAct={!mayManage || id === own.id}
+      hideAction={!mayManage || id === own.id}
       busy={busy}
       problem={problem}
       before={
@@ -310,7 +310,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
           </Button>
         )
       }
-      onAct={() =>
+      onAction={() =>
         void run({
           path: `/api/people/${id}/revoke`,
           what,
@@ -342,7 +342,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               ],
               ['Since', <Time key="since" at={person.created_at} exact />],
               [
-                'Acts',
+                'Actions',
                 can('audit.read') && (
                   <Link href={`/audit?person=${person.id}`}>What {person.name} did</Link>
                 ),
@@ -364,6 +364,6 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
           </section>
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }

@@ -6,9 +6,9 @@ import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import type { RefundDetails, RefundRow } from '#operating/operations/refund.schema.ts';
 import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
-import { followAct } from '../parts/bulk-actions.tsx';
+import { followBulkAction } from '../parts/bulk-actions.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
@@ -167,9 +167,9 @@ function columnsOf(
       head: view === 'review' ? 'Review' : 'Details',
       right: true,
       phone: 'full',
-      acts: true,
+      actions: true,
       cell: (row) => (
-        <span className="acts">
+        <span className="actions">
           <Button
             size="xs"
             component={Link}
@@ -190,7 +190,7 @@ function columnsOf(
 }
 
 function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
-  const bulk = useAct();
+  const bulk = useAction();
   const { approve: what, notice } = reviewOfAll(rows);
   return (
     <section className="picked" aria-label="Selected refunds">
@@ -214,7 +214,7 @@ function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
               .then((answer) => {
                 if (!answer) return;
                 clear();
-                followAct(answer.id);
+                followBulkAction(answer.id);
               })
           }
         >
@@ -245,12 +245,12 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
     queryKey: ['/api/refunds', props.id],
     queryFn: ({ signal }) => get<RefundDetails>(`/api/refunds/${props.id}`, {}, signal),
   });
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const [declining, setDeclining] = useState(false);
   const [reason, setReason] = useState('');
   const amount = data ? shown(data) : '';
   const isReview = data?.view === 'review';
-  const mayAct = data !== undefined && can('refunds.review') && isReview;
+  const mayReview = data !== undefined && can('refunds.review') && isReview;
   const canRetry = data?.status === 'failed' && data.approved_at !== null && can('refunds.retry');
   const approve = data ? reviewOf(data).approve : 'Approve';
   const decline = `Decline ${amount}`;
@@ -270,19 +270,21 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
       props.close();
     });
   return (
-    <ActDialog
+    <ActionDialog
       title="Refund"
       size="lg"
       opened
       close={props.close}
       what={declining ? decline : canRetry ? retry : approve}
       danger={declining}
-      disabled={declining ? reason.trim() === '' : canRetry ? false : !(mayAct && data.may_approve)}
-      hideAct={!mayAct && !canRetry}
+      disabled={
+        declining ? reason.trim() === '' : canRetry ? false : !(mayReview && data.may_approve)
+      }
+      hideAction={!mayReview && !canRetry}
       busy={busy}
       problem={problem}
       before={
-        mayAct && (
+        mayReview && (
           <Button
             variant="subtle"
             color={declining ? 'accent' : 'danger'}
@@ -292,7 +294,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
           </Button>
         )
       }
-      onAct={() => {
+      onAction={() => {
         if (declining)
           perform('decline', decline, `${amount} was declined.`, { reason: reason.trim() });
         else if (canRetry) perform('retry', retry, `The refund of ${amount} begins again.`);
@@ -318,7 +320,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
           )}
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 

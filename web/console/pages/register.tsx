@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invited } from '#operating/console/session.schema.ts';
-import { ApiError, act } from '../api.ts';
+import { ApiError, sendChange } from '../api.ts';
 import { longDate, sentence, words } from '../format.ts';
 import { Facts, Notice } from '../parts/basics.tsx';
 import { Bones } from '../parts/states.tsx';
@@ -13,7 +13,7 @@ import { Door } from './sign-in.tsx';
 export default function Register({ token }: { token: string }) {
   const { data, error } = useQuery({
     queryKey: ['invitation', token],
-    queryFn: () => act<Invited>('POST', '/api/invitation', { token }),
+    queryFn: () => sendChange<Invited>('POST', '/api/invitation', { token }),
     retry: false,
     refetchOnWindowFocus: false,
   });

@@ -6,7 +6,7 @@ import type { AlertRow } from '#operating/operations/audit.schema.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { useFilters, useOpened } from '../url.ts';
-import { ActDialog, useAct } from './acts.tsx';
+import { ActionDialog, useAction } from './actions.tsx';
 import { Facts, Id, Notice, PageHead, Status, Time } from './basics.tsx';
 import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List } from './list.tsx';
@@ -73,9 +73,9 @@ export function AlertsFrame(props: {
   mayTake: boolean;
   mayClose: boolean;
   /** Buttons in the rows. */
-  acts?: (row: AlertRow, href: string) => ReactNode;
+  actions?: (row: AlertRow, href: string) => ReactNode;
 }) {
-  const { path, noun, nameOf, heads, acts } = props;
+  const { path, noun, nameOf, heads, actions } = props;
   const [filters] = useFilters();
   const { opened, hrefOf, close } = useOpened(props.parameter);
   const [version, setVersion] = useState(0);
@@ -96,9 +96,9 @@ export function AlertsFrame(props: {
     ownerColumn,
     { head: heads.at, right: true, cell: (row) => <Time at={row.at} />, phone: 'sub' },
   ];
-  if (acts) {
-    const cell = (row: AlertRow) => acts(row, hrefOf(row.id));
-    columns.push({ head: 'Acts', right: true, phone: 'full', acts: true, cell });
+  if (actions) {
+    const cell = (row: AlertRow) => actions(row, hrefOf(row.id));
+    columns.push({ head: 'Actions', right: true, phone: 'full', actions: true, cell });
   }
   return (
     <>
@@ -161,18 +161,18 @@ function AlertDialog(props: {
     queryFn: ({ signal }) => get<AlertRow>(`${path}/${id}`, {}, signal),
   });
   const [reason, setReason] = useState('');
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const isOpen = props.mayClose && data !== undefined && data.state !== 'closed';
   const mayClose = isOpen && data.close_refusal === null;
   const what = `Close the ${noun}`;
   return (
-    <ActDialog
+    <ActionDialog
       title={data ? props.nameOf(data.kind) : sentence(noun)}
       size="lg"
       opened
       close={props.close}
       what={what}
-      hideAct={!mayClose}
+      hideAction={!mayClose}
       {...(mayClose && { leave: 'Not now' })}
       disabled={reason.trim() === ''}
       busy={busy}
@@ -195,7 +195,7 @@ function AlertDialog(props: {
           </Button>
         )
       }
-      onAct={() =>
+      onAction={() =>
         void run({
           path: `${path}/${id}/close`,
           body: { reason: reason.trim() },
@@ -228,7 +228,7 @@ function AlertDialog(props: {
           )}
         </>
       )}
-    </ActDialog>
+    </ActionDialog>
   );
 }
 

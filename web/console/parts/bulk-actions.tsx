@@ -8,7 +8,7 @@ import { count } from '../format.ts';
 // An action on many rows goes on in the service when the browser is closed. What the person closed
 // here is remembered in this tab only; the actions themselves are rows.
 
-const hiddenKey = 'tranche-acts-hidden';
+const hiddenKey = 'tranche-bulk-actions-hidden';
 const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);
 let version = 0;
 const listeners = new Set<() => void>();
@@ -24,7 +24,7 @@ function hide(id: string): void {
 }
 
 /** Shows the progress of an action that has just begun. */
-export function followAct(id: string): void {
+export function followBulkAction(id: string): void {
   hidden.delete(id);
   changed();
 }
@@ -69,7 +69,7 @@ export function BulkActionsPanel() {
   );
   if (shown.length === 0) return null;
   return (
-    <section className="stack tight" aria-label="Acts in progress">
+    <section className="stack tight" aria-label="Bulk actions in progress">
       {shown.slice(0, 3).map((one) => (
         <Progress key={one.id} of={one} />
       ))}

@@ -26,7 +26,7 @@ export type Column<Row> = {
   /** A name, which is cut where the table has no room for it. */
   share?: boolean;
   /** Buttons, which stay in sight when the table is wider than the page. */
-  acts?: boolean;
+  actions?: boolean;
   /**
    * Where the cell goes on a phone, where a row is a small card: its first line, the right of it, a
    * quiet line below, a line of its own for buttons, or nowhere.
@@ -246,7 +246,7 @@ function Empty(props: { of: ListProps<never>['empty']; isFiltered: boolean; clea
       <State
         icon={empty.icon ?? 'empty'}
         title={isFiltered ? (empty.filtered ?? 'Nothing matches') : empty.title}
-        acts={
+        actions={
           isFiltered && (
             <Button variant="default" onClick={clear}>
               Clear the filters
@@ -287,7 +287,7 @@ function Head<Row>(props: {
           <th
             key={column.head}
             scope="col"
-            className={`${column.right ? 'right' : ''} ${column.acts ? 'stick' : ''}`}
+            className={`${column.right ? 'right' : ''} ${column.actions ? 'stick' : ''}`}
           >
             {column.head}
           </th>
@@ -348,7 +348,7 @@ function Cell<Row>(props: { of: Column<Row>; place: number; row: Row; href: stri
     <td
       className={[
         column.right ? 'right number' : '',
-        column.acts ? 'stick' : '',
+        column.actions ? 'stick' : '',
         column.grow ? 'grow' : column.share ? 'share' : '',
         place === 0 ? 'lead' : '',
         phone === 'title' ? '' : phone,

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { MerchantDetails } from '#operating/operations/merchant.schema.ts';
 import type { Account, Payee } from '#operating/operations/payee.schema.ts';
 import { useCan } from '../session.tsx';
-import { OneActDialog } from './acts.tsx';
+import { SingleActionDialog } from './actions.tsx';
 import { Card, Facts, Notice, Time } from './basics.tsx';
 
 type Dialog = 'propose' | 'confirm' | 'statements';
@@ -119,7 +119,7 @@ function Propose({ of: merchant, payee, close }: Props) {
   const digits = account.replaceAll(/\s/g, '');
   const isGood = [holder, bank, branch].every((text) => text.trim() !== '') && digits.length >= 5;
   return (
-    <OneActDialog
+    <SingleActionDialog
       title={`Bank account of ${merchant.name}`}
       what={isGood ? `Propose the account … ${digits.slice(-4)}` : 'Propose the account'}
       path={`/api/merchants/${merchant.id}/bank-accounts`}
@@ -173,7 +173,7 @@ function Propose({ of: merchant, payee, close }: Props) {
           ? `Payouts go to account … ${payee.account.last4} until another person has confirmed the new one.`
           : 'Payouts go there once another person has confirmed it.'}
       </p>
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
@@ -182,7 +182,7 @@ function Confirm(props: Props & { proposed: Account }) {
   // As the person read it: a proposal that replaces it meanwhile must not take its place.
   const [proposed] = useState(props.proposed);
   return (
-    <OneActDialog
+    <SingleActionDialog
       title={`Bank account of ${merchant.name}`}
       what={`Pay ${merchant.name} to account … ${proposed.last4}`}
       path={`/api/merchants/${merchant.id}/bank-accounts/${proposed.number}/confirm`}
@@ -194,7 +194,7 @@ function Confirm(props: Props & { proposed: Account }) {
         Check the account with the merchant by a telephone number that you already had, not by one
         from the letter that asks for the change.
       </Notice>
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }
 
@@ -203,7 +203,7 @@ function Statements({ of: merchant, payee, close }: Props) {
   const to = email.trim();
   const isSame = to === (payee.statement_email ?? '');
   return (
-    <OneActDialog
+    <SingleActionDialog
       title={`Statements of ${merchant.name}`}
       what={to === '' ? 'Send no statements' : `Send statements to ${to}`}
       path={`/api/merchants/${merchant.id}/statements-to`}
@@ -221,6 +221,6 @@ function Statements({ of: merchant, payee, close }: Props) {
         value={email}
         onChange={(event) => setEmail(event.currentTarget.value)}
       />
-    </OneActDialog>
+    </SingleActionDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import type { Sessions } from '#operating/console/session.schema.ts';
-import { useQuietAct } from './acts.tsx';
+import { useQuietAction } from './actions.tsx';
 import { Time } from './basics.tsx';
 
 const methods: Record<string, string> = {
@@ -31,7 +31,7 @@ export function SessionLines(props: {
   owner: string;
   mayRevoke: boolean;
 }) {
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   if (props.sessions.data.length === 0) return <p className="quiet">None is open.</p>;
   return (
     <div className="lines">

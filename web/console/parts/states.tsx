@@ -8,7 +8,7 @@ export function State(props: {
   icon: IconName;
   title: string;
   children?: ReactNode;
-  acts?: ReactNode;
+  actions?: ReactNode;
   /** It is all that the page has. */
   page?: boolean | undefined;
 }) {
@@ -18,7 +18,7 @@ export function State(props: {
       <Icon name={props.icon} />
       <Title>{props.title}</Title>
       {props.children && <p>{props.children}</p>}
-      {props.acts && <div className="row-of">{props.acts}</div>}
+      {props.actions && <div className="row-of">{props.actions}</div>}
     </div>
   );
 }
@@ -37,7 +37,7 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
         icon="lock"
         title="Your roles do not include this page"
         page={page}
-        acts={
+        actions={
           <Button variant="default" component={Link} href="/me">
             See your roles
           </Button>
@@ -56,20 +56,20 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
   }
   if (error instanceof ApiError && error.status === 429) {
     return (
-      <State icon="overdue" title="Too many requests" acts={again}>
+      <State icon="overdue" title="Too many requests" actions={again}>
         Wait a moment. The page tries again by itself.
       </State>
     );
   }
   if (error instanceof ApiError && error.status === 0) {
     return (
-      <State icon="warning" title="The service cannot be reached" acts={again}>
+      <State icon="warning" title="The service cannot be reached" actions={again}>
         Nothing was changed. The page tries again by itself.
       </State>
     );
   }
   return (
-    <State icon="warning" title="This could not be read" acts={again}>
+    <State icon="warning" title="This could not be read" actions={again}>
       {error instanceof Error ? error.message : 'The service did not say why.'}
     </State>
   );

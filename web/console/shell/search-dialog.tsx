@@ -29,7 +29,7 @@ export function hrefOf(hit: Hit): string {
   if (hit.kind === 'merchant') return `/merchants/${hit.id}`;
   if (hit.kind === 'integration') return `/integrations/${hit.id}`;
   if (hit.kind === 'person') return `/people?person=${hit.id}`;
-  if (hit.kind === 'act') return `/audit?subject=${hit.id}`;
+  if (hit.kind === 'bulk_action') return `/audit?subject=${hit.id}`;
   return `/alerts?alert=${hit.id}`;
 }
 

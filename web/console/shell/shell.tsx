@@ -2,7 +2,7 @@ import { Menu, useMantineColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Counts } from '#operating/console/overview.schema.ts';
-import { act } from '../api.ts';
+import { sendChange } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { Icon, type IconName, Mark } from '../icons.tsx';
 import { Person } from '../parts/basics.tsx';
@@ -219,20 +219,20 @@ export function Shell({ children }: { children: ReactNode }) {
 /** The keys that work on every page. */
 function useKeys(
   allowed: Group[],
-  acts: { search: () => void; showKeys: () => void; closeMenu: () => void },
+  actions: { search: () => void; showKeys: () => void; closeMenu: () => void },
 ): void {
   const [, navigate] = useLocation();
   const pendingGo = useRef(0);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape') acts.closeMenu();
+      if (event.key === 'Escape') actions.closeMenu();
       if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
       if (event.key === '/') {
         event.preventDefault();
-        acts.search();
+        actions.search();
       } else if (event.key === '?') {
         event.preventDefault();
-        acts.showKeys();
+        actions.showKeys();
       } else if (Date.now() - pendingGo.current < 1500) {
         pendingGo.current = 0;
         const place = allowed
@@ -317,7 +317,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
   const { person, scope } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const leave = async () => {
-    await act('DELETE', '/api/session').catch(() => {});
+    await sendChange('DELETE', '/api/session').catch(() => {});
     // A full load forgets everything that was read in this session.
     window.location.assign('/');
   };

@@ -2,11 +2,11 @@ import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { ApiError, act, ProofRefused } from '../api.ts';
+import { ApiError, ProofRefused, sendChange } from '../api.ts';
 import { Notice } from './basics.tsx';
 import { Dialog } from './dialog.tsx';
 
-export type Act<T> = {
+export type Action<T> = {
   method?: 'POST' | 'PATCH' | 'DELETE';
   path: string;
   body?: unknown;
@@ -27,15 +27,15 @@ export function problemOf(error: unknown): string {
 }
 
 /** Sends a change, says what came of it, and reads again everything that is on the page. */
-export function useAct() {
+export function useAction() {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
-  async function run<T>({ method = 'POST', path, body, what, said }: Act<T>): Promise<T | null> {
+  async function run<T>({ method = 'POST', path, body, what, said }: Action<T>): Promise<T | null> {
     setBusy(true);
     setProblem(null);
     try {
-      const answer = await act<T>(method, path, body, what);
+      const answer = await sendChange<T>(method, path, body, what);
       if (said) notifications.show({ message: said(answer), color: 'accent' });
       return answer;
     } catch (error) {
@@ -50,13 +50,13 @@ export function useAct() {
 }
 
 /** For a button in a table, where there is no room for the problem: a message shows it. */
-export function useQuietAct() {
+export function useQuietAction() {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
-  async function run<T>({ method = 'POST', path, body, what, said }: Act<T>): Promise<T | null> {
+  async function run<T>({ method = 'POST', path, body, what, said }: Action<T>): Promise<T | null> {
     setBusy(true);
     try {
-      const answer = await act<T>(method, path, body, what);
+      const answer = await sendChange<T>(method, path, body, what);
       if (said) notifications.show({ message: said(answer), color: 'accent' });
       return answer;
     } catch (error) {
@@ -73,7 +73,7 @@ export function useQuietAct() {
 }
 
 /** A dialog for one action. Its button says what will happen, with the object and the amount. */
-export function ActDialog(props: {
+export function ActionDialog(props: {
   title: string;
   opened: boolean;
   close: () => void;
@@ -83,14 +83,14 @@ export function ActDialog(props: {
   disabled?: boolean;
   busy: boolean;
   problem: string | null;
-  onAct: () => void;
+  onAction: () => void;
   size?: string;
   /** The label of the button that leaves the dialog. */
   leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
   /** The dialog only shows something. */
-  hideAct?: boolean;
+  hideAction?: boolean;
   children?: ReactNode;
 }) {
   return (
@@ -99,17 +99,17 @@ export function ActDialog(props: {
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          props.onAct();
+          props.onAction();
         }}
       >
         {props.children}
         {props.problem !== null && <Notice kind="bad">{props.problem}</Notice>}
-        <div className="row-of end dialog-acts">
+        <div className="row-of end dialog-actions">
           {props.before && <span style={{ marginRight: 'auto' }}>{props.before}</span>}
           <Button variant="default" onClick={props.close}>
             {props.leave ?? 'Close'}
           </Button>
-          {!props.hideAct && (
+          {!props.hideAction && (
             <Button
               type="submit"
               color={props.danger ? 'danger' : 'accent'}
@@ -126,11 +126,11 @@ export function ActDialog(props: {
 }
 
 /** The dialog of an action that is done by one request. It closes when the action is done. */
-export function OneActDialog<T>(props: {
+export function SingleActionDialog<T>(props: {
   title: string;
   /** The label of the button. */
   what: string;
-  method?: Act<T>['method'];
+  method?: Action<T>['method'];
   path: string;
   body?: unknown;
   said?: (answer: T) => string;
@@ -142,16 +142,16 @@ export function OneActDialog<T>(props: {
   children: ReactNode;
 }) {
   const { path, what, close, body, method, said, ...dialog } = props;
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   return (
-    <ActDialog
+    <ActionDialog
       {...dialog}
       what={what}
       opened
       close={close}
       busy={busy}
       problem={problem}
-      onAct={() =>
+      onAction={() =>
         void run<T>({ path, what, body, ...(method && { method }), ...(said && { said }) }).then(
           (answer) => answer !== null && close(),
         )
