@@ -133,7 +133,7 @@ function present(history: CheckoutHistory) {
     collections: history.collections.map(
       ({ merchant_id, checkout_id, card_ref, customer_ref, ...rest }) => rest,
     ),
-    shopper_attempts: history.acts.map((attempt) =>
+    shopper_attempts: history.planAttempts.map((attempt) =>
       pick({ ...attempt, keeps_card: attempt.consent !== null }, shopperAttemptMembers),
     ),
     refunds: history.refunds.map((refund) => ({

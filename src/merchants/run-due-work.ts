@@ -21,18 +21,18 @@ type RunnerDeps = { database: Database; clock: Clock; random: Random };
  */
 export type MerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps> = {
   due: DueWork<Table>;
-  /** How long a claim lasts. Longer than `act` may take. */
+  /** How long a claim lasts. Longer than `run` may take. */
   leaseSeconds: number;
   /** How many rows of one merchant a claim takes. */
   batchSize: number;
   /** How many merchants a round serves. */
   merchantsMax: number;
   /** How many batches are in progress at once. A merchant that is alone may have all of them. */
-  lanes: number;
+  concurrency: number;
   /** How long a round gives merchants further turns. 0: one batch for each merchant. */
   roundMilliseconds: number;
   /** Works on a claimed batch: one merchant, one lease. Never empty. */
-  act(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;
+  run(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;
 };
 
 /** Works through rows of all merchants that are due, and returns how many it claimed. */
@@ -80,7 +80,7 @@ async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
     return id;
   }
 
-  async function lane(): Promise<void> {
+  async function serve(): Promise<void> {
     for (let id = next(); id !== undefined; id = next()) {
       const merchant = await find(id);
       const count = merchant ? await runBatch(deps, work, merchant) : 0;
@@ -88,7 +88,7 @@ async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
       if (count < work.batchSize) queue.delete(id);
     }
   }
-  await Promise.all(Array.from({ length: work.lanes }, lane));
+  await Promise.all(Array.from({ length: work.concurrency }, serve));
   return claimed;
 }
 
@@ -99,7 +99,7 @@ async function runBatch<Table extends LeasedTable, Deps extends RunnerDeps>(
 ): Promise<number> {
   const { due, leaseSeconds, batchSize } = work;
   const batch = await claimBatch(deps, due, merchant, { leaseSeconds, batchSize });
-  if (batch.length > 0) await work.act(deps, merchant, batch);
+  if (batch.length > 0) await work.run(deps, merchant, batch);
   return batch.length;
 }
 

@@ -160,13 +160,13 @@ describe('a refund in the console', () => {
     for (let round = 0; round < 4; round += 1) {
       const shopper = await paid();
       const id = await askRefund(paying, shopper, 30_000);
-      const acts = [
+      const actions = [
         post(first, `/api/refunds/${id}/approve`),
         post(second, `/api/refunds/${id}/decline`, { reason: 'The goods were kept.' }),
         post(first, `/api/refunds/${id}/approve`),
         post(second, `/api/refunds/${id}/approve`),
       ];
-      const answers = await Promise.all(round % 2 === 0 ? acts : acts.reverse());
+      const answers = await Promise.all(round % 2 === 0 ? actions : actions.reverse());
       const winners = answers.filter(({ status }) => status === 200);
       assert.equal(winners.length, 1, JSON.stringify(answers.map(({ body }) => body)));
       for (const { status, body } of answers.filter((one) => one.status !== 200)) {
@@ -239,13 +239,13 @@ describe('a refund in the console', () => {
           reason: null,
         });
       });
-      const act = await done(post(other, '/api/refunds/approve', { ids: [id] }));
+      const bulkAction = await done(post(other, '/api/refunds/approve', { ids: [id] }));
       while ((await runBulkActions(deps)) > 0);
       const { body: ended } = await askExactly(
         console(),
         other,
         'GET',
-        `/api/bulk-actions/${act.id}`,
+        `/api/bulk-actions/${bulkAction.id}`,
       );
       assert.deepEqual([ended.done, ended.failed], [1, 0]);
       const { body: seen } = await askExactly(console(), other, 'GET', `/api/refunds/${id}`);
@@ -511,17 +511,25 @@ describe('a bulk action', () => {
     const ids: string[] = [];
     for (const shopper of shoppers) ids.push(await askRefund(paying, shopper, 10_000));
     await done(post(reviewer, `/api/refunds/${ids[1]}/decline`, { reason: 'No.' }));
-    const act = await done(post(reviewer, '/api/refunds/approve', { ids }));
-    assert.deepEqual([act.total, act.done, act.finished_at], [3, 0, null]);
+    const bulkAction = await done(post(reviewer, '/api/refunds/approve', { ids }));
+    assert.deepEqual([bulkAction.total, bulkAction.done, bulkAction.finished_at], [3, 0, null]);
     await work();
-    const { body } = await askExactly(console(), reviewer, 'GET', `/api/bulk-actions/${act.id}`);
+    const { body } = await askExactly(
+      console(),
+      reviewer,
+      'GET',
+      `/api/bulk-actions/${bulkAction.id}`,
+    );
     assert.deepEqual([body.done, body.failed], [2, 1]);
     assert.equal(body.problems[0].id, ids[1]);
     assert.notEqual(body.finished_at, null);
     const { body: own } = await askExactly(console(), reviewer, 'GET', '/api/bulk-actions');
-    assert.equal(own.data[0].id, act.id);
+    assert.equal(own.data[0].id, bulkAction.id);
     const other = await person();
-    assert.equal((await ask(console(), other, 'GET', `/api/bulk-actions/${act.id}`)).status, 404);
+    assert.equal(
+      (await ask(console(), other, 'GET', `/api/bulk-actions/${bulkAction.id}`)).status,
+      404,
+    );
     const { rows } = await paying.service.deps.database.pool.query(
       `select person_id from operator_actions where action = 'refunds approve'
        and subject_id = any($1)`,
@@ -544,19 +552,24 @@ describe('a bulk action', () => {
       [account.merchant.id],
     );
     const body = { merchant: account.merchant.id };
-    const act = await done(post(onCall, '/api/callbacks/retry-all', body));
-    assert.equal(act.total, 3);
+    const bulkAction = await done(post(onCall, '/api/callbacks/retry-all', body));
+    assert.equal(bulkAction.total, 3);
     const stopping = new AbortController();
     stopping.abort();
     await runBulkActions(deps, stopping.signal);
-    const stopped = await askExactly(console(), onCall, 'GET', `/api/bulk-actions/${act.id}`);
+    const stopped = await askExactly(
+      console(),
+      onCall,
+      'GET',
+      `/api/bulk-actions/${bulkAction.id}`,
+    );
     assert.deepEqual([stopped.body.done, stopped.body.finished_at], [0, null]);
     await Promise.all([work(), work()]);
     const { body: finished } = await askExactly(
       console(),
       onCall,
       'GET',
-      `/api/bulk-actions/${act.id}`,
+      `/api/bulk-actions/${bulkAction.id}`,
     );
     assert.deepEqual([finished.done, finished.failed], [3, 0]);
     for (const shopper of made) {
@@ -607,7 +620,7 @@ describe('a bulk action', () => {
     const reviewer = await person('refunds');
     const shopper = await paid();
     const id = await askRefund(paying, shopper, 10_000);
-    const act = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
+    const bulkAction = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
     await paying.service.deps.database.pool.query(
       'update people set revoked_at = now() where id = $1',
       [reviewer.id],
@@ -615,7 +628,7 @@ describe('a bulk action', () => {
     await work();
     const { rows } = await paying.service.deps.database.pool.query(
       'select done, failed from bulk_actions where id = $1',
-      [act.id],
+      [bulkAction.id],
     );
     assert.deepEqual(rows, [{ done: 0, failed: 1 }]);
     const [row] = await shopper.rows('refund_requests');
@@ -623,7 +636,7 @@ describe('a bulk action', () => {
   });
 });
 
-describe('the acts of the command line', () => {
+describe('the actions of the command line', () => {
   test('a note is kept beside the checkout, and its text is not in the audit', async () => {
     const support = await person('support');
     const shopper = await paid();
@@ -741,13 +754,13 @@ describe('the acts of the command line', () => {
     const whose = [admin.email, admin.id, 'Nomsa Dube', 'admin', '127.0.0.1', admin.session_id];
     assert.ok(head.includes(`"${columns}"`), head);
     assert.ok(line.includes(`"${whose.join('","')}"`), line);
-    const { body: acts } = await askExactly(
+    const { body: actions } = await askExactly(
       console(),
       admin,
       'GET',
       `/api/audit?subject=${issued.id}`,
     );
-    const limited = acts.data.find(
+    const limited = actions.data.find(
       (one: { action: string }) => one.action === 'integrations limit',
     );
     assert.deepEqual(limited.details, { ...limit, before: { max_requests: 1, window_seconds: 1 } });
@@ -1194,7 +1207,7 @@ describe('the money of merchants', () => {
   });
 });
 
-describe('every act', () => {
+describe('every action', () => {
   /**
    * Acts of several transactions. After the first of them they are begun and not done. A refund is
    * requested, approved or retried in one, and the service goes on with it.
@@ -1238,7 +1251,7 @@ describe('every act', () => {
 
   type Wanted = { url: string; body?: object; by?: ConsolePerson };
 
-  test('that committed something is never denied, and an act of one transaction is called done', async () => {
+  test('that committed something is never denied, and an action of one transaction is called done', async () => {
     const { deps } = paying.service;
     const payee = await createPayee();
     const overdue = await paying.shopper();
@@ -1279,7 +1292,7 @@ describe('every act', () => {
     const reason = { reason: 'The test says so.' };
 
     // In this order: many actions prepare the next one, although their answers were lost.
-    const acts: Record<string, () => Wanted | Promise<Wanted>> = {
+    const actions: Record<string, () => Wanted | Promise<Wanted>> = {
       'POST /api/checkouts/:id/refunds': () => ({
         url: `/api/checkouts/${refunded.id}/refunds`,
         body: amount,
@@ -1403,11 +1416,11 @@ describe('every act', () => {
     const named = consoleRoutes.filter(({ isAction }) => isAction);
     assert.deepEqual(
       named.map(({ method, url }) => `${method} ${url}`).sort(),
-      [...Object.keys(acts), ...ceremonies].sort(),
+      [...Object.keys(actions), ...ceremonies].sort(),
       'every route that acts is in this table',
     );
 
-    for (const [name, prepare] of Object.entries(acts)) {
+    for (const [name, prepare] of Object.entries(actions)) {
       // The guard of the money remembers for a second that the database was away.
       paying.clock.advance({ seconds: 2 });
       const { url, body, by = admin } = await prepare();

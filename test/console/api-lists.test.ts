@@ -342,7 +342,7 @@ describe('the scope', () => {
     assert.equal(own, null);
   });
 
-  test('answers 404 for every row of another merchant, on every route and act', async () => {
+  test('answers 404 for every row of another merchant, on every route and action', async () => {
     const { rows } = await paying.service.deps.database.pool.query(
       `select id from refund_requests where merchant_id = $1
        union all select id from callbacks where merchant_id = $1

@@ -74,7 +74,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await other.page.getByText('This session').waitFor();
   });
 
-  test('an act that changes people asks for the passkey once the proof is old', async (t) => {
+  test('an action that changes people asks for the passkey once the proof is old', async (t) => {
     const admin = await console.signedIn(t, ['admin']);
     await console.signedIn(t, ['viewer'], 'Leaving Person');
     console.paying.clock.advance({ minutes: 6 });

@@ -172,7 +172,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('all callbacks that match are resent, as one act with progress', async (t) => {
+  test('all callbacks that match are resent, as one bulk action with progress', async (t) => {
     const { paying, url } = console;
     const { page } = await console.withSession(t, ['support']);
     const { pool } = paying.service.deps.database;

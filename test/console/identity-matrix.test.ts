@@ -300,8 +300,8 @@ describe('every route of the console', () => {
           const { permission, method } = route;
           const isAllowed = permission === 'signed-in' || permissions.includes(permission as never);
           // Every action gets a new person, because one of the actions signs the person out.
-          const acts = isAllowed && method !== 'GET';
-          const person = acts ? await personIn([role], scope) : reader;
+          const changes = isAllowed && method !== 'GET';
+          const person = changes ? await personIn([role], scope) : reader;
           const answer = await askAbout(route, own, person);
           const what = `${named(route)}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
           if (!isAllowed) {
@@ -523,7 +523,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
 }
 
 describe('a fresh proof', () => {
-  test('is needed by every act that moves money, touches credentials or changes people', async () => {
+  test('is needed by every action that moves money, touches credentials or changes people', async () => {
     const careful =
       /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage|payouts\.(approve|settle)|bank\.(propose|confirm)|disputes\.answer)$/;
     for (const route of guarded) {

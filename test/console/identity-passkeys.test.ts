@@ -359,7 +359,7 @@ describe('a registration', () => {
 });
 
 describe('a fresh proof', () => {
-  const adminAct = (cookie: string) =>
+  const adminAction = (cookie: string) =>
     post(
       '/api/people',
       { email: 'new@example.com', roles: ['viewer'], merchant_ids: null },
@@ -368,9 +368,9 @@ describe('a fresh proof', () => {
 
   test('is needed five minutes after the sign-in, and a passkey gives it', async () => {
     const admin = await register(createAuthenticator(), ['admin']);
-    assert.equal((await adminAct(admin.cookie)).status, 200);
+    assert.equal((await adminAction(admin.cookie)).status, 200);
     clock.advance({ minutes: 5 });
-    const refused = await adminAct(admin.cookie);
+    const refused = await adminAction(admin.cookie);
     assert.equal(refused.status, 403);
     assert.equal(refused.body.error.code, 'proof_needed');
     const { options } = (await post('/api/proof/options', undefined, admin.cookie)).body;
@@ -378,7 +378,7 @@ describe('a fresh proof', () => {
     const proved = await post('/api/proof', { response }, admin.cookie);
     assert.equal(proved.status, 200);
     assert.ok(proved.body.proof_until);
-    assert.equal((await adminAct(admin.cookie)).status, 200);
+    assert.equal((await adminAction(admin.cookie)).status, 200);
   });
 
   test("is not given by another person's passkey, for another session, or without a passkey", async () => {
@@ -392,7 +392,7 @@ describe('a fresh proof', () => {
     const crossed = admin.authenticator.get(await offer(other.cookie), here());
     assert.equal((await post('/api/proof', { response: crossed }, admin.cookie)).status, 403);
     assert.equal((await post('/api/proof/sandbox', undefined, admin.cookie)).status, 404);
-    assert.equal((await adminAct(admin.cookie)).status, 403);
+    assert.equal((await adminAction(admin.cookie)).status, 403);
   });
 });
 

@@ -58,7 +58,7 @@ describe('a session', () => {
     }
   });
 
-  test('ends after 30 minutes without an act; a page that refreshes itself is not an act', async () => {
+  test('ends after 30 minutes without an action; a page that refreshes itself is not an action', async () => {
     const person = await addPerson(service, { roles: ['viewer'] });
     const get = async (headers = {}) =>
       (await ask(console(), person, 'GET', '/api/session', { headers })).status;

@@ -24,8 +24,8 @@ const origins: Record<number, Origin> = {
   },
   4: { os_user: 'root', host: 'pay-1' },
 };
-const act = (note: string, origin?: Origin) =>
-  operate({ ...service.deps, ...(origin && { origin }) }, 'nomsa', 'test act', async () => ({
+const record = (note: string, origin?: Origin) =>
+  operate({ ...service.deps, ...(origin && { origin }) }, 'nomsa', 'test action', async () => ({
     subject_id: service.deps.random.uuid(),
     details: { note, amounts: [1, 2.5], nested: { b: 1, a: null } },
     result: null,
@@ -40,7 +40,7 @@ beforeEach(async () => {
     delete from operator_actions;
     update operator_chain set number = 0, hash = sha256('')`);
   for (let count = 1; count <= 5; count += 1) {
-    await act(`act ${count}`, origins[count]);
+    await record(`action ${count}`, origins[count]);
   }
   assert.deepEqual(await kinds(), []);
 });
@@ -115,13 +115,13 @@ describe('tampering with operators’ actions is found', () => {
   test('a chain that was rewritten as a whole, if an earlier end was noted', async () => {
     const { end } = await verify();
     assert.deepEqual((await verify(end)).differences, []);
-    await act('later');
+    await record('later');
     assert.deepEqual((await verify(end)).differences, []);
     // Cut off the last three and write another chain from there, with the right hashes.
     await change(`
       delete from operator_actions where number > 3;
       update operator_chain c set number = 3, hash = a.hash from operator_actions a where a.number = 3`);
-    for (let count = 4; count <= 6; count += 1) await act('forged');
+    for (let count = 4; count <= 6; count += 1) await record('forged');
     assert.deepEqual(await kinds(), []);
     const { differences } = await verify(end);
     assert.deepEqual(
@@ -132,18 +132,18 @@ describe('tampering with operators’ actions is found', () => {
 });
 
 test('concurrent actions form one chain', async () => {
-  await Promise.all(Array.from({ length: 20 }, (_, index) => act(`concurrent ${index}`)));
+  await Promise.all(Array.from({ length: 20 }, (_, index) => record(`concurrent ${index}`)));
   const { actions, end, differences } = await verify();
   assert.deepEqual([actions, end.number, differences], [25, 25, []]);
 });
 
 test('an action that fails leaves no number behind', async () => {
   await assert.rejects(
-    operate(service.deps, 'nomsa', 'test act', async () => {
+    operate(service.deps, 'nomsa', 'test action', async () => {
       throw new Error('no');
     }),
   );
-  await act('next');
+  await record('next');
   assert.deepEqual(await kinds(), []);
 });
 

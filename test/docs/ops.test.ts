@@ -131,14 +131,14 @@ test('the metrics follow alerts and the proof of the books', async () => {
 });
 
 /** The figures of the business that an action moves, and by how much. */
-async function movedBy(act: () => Promise<unknown>): Promise<Record<string, number>> {
+async function movedBy(run: () => Promise<unknown>): Promise<Record<string, number>> {
   const settle = async () => {
     while ((await rollUp(service.deps, 0)) > 0);
     clock.advance({ seconds: 11 });
     return await listMetrics();
   };
   const first = await settle();
-  await act();
+  await run();
   await paying.work();
   const last = await settle();
   const moved: Record<string, number> = {};

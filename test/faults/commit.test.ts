@@ -247,7 +247,7 @@ for (const kind of kinds) {
 }
 
 describe('a database that goes away once the outcome is recorded', () => {
-  const acts = {
+  const requests = {
     pay: async () => ({
       number_of_payments: 1,
       card_token: await gateway.tokenFor(visa),
@@ -259,12 +259,12 @@ describe('a database that goes away once the outcome is recorded', () => {
     const text = await broken.deps.metrics.registry.metrics();
     return Number(/^tranche_http_unknown_outcomes_total (\d+)$/m.exec(text)?.[1]);
   };
-  for (const [act, body] of Object.entries(acts)) {
-    test(`${act}: the page gets no answer, because something was changed`, async () => {
+  for (const [step, body] of Object.entries(requests)) {
+    test(`${step}: the page gets no answer, because something was changed`, async () => {
       line.isCut = false;
       line.staysAway = false;
       const before = await countUnknown();
-      const notify_url = `${receiver.url}/${act}`;
+      const notify_url = `${receiver.url}/${step}`;
       const id = await createCheckout(direct, account, { notify_url });
       const key = { merchant_id: account.merchant.id, id };
       const url = `${baseUrl}/pay/${paymentToken(direct.deps.sealing, key)}`;
@@ -274,20 +274,20 @@ describe('a database that goes away once the outcome is recorded', () => {
         return {};
       };
       const sent = answerOf(
-        request(`${url}/${act}`, {
+        request(`${url}/${step}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify(await body()),
         }),
       );
-      await until('the callback', () => receiver.at(`/${act}`).length > 0);
+      await until('the callback', () => receiver.at(`/${step}`).length > 0);
       const hurry = setInterval(() => clock.advance({ seconds: 1 }), 50);
       const answer = await sent.finally(() => clearInterval(hurry));
       assert.equal(answer, null, `closed without an answer, not ${answer?.status}`);
       assert.equal(await countUnknown(), before + 1);
       line.isCut = false;
       const state = await request(`${url}/state`);
-      assert.equal(state.body.status, { pay: 'successful', cancel: 'cancelled' }[act]);
+      assert.equal(state.body.status, { pay: 'successful', cancel: 'cancelled' }[step]);
       await assertWhole();
     });
   }

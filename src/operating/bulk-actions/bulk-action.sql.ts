@@ -6,16 +6,16 @@ import type { BulkAction, BulkActionProblem } from './bulk-action.ts';
 
 export async function insertBulkAction(
   db: Handle,
-  act: Pick<BulkAction, 'id' | 'kind' | 'actor' | 'wanted' | 'created_at' | 'total'>,
+  bulkAction: Pick<BulkAction, 'id' | 'kind' | 'actor' | 'wanted' | 'created_at' | 'total'>,
 ): Promise<void> {
   await db
     .insertInto('bulk_actions')
     .values({
-      ...act,
-      actor: JSON.stringify(act.actor),
-      wanted: JSON.stringify(act.wanted),
+      ...bulkAction,
+      actor: JSON.stringify(bulkAction.actor),
+      wanted: JSON.stringify(bulkAction.wanted),
       problems: '[]',
-      due_at: act.created_at,
+      due_at: bulkAction.created_at,
     })
     .execute();
 }

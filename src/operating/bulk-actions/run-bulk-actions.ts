@@ -40,19 +40,23 @@ export async function runBulkActions(
 ): Promise<number> {
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
-  const act = await claimBulkAction(db, lease);
-  if (!act) return 0;
+  const bulkAction = await claimBulkAction(db, lease);
+  if (!bulkAction) return 0;
   try {
-    const end = await goOn(deps, act, lease, stopping);
+    const end = await goOn(deps, bulkAction, lease, stopping);
     const now = timestamp(deps.clock.now());
     const to =
       end === 'finished' ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
-    await releaseBulkAction(db, { id: act.id, lease: lease.lease }, to);
+    await releaseBulkAction(db, { id: bulkAction.id, lease: lease.lease }, to);
     return end === 'stopped' ? 0 : 1;
   } catch (error) {
-    deps.log.error({ err: error, act_id: act.id }, 'a bulk action could not go on');
+    deps.log.error({ err: error, bulk_action_id: bulkAction.id }, 'a bulk action could not go on');
     const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
-    await releaseBulkAction(db, { id: act.id, lease: lease.lease }, { due_at, finished_at: null });
+    await releaseBulkAction(
+      db,
+      { id: bulkAction.id, lease: lease.lease },
+      { due_at, finished_at: null },
+    );
     return 0;
   }
 }
@@ -63,29 +67,29 @@ export async function runBulkActions(
  */
 async function goOn(
   deps: BulkActionDeps,
-  act: BulkAction,
+  bulkAction: BulkAction,
   { lease }: Lease,
   stopping?: AbortSignal,
 ): Promise<'finished' | 'turn over' | 'stopped'> {
   const turnEnds = secondsAfter(deps.clock.now(), turnSeconds);
-  const { operator, ...origin } = act.actor;
+  const { operator, ...origin } = bulkAction.actor;
   const acting = { ...deps, origin };
   let progress: Progress = {
-    position: act.position,
-    done: act.done,
-    failed: act.failed,
-    problems: act.problems,
+    position: bulkAction.position,
+    done: bulkAction.done,
+    failed: bulkAction.failed,
+    problems: bulkAction.problems,
   };
   for (;;) {
-    const items = await nextItems(deps, act, progress.position);
+    const items = await nextItems(deps, bulkAction, progress.position);
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
       // A process that died here repeats one action. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
-      const found = await findAllowed(deps, act, id);
+      const found = await findAllowed(deps, bulkAction, id);
       const problem =
-        'problem' in found ? found.problem : await attempt(acting, operator, act, found);
+        'problem' in found ? found.problem : await attempt(acting, operator, bulkAction, found);
       progress = {
         position,
         done: progress.done + (problem === null ? 1 : 0),
@@ -97,7 +101,12 @@ async function goOn(
       };
       const now = deps.clock.now();
       const until = timestamp(secondsAfter(now, leaseSeconds));
-      const isOurs = await moveProgress(deps.database.db, { id: act.id, lease }, progress, until);
+      const isOurs = await moveProgress(
+        deps.database.db,
+        { id: bulkAction.id, lease },
+        progress,
+        until,
+      );
       if (!isOurs) return 'stopped';
       if (Temporal.Instant.compare(now, turnEnds) >= 0) return 'turn over';
     }
@@ -123,20 +132,20 @@ async function nextItems(
 /** The row of an item, or why the person may not act on it any more: they may have been revoked. */
 async function findAllowed(
   deps: BulkActionDeps,
-  act: BulkAction,
+  bulkAction: BulkAction,
   id: string,
 ): Promise<FoundRow | { problem: string }> {
   const { db } = deps.database;
-  const person = await findPerson(db, act.actor.person_id);
+  const person = await findPerson(db, bulkAction.actor.person_id);
   const hasAll = person?.merchant_ids === null;
-  const needed = act.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
+  const needed = bulkAction.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
   const isAllowed =
     person !== null &&
     person.revoked_at === null &&
     permissionsOf(person.roles, hasAll).includes(needed);
   if (!isAllowed) return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
-  const table = act.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
+  const table = bulkAction.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
   const row = await findRowById(db, scope, table, id);
   return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
 }

@@ -16,8 +16,10 @@ export const bulkActionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { response: BulkActions },
     async handle({ deps, person }) {
-      const acts = await reading(deps, (db) => listBulkActions(db, person.id, bulkActionsMax));
-      return { data: acts.map(presentBulkAction) };
+      const bulkActions = await reading(deps, (db) =>
+        listBulkActions(db, person.id, bulkActionsMax),
+      );
+      return { data: bulkActions.map(presentBulkAction) };
     },
   }),
   consoleRoute({
@@ -37,9 +39,12 @@ export async function readBulkAction(
   person_id: string,
   id: string,
 ): Promise<BulkAction> {
-  const act = await reading(deps, (db) => findBulkAction(db, person_id, id));
-  if (!act) throw notFound();
-  return presentBulkAction(act);
+  const bulkAction = await reading(deps, (db) => findBulkAction(db, person_id, id));
+  if (!bulkAction) throw notFound();
+  return presentBulkAction(bulkAction);
 }
 
-const presentBulkAction = (act: BulkActionRow) => ({ ...act, by: act.actor.operator });
+const presentBulkAction = (bulkAction: BulkActionRow) => ({
+  ...bulkAction,
+  by: bulkAction.actor.operator,
+});

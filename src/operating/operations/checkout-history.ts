@@ -44,7 +44,7 @@ export type CheckoutHistory = {
   instalments: Instalment[];
   collections: Collection[];
   /** The shopper's attempts on the plan, after paying. */
-  acts: PaymentAttempt[];
+  planAttempts: PaymentAttempt[];
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
@@ -91,7 +91,7 @@ export async function readCheckoutHistory(
       callback_attempts: callback ? await listCallbackAttempts(db, callback) : [],
       instalments: await listInstalments(db, key),
       collections: await listCollections(db, key),
-      acts: attempts.filter(isOnPlan),
+      planAttempts: attempts.filter(isOnPlan),
       refunds: refunds.map((refund) => withNames(refund, names)),
       parts: await listParts(db, ...of),
       postings: (await listPostings(db, ...of)).sort(byCause),
@@ -242,13 +242,13 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
       tone: toneOf(collection.status),
     });
   }
-  for (const act of history.acts) {
+  for (const attempt of history.planAttempts) {
     entries.push({
-      at: act.settled_at ?? act.created_at,
-      description: describeAct(act, money),
+      at: attempt.settled_at ?? attempt.created_at,
+      description: describePlanAttempt(attempt, money),
       kind: 'attempt',
       by: null,
-      tone: toneOf(act.status),
+      tone: toneOf(attempt.status),
     });
   }
   for (const dispute of history.disputes) entries.push(...disputeEntries(dispute, money));
@@ -273,15 +273,15 @@ function describeAttempt(attempt: PaymentAttempt, money: Money): string {
   return `attempt ${number} to pay ${money(amount)} of ${countOf(number_of_payments, 'payment')}${card}, ${attempt.status}${why}`;
 }
 
-function describeAct(act: PaymentAttempt, money: Money): string {
-  const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = act;
+function describePlanAttempt(attempt: PaymentAttempt, money: Money): string {
+  const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = attempt;
   const card = card_last4 === null ? '' : ` with ${card_brand ?? 'card'} ${card_last4}`;
   const why = decline_reason === null ? '' : `: ${decline_reason}`;
   const what =
     purpose === 'plan_payment'
       ? `pay ${money(amount)} (${instalments.length === 1 ? 'payment' : 'payments'} ${instalments.join(', ')})`
       : 'replace the card';
-  return `the shopper's attempt ${number} to ${what}${card}, ${act.status}${why}`;
+  return `the shopper's attempt ${number} to ${what}${card}, ${attempt.status}${why}`;
 }
 
 function describeCollection(collection: Collection, money: Money): string {

@@ -172,7 +172,7 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
     name: 'callback_attempts_erase_guard',
     head: 'before update on callback_attempts',
     each: `for each row when (${isErasure})`,
-    act: 'refuse_unless_erased',
+    execute: 'refuse_unless_erased',
   });
   for (const guard of guards) {
     const { table, on, when } = guard;
@@ -180,7 +180,7 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       name: nameOf(guard),
       head: `before ${on} on ${table}`,
       each: `for each row ${when ? `when (${when})` : ''}`,
-      act: 'refuse_change',
+      execute: 'refuse_change',
     });
   }
   for (const table of tables) {
@@ -188,7 +188,7 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       name: `${table}_truncate_guard`,
       head: `before truncate on ${table}`,
       each: 'for each statement',
-      act: 'refuse_change',
+      execute: 'refuse_change',
     });
   }
 }
@@ -214,9 +214,9 @@ async function guardDeletions(client: pg.ClientBase): Promise<void> {
 /** A trigger's argument is a digest of its definition, by which the next version recognises it. */
 async function createTrigger(
   client: pg.ClientBase,
-  { name, head, each, act }: { name: string; head: string; each: string; act: string },
+  { name, head, each, execute }: { name: string; head: string; each: string; execute: string },
 ): Promise<void> {
-  const digest = createHash('sha256').update(`${head} ${each} ${act}`).digest('hex');
+  const digest = createHash('sha256').update(`${head} ${each} ${execute}`).digest('hex');
   const { rowCount } = await client.query(
     `select from pg_trigger where tgname = $1 and tgrelid = to_regclass($2)
      and tgargs = convert_to($3, 'UTF8') || '\\x00' and tgenabled = 'O'`,
@@ -224,7 +224,7 @@ async function createTrigger(
   );
   if (rowCount === 1) return;
   await client.query(
-    `create or replace trigger ${name} ${head} ${each} execute function ${act}('${digest}')`,
+    `create or replace trigger ${name} ${head} ${each} execute function ${execute}('${digest}')`,
   );
 }
 

@@ -65,7 +65,7 @@ export async function followDatabaseClock(
     now: () => timeNow(comparison),
     monotonic: () => machine.monotonic(),
     sleep: (milliseconds, signal) => machine.sleep(milliseconds, signal),
-    after: (milliseconds, act) => machine.after(milliseconds, act),
+    after: (milliseconds, run) => machine.after(milliseconds, run),
     problem: () => comparison.problem,
     skewMilliseconds: () => comparison.skew,
     stop: () => stopping.abort(),

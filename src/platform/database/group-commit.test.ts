@@ -62,8 +62,8 @@ test('what arrives after a batch became late does not wait for it', async () => 
   const timers: (() => void)[] = [];
   const clock = {
     ...systemClock,
-    after(_milliseconds: number, act: () => void) {
-      timers.push(act);
+    after(_milliseconds: number, run: () => void) {
+      timers.push(run);
       return () => {};
     },
   };

@@ -14,7 +14,7 @@ export type Clock = {
    * Acts after the given time unless it is cancelled. Cheaper than `sleep` with a signal. It watches
    * over other work, so it does not keep a process alive.
    */
-  after(milliseconds: number, act: () => void): Cancel;
+  after(milliseconds: number, run: () => void): Cancel;
 };
 
 export type Cancel = () => void;
@@ -29,8 +29,8 @@ export const systemClock: Clock = {
       if (!signal?.aborted) throw error;
     }
   },
-  after(milliseconds, act) {
-    const timer = setTimeout(act, milliseconds).unref();
+  after(milliseconds, run) {
+    const timer = setTimeout(run, milliseconds).unref();
     return () => clearTimeout(timer);
   },
 };

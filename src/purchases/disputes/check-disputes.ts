@@ -34,9 +34,9 @@ const work: MerchantDueWork<'disputes', DisputeDeps> = {
   leaseSeconds,
   batchSize: 8,
   merchantsMax: 50,
-  lanes: 1,
+  concurrency: 1,
   roundMilliseconds: 0,
-  act: (deps, merchant, disputes) =>
+  run: (deps, merchant, disputes) =>
     Promise.all(disputes.map((dispute) => check(deps, merchant, dispute))),
 };
 

@@ -50,9 +50,9 @@ const work: MerchantDueWork<'instalments', CollectDeps> = {
   batchSize: 32,
   merchantsMax: 200,
   // While one loop writes answers, the other waits for the gateway.
-  lanes: 2,
+  concurrency: 2,
   roundMilliseconds: 10_000,
-  act: collectInstalments,
+  run: collectInstalments,
 };
 
 /** Collects payments that are due: captures holds and charges stored cards (decision 0027). */

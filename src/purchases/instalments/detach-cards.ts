@@ -19,9 +19,9 @@ const work: MerchantDueWork<'replaced_cards', CollectDeps> = {
   leaseSeconds,
   batchSize: 10,
   merchantsMax: 50,
-  lanes: 5,
+  concurrency: 5,
   roundMilliseconds: 0,
-  act: (deps, merchant, cards) =>
+  run: (deps, merchant, cards) =>
     Promise.all(cards.map((card) => detachCard(deps, merchant, card))),
 };
 

@@ -109,9 +109,9 @@ const work: MerchantDueWork<'payment_attempts', PaymentDeps> = {
   leaseSeconds,
   batchSize: 10,
   merchantsMax: 50,
-  lanes: 50,
+  concurrency: 50,
   roundMilliseconds: 0,
-  act: (deps, merchant, attempts) =>
+  run: (deps, merchant, attempts) =>
     Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt, false))),
 };
 

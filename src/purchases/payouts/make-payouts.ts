@@ -33,9 +33,9 @@ const work: MerchantDueWork<'payout_days', PayoutDeps> = {
   leaseSeconds: 600,
   batchSize: 1,
   merchantsMax: 200,
-  lanes: 2,
+  concurrency: 2,
   roundMilliseconds: 0,
-  act: async (deps, merchant, [day]) => {
+  run: async (deps, merchant, [day]) => {
     assert(day?.lease);
     await makePayout(deps, merchant, day.lease);
   },

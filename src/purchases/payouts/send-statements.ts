@@ -35,9 +35,9 @@ const work: MerchantDueWork<'statement_mails', SendingDeps> = {
   // A statement may be large: one at a time, as the sending of a merchant has no hurry.
   batchSize: 1,
   merchantsMax: 20,
-  lanes: 1,
+  concurrency: 1,
   roundMilliseconds: 0,
-  act: async (deps, merchant, mails) => {
+  run: async (deps, merchant, mails) => {
     for (const mail of mails) await send(deps, merchant, mail);
   },
 };

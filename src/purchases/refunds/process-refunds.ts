@@ -37,9 +37,9 @@ const work: MerchantDueWork<'refund_requests', RefundProcessDeps> = {
   leaseSeconds,
   batchSize: 10,
   merchantsMax: 50,
-  lanes: 50,
+  concurrency: 50,
   roundMilliseconds: 0,
-  act: (deps, merchant, refunds) =>
+  run: (deps, merchant, refunds) =>
     Promise.all(refunds.map((refund) => processRefund(deps, merchant, refund))),
 };
 

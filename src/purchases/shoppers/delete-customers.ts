@@ -18,9 +18,9 @@ const work: MerchantDueWork<'deleted_customers', DeletionDeps> = {
   leaseSeconds,
   batchSize: 10,
   merchantsMax: 50,
-  lanes: 2,
+  concurrency: 2,
   roundMilliseconds: 0,
-  act: (deps, merchant, customers) =>
+  run: (deps, merchant, customers) =>
     Promise.all(customers.map((customer) => deleteCustomer(deps, merchant, customer))),
 };
 

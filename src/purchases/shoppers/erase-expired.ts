@@ -50,9 +50,9 @@ const marks: MerchantDueWork<'retention_dates', ErasureDeps> = {
   leaseSeconds,
   batchSize: 1,
   merchantsMax: 50,
-  lanes: 2,
+  concurrency: 2,
   roundMilliseconds: 0,
-  act: (deps, merchant, claimed) =>
+  run: (deps, merchant, claimed) =>
     Promise.all(claimed.map((mark) => moveMarkOn(deps, merchant, mark))),
 };
 
@@ -61,9 +61,9 @@ const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
   leaseSeconds,
   batchSize: 20,
   merchantsMax: 50,
-  lanes: 1,
+  concurrency: 1,
   roundMilliseconds: 0,
-  async act(deps, merchant, claimed) {
+  async run(deps, merchant, claimed) {
     // One after another: erasing is never urgent.
     for (const one of claimed) await eraseOrWait(deps, merchant, one);
   },

@@ -7,7 +7,7 @@ import { listPersonNames } from './person-names.sql.ts';
 type Members = Record<string, unknown>;
 
 /** How many actions on the record are searched for the one that changed it. */
-const actsMax = 20;
+const actionsMax = 20;
 
 /**
  * Refuses a change to values that are no longer what the operator read (decision 0076). `read` has
@@ -22,12 +22,12 @@ export async function refuseStale(
     .filter(([name, value]) => !isDeepStrictEqual(value, (row as Members)[name]))
     .map(([name]) => name);
   if (stale.length === 0) return;
-  const acts = await listOperatorActions(db, { subject_ids: [row.id] }, actsMax);
-  const act = acts.find(({ details }) =>
+  const actions = await listOperatorActions(db, { subject_ids: [row.id] }, actionsMax);
+  const action = actions.find(({ details }) =>
     stale.some((name) => hasChanged(details as Members, name)),
   );
-  const names = await listPersonNames(db, [act?.person_id ?? null]);
-  const by = act ? ` by ${names.get(act.person_id ?? '') ?? act.operator}` : '';
+  const names = await listPersonNames(db, [action?.person_id ?? null]);
+  const by = action ? ` by ${names.get(action.person_id ?? '') ?? action.operator}` : '';
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
 }
 

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Hit, SearchAnswer } from '#operating/console/overview.schema.ts';
 import { get } from '../api.ts';
-import { home, sentence, shortId } from '../format.ts';
+import { home, sentence, shortId, words } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { Money, Status, Time } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -49,7 +49,7 @@ export function HitLine({ hit }: { hit: Hit }) {
   const who = hit.name ?? hit.email;
   return (
     <>
-      <span className="quiet">{sentence(hit.kind)}</span>
+      <span className="quiet">{sentence(words(hit.kind))}</span>
       <span className="break">
         <strong>{hit.client_reference_id ?? hit.merchant_name ?? shortId(hit.id)}</strong>
         {who !== null && <span className="quiet"> · {who}</span>}

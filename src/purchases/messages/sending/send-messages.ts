@@ -56,9 +56,9 @@ const work: MerchantDueWork<'messages', SendingDeps> = {
   batchSize: 50,
   merchantsMax: 50,
   // While one loop reads and records, the other keeps the connections busy.
-  lanes: 2,
+  concurrency: 2,
   roundMilliseconds: 10_000,
-  act: sendBatch,
+  run: sendBatch,
 };
 
 const isOn = (deps: MessageDeps): deps is SendingDeps => deps.mail !== null;
