@@ -215,7 +215,7 @@ function Delivery({ of: { person, delivery, expires_at } }: { of: Invitation }) 
 /** The invitation of a person. If it waits for a second administrator, a button releases it. */
 function InvitationNotice({ of: person }: { of: Person }) {
   const can = useCan();
-  const { run, busy, problem } = useAct();
+  const { run, busy, problem } = useAction();
   const [released, setReleased] = useState<ReleasedInvitation | null>(null);
   const { invitation } = person;
   if (released) {
