@@ -1,5 +1,5 @@
-import type { Static, TObject } from 'typebox';
-import type { Action, Schemas } from '#operating/operations/action.ts';
+import type { TObject } from 'typebox';
+import type { Action, Input, Schemas } from '#operating/operations/action.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { type Command, type Context, command } from './command.ts';
 import { type Connection, viewerOf } from './connect.ts';
@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts';
 /** Opens what an action needs: `withMigrated`, `withGateway` and their like. */
 type Open<Deps> = <T>(context: Context, work: (deps: Deps) => Promise<T>) => Promise<T>;
 
-type Shown<S extends Schemas, Deps, Answer> = {
+type Shown<Deps, Read, Answer> = {
   name: string;
   summary: string;
   help: string;
@@ -17,15 +17,15 @@ type Shown<S extends Schemas, Deps, Answer> = {
   /** Members of the body that have another name here. */
   rename?: Record<string, string>;
   /** Reads more than the action answers with. */
-  complete?(viewer: Viewer<Connection & Deps>, answer: Static<S['response']>): Promise<Answer>;
+  complete?(viewer: Viewer<Connection & Deps>, answer: Read): Promise<Answer>;
   json(answer: Answer): object;
   show(terminal: Terminal, answer: Answer): string;
 };
 
 /** Makes the command of an action on one row: `ID`, and an option for each member of the body. */
-export function actionCommand<S extends Schemas, Deps, Answer = Static<S['response']>>(
-  action: Action<S, Deps>,
-  shown: Shown<S, Deps, Answer>,
+export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
+  action: Action<S, Deps, Read>,
+  shown: Shown<Deps, Read, Answer>,
 ): Command {
   const { rename = {}, complete } = shown;
   const { properties = {} } = (action.schema.body ?? {}) as Partial<TObject>;
@@ -41,13 +41,20 @@ export function actionCommand<S extends Schemas, Deps, Answer = Static<S['respon
       const values = context.values as Record<string, string | string[] | undefined>;
       const body = readOptions(properties, values, rename);
       const answer = await shown.open(context, async (deps) => {
-        const viewer = viewerOf(deps);
-        const input = { params: { id }, query: undefined, body };
-        const read = await action.run(viewer, input as Parameters<typeof action.run>[1]);
-        const answer = await read();
-        return complete ? await complete(viewer, answer) : (answer as Answer);
+        const answer = await runAction(deps, action, { params: { id }, body } as Partial<Input<S>>);
+        return complete ? await complete(viewerOf(deps), answer) : (answer as unknown as Answer);
       });
       context.print(shown.json(answer), () => shown.show(context.terminal, answer));
     },
   });
+}
+
+/** Runs an action for a command that is more than the action. */
+export async function runAction<S extends Schemas, Deps, Read>(
+  deps: Connection & Deps,
+  action: Action<S, Deps, Read>,
+  input: Partial<Input<S>>,
+): Promise<Read> {
+  const read = await action.run(viewerOf(deps), input as Input<S>);
+  return await read();
 }

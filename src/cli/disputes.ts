@@ -1,21 +1,18 @@
-import { disputeList } from '#operating/operations/disputes.ts';
-import type { Handle } from '#platform/database/database.ts';
-import { showMoney } from '#platform/shared/money.ts';
 import {
-  acceptDispute,
-  mustFindDispute,
-  readEvidence,
-  resumePlan,
-  stageEvidence,
-  submitEvidence,
-} from '#purchases/disputes/answer-dispute.ts';
+  disputeActions,
+  disputeList,
+  type ListedDispute,
+  mustSeeDispute,
+} from '#operating/operations/disputes.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { readEvidence, submitEvidence } from '#purchases/disputes/answer-dispute.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
 import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
+import { actionCommand, runAction } from './action-command.ts';
 import { type CommandGroup, type Context, command, oneOf, UsageError } from './command.ts';
-import { withMigrated } from './connect.ts';
+import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
-import { moneyOf } from './money.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
@@ -47,6 +44,7 @@ const members = [
   'submitted_at',
   'closed_at',
 ] as const satisfies (keyof Dispute)[];
+const present = (dispute: Dispute) => pick(dispute, members);
 
 const list = listCommand(disputeList, {
   name: 'disputes list',
@@ -79,10 +77,7 @@ const show = command({
   options: {},
   async run(context) {
     const [id = ''] = context.positionals;
-    await withMigrated(context, async ({ database: { db } }) => {
-      const { dispute } = await mustFindDispute(db, id);
-      await print(context, db, dispute);
-    });
+    print(context, await withMigrated(context, (deps) => mustSeeDispute(viewerOf(deps), id)));
   },
 });
 
@@ -110,12 +105,13 @@ another operator staged it anew.
     if (stage && submit) throw new UsageError('Give --stage or --submit, not both.');
     if (hash !== undefined && !submit) throw new UsageError('--hash goes with --submit.');
     if (stage || submit) {
-      await withGateway(context, async (deps) => {
-        const dispute = stage
-          ? await stageEvidence(deps, deps.operator, id)
-          : await submitEvidence(deps, deps.operator, id, hash);
-        await print(context, deps.database.db, dispute);
+      const dispute = await withGateway(context, async (deps) => {
+        if (stage) return await runAction(deps, disputeActions.stage, { params: { id } });
+        // At the console the hash is not optional.
+        await submitEvidence(deps, deps.operator, id, hash);
+        return await mustSeeDispute(viewerOf(deps), id);
       });
+      print(context, dispute);
       return;
     }
     const format = oneOf(context.values.format ?? 'json', ['json', 'html'], 'format');
@@ -135,23 +131,16 @@ another operator staged it anew.
   },
 });
 
-const accept = command({
+const accept = actionCommand(disputeActions.accept, {
   name: 'disputes accept',
   summary: 'give a dispute up',
-  usage: ['ID'],
   help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This cannot
 be undone. Then \`disputes rest\` decides about the plan.
 
   tranche disputes accept ${example}`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    await withGateway(context, async (deps) => {
-      const dispute = await acceptDispute(deps, deps.operator, id);
-      await print(context, deps.database.db, dispute);
-    });
-  },
+  open: withGateway,
+  json: present,
+  show: describe,
 });
 
 const rest = command({
@@ -170,35 +159,27 @@ until then.
     const [id = ''] = context.positionals;
     const { due, cancel } = context.values;
     if (!due === !cancel) throw new UsageError('Give --due or --cancel.');
-    if (cancel) {
-      await withGateway(context, async (deps) => {
-        const { dispute, refund } = await cancelRest(deps, deps.operator, id);
-        if (refund && dispute.is_pausing && !context.json) {
-          context.terminal.warn(`Refund ${refund.id} is ${refund.status}: it is not done yet.`);
-        }
-        await print(context, deps.database.db, dispute);
-      });
+    if (due) {
+      const resume = (deps: Connection) =>
+        runAction(deps, disputeActions.resume, { params: { id } });
+      print(context, await withMigrated(context, resume));
       return;
     }
-    await withMigrated(context, async (connection) => {
-      const dispute = await resumePlan(connection, connection.operator, id);
-      await print(context, connection.database.db, dispute);
+    await withGateway(context, async (deps) => {
+      const { dispute, refund } = await cancelRest(deps, deps.operator, id);
+      if (refund && dispute.is_pausing && !context.json) {
+        context.terminal.warn(`Refund ${refund.id} is ${refund.status}: it is not done yet.`);
+      }
+      print(context, await mustSeeDispute(viewerOf(deps), id));
     });
   },
 });
 
-async function print(
-  context: Pick<Context, 'print' | 'terminal'>,
-  db: Handle,
-  dispute: Dispute,
-): Promise<void> {
-  const money = await moneyOf(db, [dispute]);
-  context.print(pick(dispute, members), () =>
-    describe(context.terminal, dispute, (cents) => money(dispute, cents)),
-  );
-}
+const print = (context: Pick<Context, 'print' | 'terminal'>, dispute: ListedDispute) =>
+  context.print(present(dispute), () => describe(context.terminal, dispute));
 
-function describe(terminal: Terminal, dispute: Dispute, money: (cents: number) => string): string {
+function describe(terminal: Terminal, dispute: ListedDispute): string {
+  const money = (cents: number) => showMoney(cents, dispute);
   return fields(terminal, [
     ['ID', dispute.id],
     ['Gateway', dispute.dispute_ref],

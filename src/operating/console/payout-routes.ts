@@ -15,7 +15,14 @@ import { listLines } from '#purchases/payouts/payout.sql.ts';
 import { exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';
 import { writeStatementCsv, writeStatementHtml } from '#purchases/payouts/statement.ts';
 import { answerFile, listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import {
+  actionRoute,
+  actionRoutes,
+  type ConsoleRoute,
+  type Context,
+  consoleRoute,
+  detailRoute,
+} from './route.ts';
 
 const statementRoute = (format: 'csv' | 'html') =>
   consoleRoute({
@@ -44,19 +51,10 @@ async function readStatement(context: Context, id: string) {
 
 export const payoutRoutes: ConsoleRoute[] = [
   ...listRoutes(payoutList),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/payouts/:id',
-    permission: 'payouts.read',
-    schema: { params: IdParams, response: PayoutDetails },
-    handle: (context, { params }) => readPayout(context, params.id),
-  }),
+  detailRoute('payouts', 'payouts.read', PayoutDetails, readPayout),
   statementRoute('csv'),
   statementRoute('html'),
-  actionRoute(payoutActions.approve),
-  actionRoute(payoutActions.confirm),
-  actionRoute(payoutActions.paid),
-  actionRoute(payoutActions.returned),
+  ...actionRoutes(payoutActions),
   actionRoute({
     method: 'POST',
     url: '/api/payouts/export',

@@ -1,6 +1,5 @@
 import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
-import { IdParams } from '#operating/operations/list.schema.ts';
 import { ApproveRefunds, RefundDetails } from '#operating/operations/refund.schema.ts';
 import {
   findRefunds,
@@ -12,21 +11,14 @@ import { mustSee } from '#operating/operations/viewer.ts';
 import { readBulkAction } from './bulk-action-routes.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
+import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
 export const refundRoutes: ConsoleRoute[] = [
   ...listRoutes(refundList),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/refunds/:id',
-    permission: 'refunds.read',
-    schema: { params: IdParams, response: RefundDetails },
-    handle: async (context, { params }) =>
-      readRefund(context, await mustSee(context, 'refund_requests', params.id)),
-  }),
-  actionRoute(refundActions.approve),
-  actionRoute(refundActions.retry),
-  actionRoute(refundActions.decline),
+  detailRoute('refunds', 'refunds.read', RefundDetails, async (context, id) =>
+    readRefund(context, await mustSee(context, 'refund_requests', id)),
+  ),
+  ...actionRoutes(refundActions),
   actionRoute({
     method: 'POST',
     url: '/api/refunds/approve',

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { AppDeps } from '#app.ts';
 import type { ActionDefinition, Input, Schemas } from '#operating/operations/action.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import type { Permission } from '#operating/people/permission.ts';
@@ -82,6 +83,27 @@ export function actionRoute<const S extends Schemas>(
   const kind = { mayNeed, isSignIn: false, isAction: true };
   return { method, url, permission, fresh, schema, handle, ...kind };
 }
+
+/** Makes the routes of several actions. */
+export const actionRoutes = (
+  // biome-ignore lint/suspicious/noExplicitAny: `defineAction` checks each.
+  actions: Record<string, ActionDefinition<any, Context, any>>,
+): ConsoleRoute[] => Object.values(actions).map((action) => actionRoute(action));
+
+/** Makes the route of one row: `GET /api/NAME/:id`. */
+export const detailRoute = <const Response extends TSchema>(
+  name: string,
+  permission: Permission,
+  response: Response,
+  read: (context: Context, id: string) => Promise<Static<Response>>,
+): ConsoleRoute =>
+  consoleRoute({
+    method: 'GET',
+    url: `/api/${name}/:id`,
+    permission,
+    schema: { params: IdParams, response },
+    handle: (context, { params }) => read(context, params.id),
+  });
 
 /** Defines a route that needs no session: the ways to get one. */
 export function publicRoute<const S extends Schemas>(

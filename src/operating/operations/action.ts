@@ -1,6 +1,7 @@
-import type { Static, TSchema } from 'typebox';
+import type { Static, TSchema, TUndefined } from 'typebox';
 import type { Permission } from '#operating/people/permission.ts';
-import type { Viewer } from './viewer.ts';
+import { IdParams } from './list.schema.ts';
+import type { Viewer, ViewerDeps } from './viewer.ts';
 
 export type Schemas = { params?: TSchema; query?: TSchema; body?: TSchema; response: TSchema };
 type Part<S extends Schemas, Name extends 'params' | 'query' | 'body'> = S extends {
@@ -18,7 +19,7 @@ export type Input<S extends Schemas> = {
  * An action of an operator. The console makes a route from it, and where an operator can act
  * without the console, the command line makes a command.
  */
-export type ActionDefinition<S extends Schemas, V> = {
+export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']>> = {
   method: 'POST' | 'PATCH' | 'DELETE';
   url: string;
   permission: Permission | 'signed-in';
@@ -31,16 +32,51 @@ export type ActionDefinition<S extends Schemas, V> = {
    * Returns when the action is done. It returns a function that makes the answer, and all reading for
    * the answer belongs there: when that fails, the person is told that the action was done.
    */
-  run(
-    viewer: V,
-    input: Input<S>,
-  ): Promise<() => Promise<Static<S['response']>> | Static<S['response']>>;
+  run(viewer: V, input: Input<S>): Promise<() => Promise<Answer> | Answer>;
 };
 
-export type Action<S extends Schemas, Deps> = ActionDefinition<S, Viewer<Deps>>;
+/** The answer may have more members than the response, which a command can print. */
+export type Action<S extends Schemas, Deps, Answer = Static<S['response']>> = ActionDefinition<
+  S,
+  Viewer<Deps>,
+  Answer
+>;
 
-export function defineAction<const S extends Schemas, Deps>(
-  action: Action<S, Deps>,
-): Action<S, Deps> {
+export function defineAction<const S extends Schemas, Deps, Answer extends Static<S['response']>>(
+  action: Action<S, Deps, Answer>,
+): Action<S, Deps, Answer> {
   return action;
 }
+
+/**
+ * Makes the actions on one row: `POST /api/NAME/:id/VERB`. `see` finds the row in the viewer's scope,
+ * and `read` makes the answer, which is the row afterwards.
+ */
+export const actionsOn =
+  <Row, Response extends TSchema, Answer extends Static<Response>>(kind: {
+    name: string;
+    response: Response;
+    see(viewer: Viewer, id: string): Promise<Row>;
+    read(viewer: Viewer, row: Row): Promise<Answer>;
+  }) =>
+  <Deps extends ViewerDeps = ViewerDeps, const Body extends TSchema = TUndefined>(
+    verb: string,
+    action: Pick<ActionDefinition<Schemas, Viewer>, 'permission' | 'fresh'> & {
+      body?: Body;
+      change(viewer: Viewer<Deps>, row: Row, body: Static<Body>): Promise<unknown>;
+    },
+  ) => {
+    const { permission, fresh, body, change } = action;
+    return defineAction({
+      method: 'POST',
+      url: `/api/${kind.name}/:id/${verb}`,
+      permission,
+      ...(fresh && { fresh }),
+      schema: { params: IdParams, ...(body && { body }), response: kind.response },
+      async run(viewer: Viewer<Deps>, input) {
+        const row = await kind.see(viewer, input.params.id);
+        await change(viewer, row, input.body as Static<Body>);
+        return () => kind.read(viewer, row);
+      },
+    });
+  };

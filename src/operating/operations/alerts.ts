@@ -5,10 +5,9 @@ import { personOf } from '#record/actions/operate.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { closeAlert, explainBadCloser, takeAlert } from '#record/alerts/handle-alert.ts';
-import { defineAction } from './action.ts';
+import { actionsOn } from './action.ts';
 import { findAlertWithin, pageAlerts } from './alerts.sql.ts';
 import { AlertRow, AlertsQuery, CloseAlert } from './audit.schema.ts';
-import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
 import { NotFound, scopeOf, type Viewer } from './viewer.ts';
@@ -75,37 +74,33 @@ export async function readDifference(viewer: Viewer, id: string) {
   return alert;
 }
 
+const on = actionsOn({
+  name: 'alerts',
+  response: AlertRow,
+  see: async (_, id) => ({ id }),
+  read: (viewer, { id }) => readAlert(viewer, id),
+});
+const onDifference = actionsOn({
+  name: 'differences',
+  response: AlertRow,
+  see: readDifference,
+  read: (viewer, { id }) => readDifference(viewer, id),
+});
+
 export const alertActions = {
-  take: defineAction({
-    method: 'POST',
-    url: '/api/alerts/:id/take',
+  take: on('take', {
     permission: 'alerts.handle',
-    schema: { params: IdParams, response: AlertRow },
-    async run(viewer: Viewer, { params: { id } }) {
-      await takeAlert(viewer.deps, viewer.operator, id);
-      return () => readAlert(viewer, id);
-    },
+    change: ({ deps, operator }, { id }) => takeAlert(deps, operator, id),
   }),
-  close: defineAction({
-    method: 'POST',
-    url: '/api/alerts/:id/close',
+  close: on('close', {
     permission: 'alerts.handle',
-    schema: { params: IdParams, body: CloseAlert, response: AlertRow },
-    async run(viewer: Viewer, { params: { id }, body }) {
-      await closeAlert(viewer.deps, viewer.operator, id, body.reason);
-      return () => readAlert(viewer, id);
-    },
+    body: CloseAlert,
+    change: ({ deps, operator }, { id }, { reason }) => closeAlert(deps, operator, id, reason),
   }),
-  closeDifference: defineAction({
-    method: 'POST',
-    url: '/api/differences/:id/close',
+  closeDifference: onDifference('close', {
     permission: 'differences.close',
-    schema: { params: IdParams, body: CloseAlert, response: AlertRow },
-    async run(viewer: Viewer, { params, body }) {
-      const { id } = await readDifference(viewer, params.id);
-      await closeAlert(viewer.deps, viewer.operator, id, body.reason);
-      return () => readDifference(viewer, id);
-    },
+    body: CloseAlert,
+    change: ({ deps, operator }, { id }, { reason }) => closeAlert(deps, operator, id, reason),
   }),
 };
 

@@ -1,5 +1,6 @@
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import type { Dispute, DisputeStatus } from '#purchases/disputes/dispute.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
@@ -15,13 +16,13 @@ export async function pageDisputes(
   return await readRange(scoped(query, scope), page, ['created_at', 'id'], 'desc');
 }
 
-/** Disputes by their ids, of those that the scope contains. */
-export async function listDisputesById(
+/** The dispute with this id or with this reference of the gateway, if the scope contains it. */
+export async function listDisputesNamed(
   db: Handle,
   scope: Scope,
-  ids: string[],
+  text: string,
 ): Promise<Dispute[]> {
   return await scoped(db.selectFrom('disputes').selectAll(), scope)
-    .where('id', 'in', ids)
+    .where(isUuid(text) ? 'id' : 'dispute_ref', '=', text)
     .execute();
 }

@@ -2,16 +2,24 @@ import type { Evidence } from '#gateway/gateway.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { readEvidence } from '#purchases/disputes/answer-dispute.ts';
+import {
+  acceptDispute,
+  readEvidence,
+  resumePlan,
+  stageEvidence,
+  submitEvidence,
+} from '#purchases/disputes/answer-dispute.ts';
+import type { DisputeDeps } from '#purchases/disputes/check-disputes.ts';
 import { type Dispute, isAnswerable } from '#purchases/disputes/dispute.ts';
 import { evidenceNames } from '#purchases/disputes/evidence.ts';
+import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
 import { decimal, ownerColumns } from './csv.ts';
-import { type DisputeDetails, DisputeRow, DisputesQuery } from './dispute.schema.ts';
-import { listDisputesById, pageDisputes } from './disputes.sql.ts';
+import { DisputeDetails, DisputeRow, DisputesQuery, SubmitEvidence } from './dispute.schema.ts';
+import { listDisputesNamed, pageDisputes } from './disputes.sql.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
-import { NotFound, scopeOf, type Viewer } from './viewer.ts';
+import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest disputes first. */
 export const disputeList = defineList({
@@ -63,17 +71,19 @@ async function presentDisputes(db: Handle, scope: Scope, rows: Dispute[]) {
   });
 }
 
-/** A dispute of the viewer's scope. */
-export async function mustSeeDispute({ deps, scope }: Viewer, id: string) {
+export type ListedDispute = Awaited<ReturnType<typeof mustSeeDispute>>;
+
+/** A dispute of the viewer's scope, by our id or by the gateway's. */
+export async function mustSeeDispute({ deps, scope }: Viewer, text: string) {
   const [dispute] = await reading(deps, async (db) =>
-    presentDisputes(db, scope, await listDisputesById(db, scope, [id])),
+    presentDisputes(db, scope, await listDisputesNamed(db, scope, text)),
   );
-  if (!dispute) throw new NotFound(`There is no dispute ${id}.`);
-  return dispute;
+  if (dispute) return dispute;
+  throw new NotFound(`There is no dispute ${text}. \`tranche disputes list\` lists them.`);
 }
 
 /** A dispute with its evidence and what people did to it. */
-export async function readDispute(viewer: Viewer, id: string): Promise<DisputeDetails> {
+export async function readDispute(viewer: Viewer, id: string) {
   const dispute = await mustSeeDispute(viewer, id);
   const { pack, actions } = await reading(viewer.deps, async (db) => ({
     pack: (await readEvidence(db, dispute.id)).pack,
@@ -91,3 +101,34 @@ export async function readDispute(viewer: Viewer, id: string): Promise<DisputeDe
     audit: await presentActions(viewer, actions),
   };
 }
+
+const on = actionsOn({
+  name: 'disputes',
+  response: DisputeDetails,
+  see: mustSeeDispute,
+  read: (viewer, { id }) => readDispute(viewer, id),
+});
+
+type Answer = Viewer<ViewerDeps & DisputeDeps>;
+const answer = { permission: 'disputes.answer', fresh: true } as const;
+
+export const disputeActions = {
+  stage: on('stage', {
+    ...answer,
+    change: ({ deps, operator }: Answer, { id }) => stageEvidence(deps, operator, id),
+  }),
+  submit: on('submit', {
+    ...answer,
+    body: SubmitEvidence,
+    change: ({ deps, operator }: Answer, { id }, { evidence_hash }) =>
+      submitEvidence(deps, operator, id, evidence_hash),
+  }),
+  accept: on('accept', {
+    ...answer,
+    change: ({ deps, operator }: Answer, { id }) => acceptDispute(deps, operator, id),
+  }),
+  resume: on('resume', {
+    ...answer,
+    change: ({ deps, operator }, { id }) => resumePlan(deps, operator, id),
+  }),
+};

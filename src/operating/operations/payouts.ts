@@ -12,10 +12,9 @@ import {
   returnPayout,
 } from '#purchases/payouts/review-payout.ts';
 import { lineNames } from '#purchases/payouts/statement.ts';
-import { defineAction } from './action.ts';
+import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
 import { decimal } from './csv.ts';
-import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import {
@@ -109,60 +108,38 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
   };
 }
 
-type Money = ViewerDeps & QueueDeps & { money: MoneyGuard };
+const on = actionsOn({
+  name: 'payouts',
+  response: PayoutDetails,
+  see: mustSeePayout,
+  read: (viewer, { id }) => readPayout(viewer, id),
+});
+
+type Money = Viewer<ViewerDeps & QueueDeps & { money: MoneyGuard }>;
+const settle = { permission: 'payouts.settle', fresh: true } as const;
 
 export const payoutActions = {
-  approve: defineAction({
-    method: 'POST',
-    url: '/api/payouts/:id/approve',
+  approve: on('approve', {
     permission: 'payouts.approve',
     fresh: true,
-    schema: { params: IdParams, response: PayoutDetails },
-    run: (viewer: Viewer<Money>, { params }) =>
-      change(viewer, params.id, (id) => approvePayout(viewer.deps, viewer.operator, id)),
+    change: ({ deps, operator }: Money, { id }) => approvePayout(deps, operator, id),
   }),
-  confirm: defineAction({
-    method: 'POST',
-    url: '/api/payouts/:id/confirm',
-    permission: 'payouts.settle',
-    fresh: true,
-    schema: { params: IdParams, body: ConfirmedPayout, response: PayoutDetails },
-    run: (viewer: Viewer<Money>, { params, body }) =>
-      change(viewer, params.id, (id) =>
-        confirmPayout(viewer.deps, viewer.operator, id, body.reason),
-      ),
+  confirm: on('confirm', {
+    ...settle,
+    body: ConfirmedPayout,
+    change: ({ deps, operator }: Money, { id }, { reason }) =>
+      confirmPayout(deps, operator, id, reason),
   }),
-  paid: defineAction({
-    method: 'POST',
-    url: '/api/payouts/:id/paid',
-    permission: 'payouts.settle',
-    fresh: true,
-    schema: { params: IdParams, body: PaidPayout, response: PayoutDetails },
-    run: (viewer: Viewer<Money>, { params, body }) =>
-      change(viewer, params.id, (id) =>
-        payPayout(viewer.deps, viewer.operator, id, body.bank_reference),
-      ),
+  paid: on('paid', {
+    ...settle,
+    body: PaidPayout,
+    change: ({ deps, operator }: Money, { id }, { bank_reference }) =>
+      payPayout(deps, operator, id, bank_reference),
   }),
-  returned: defineAction({
-    method: 'POST',
-    url: '/api/payouts/:id/returned',
-    permission: 'payouts.settle',
-    fresh: true,
-    schema: { params: IdParams, body: ReturnedPayout, response: PayoutDetails },
-    run: (viewer: Viewer<Money>, { params, body }) =>
-      change(viewer, params.id, (id) =>
-        returnPayout(viewer.deps, viewer.operator, id, body.reason),
-      ),
+  returned: on('returned', {
+    ...settle,
+    body: ReturnedPayout,
+    change: ({ deps, operator }: Money, { id }, { reason }) =>
+      returnPayout(deps, operator, id, reason),
   }),
 };
-
-/** Changes one payout. The answer is the payout afterwards. */
-async function change(
-  viewer: Viewer,
-  id: string,
-  move: (id: string) => Promise<Payout>,
-): Promise<() => Promise<PayoutDetails>> {
-  const payout = await mustSeePayout(viewer, id);
-  await move(payout.id);
-  return () => readPayout(viewer, payout.id);
-}

@@ -23,9 +23,8 @@ import {
 } from '#purchases/refunds/review-refund.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
-import { defineAction } from './action.ts';
+import { actionsOn } from './action.ts';
 import { decimal, ownerColumns } from './csv.ts';
-import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { DeclineRefund, RefundDetails, RefundRow, RefundsQuery } from './refund.schema.ts';
@@ -87,48 +86,33 @@ export async function readRefund(
   return refund;
 }
 
+const on = actionsOn({
+  name: 'refunds',
+  response: RefundDetails,
+  see: (viewer, id) => mustSee(viewer, 'refund_requests', id),
+  read: readRefund,
+});
+
+type Money = Viewer<ReviewDeps>;
+
 export const refundActions = {
-  approve: defineAction({
-    method: 'POST',
-    url: '/api/refunds/:id/approve',
+  approve: on('approve', {
     permission: 'refunds.review',
     fresh: true,
-    schema: { params: IdParams, response: RefundDetails },
-    run: (viewer: Viewer<ReviewDeps>, { params }) =>
-      change(viewer, params.id, (row) => approveRefund(viewer.deps, viewer.operator, row)),
+    change: ({ deps, operator }: Money, row) => approveRefund(deps, operator, row),
   }),
-  retry: defineAction({
-    method: 'POST',
-    url: '/api/refunds/:id/retry',
+  retry: on('retry', {
     permission: 'refunds.retry',
     fresh: true,
-    schema: { params: IdParams, response: RefundDetails },
-    run: (viewer: Viewer<ReviewDeps>, { params }) =>
-      change(viewer, params.id, (row) => retryRefund(viewer.deps, viewer.operator, row)),
+    change: ({ deps, operator }: Money, row) => retryRefund(deps, operator, row),
   }),
-  decline: defineAction({
-    method: 'POST',
-    url: '/api/refunds/:id/decline',
+  decline: on('decline', {
     permission: 'refunds.review',
     fresh: true,
-    schema: { params: IdParams, body: DeclineRefund, response: RefundDetails },
-    run: (viewer: Viewer, { params, body }) =>
-      change(viewer, params.id, (row) =>
-        declineRefund(viewer.deps, viewer.operator, row, body.reason),
-      ),
+    body: DeclineRefund,
+    change: ({ deps, operator }, row, { reason }) => declineRefund(deps, operator, row, reason),
   }),
 };
-
-/** Changes one refund. The answer is the refund afterwards. */
-async function change(
-  viewer: Viewer,
-  id: string,
-  write: (row: { merchant_id: string; id: string }) => Promise<unknown>,
-): Promise<() => Promise<ListedRefund>> {
-  const row = await mustSee(viewer, 'refund_requests', id);
-  await write(row);
-  return () => readRefund(viewer, row);
-}
 
 /**
  * A refund with the names of the people who asked for it and approved it first. Actions are recorded
