@@ -1,11 +1,11 @@
 // Runs test files in the order in which they are given, several at once. Node's own runner would
-// sort them by name. `scripts/test.ts` starts this program.
+// sort them by name and load the service for each. `scripts/test.ts` starts this program.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { usesBrowser } from './test-files.ts';
+import { sharesProcess, slowFiles, usesBrowser } from './test-files.ts';
 import type { Note, WorkList } from './test-worker.ts';
 
 export type TestRun = WorkList & {
@@ -27,34 +27,75 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const counts = { tests: 0, passed: 0, cancelled: 0, skipped: 0, todo: 0 };
 /** Files in which no test ran. */
 const empty: string[] = [];
-/** Files that a worker has begun. */
-const taken = new Set<string>();
+/** Files whose process was killed because it did not end. */
+const hung: string[] = [];
 const reporter = new spec();
 reporter.pipe(process.stdout);
+const waiting = groupFiles();
 await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
 const { tests, ...others } = counts;
 const failed = tests - Object.values(others).reduce((sum, count) => sum + count);
 for (const [name, count] of Object.entries({ ...counts, failed })) diagnose(`${name} ${count}`);
 reporter.end();
 await new Promise((resolve) => reporter.once('end', resolve));
-reportNotes();
+reportFiles();
 
-/** Takes file after file until none is left. Each gets a process of its own, so that none can hang another. */
+/** The files that run in one process. Few of them, so that a failure repeats with few. */
+function groupFiles(): string[][] {
+  const isShared = (file: string) => sharesProcess(file) && !slowFiles.includes(file);
+  const shared = list.files.filter(isShared);
+  const size = Math.min(12, Math.ceil(shared.length / workers));
+  const groups = Array.from({ length: Math.ceil(shared.length / Math.max(size, 1)) }, (_, index) =>
+    shared.slice(index * size, (index + 1) * size),
+  );
+  return [...list.files.filter((file) => !isShared(file)).map((file) => [file]), ...groups];
+}
+
+/** Takes group after group until none is left. */
 async function work(worker: number): Promise<void> {
+  // A browser's pages keep both cores of a small machine busy.
   const takesBrowsers = worker < Math.ceil(workers / 2);
-  for (const [index, file] of list.files.entries()) {
-    if (taken.has(file) || (usesBrowser(file) && !takesBrowsers)) continue;
-    taken.add(file);
-    await runFile(file, path.join(list.notes, String(index)));
+  for (;;) {
+    const next = waiting.findIndex((files) => takesBrowsers || !files.some(usesBrowser));
+    const [files] = next < 0 ? [] : waiting.splice(next, 1);
+    if (files === undefined || stopping.signal.aborted) return;
+    await runGroup(files);
   }
 }
 
-/** Reports the file when it has ended, so that the tests of two files do not mix. */
-async function runFile(file: string, notes: string): Promise<void> {
-  fs.mkdirSync(notes);
+/** Runs the rest in another process when one ends early. */
+async function runGroup(files: string[]): Promise<void> {
+  const watch = setInterval(() => killHung(files), 1000);
+  for (let rest = files; rest.length > 0; ) {
+    await runProcess(rest);
+    const left = rest.filter((file) => readNote(file) === null);
+    if (left.length === rest.length || stopping.signal.aborted) break;
+    rest = left;
+  }
+  clearInterval(watch);
+}
+
+/** Kills a process that neither begins nor ends a file any more. */
+function killHung(files: string[]): void {
+  const begun = files.flatMap((file) => readNote(file) ?? []).sort((a, b) => b.at - a.at);
+  const [last] = begun;
+  if (last === undefined || hung.includes(last.file)) return;
+  // The runner ends a test that takes too long, unless the process computes without a pause.
+  const limit = last.cost === null ? list.timeoutMilliseconds + 30_000 : 60_000;
+  if (Date.now() - last.at < limit) return;
+  hung.push(last.file);
+  try {
+    process.kill(last.pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/** Reports each file when it has ended, so that the tests of two files do not mix. */
+async function runProcess(files: string[]): Promise<void> {
   const events = run({
     files: [path.join(import.meta.dirname, 'test-worker.ts')],
-    argv: [JSON.stringify({ ...list, files: [file], notes }), 'browsers'],
+    argv: [JSON.stringify({ ...list, files })],
     concurrency: 1,
     execArgv: options,
     signal: stopping.signal,
@@ -105,14 +146,20 @@ function complain(what: string, files: string[]): void {
   process.stdout.write(`\n${what}:\n${files.map((file) => `  ${file}\n`).join('')}`);
 }
 
-function reportNotes(): void {
-  const notes = list.files.map((_, index) => path.join(list.notes, String(index), '0'));
-  const done = notes.flatMap((note): Note[] => {
-    const text = fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : '';
-    return text === '' ? [] : [JSON.parse(text)];
+function readNote(file: string): (Note & { at: number }) | null {
+  const place = path.join(list.notes, encodeURIComponent(file));
+  if (!fs.existsSync(place)) return null;
+  return { ...JSON.parse(fs.readFileSync(place, 'utf8')), at: fs.statSync(place).mtimeMs };
+}
+
+function reportFiles(): void {
+  const done = list.files.flatMap((file) => {
+    const note = readNote(file);
+    return note?.cost ? [{ file, ...note.cost }] : [];
   });
-  const missing = list.files.filter((file) => !done.some((note) => note.file === file));
+  const missing = list.files.filter((file) => !done.some((cost) => cost.file === file));
   complain('Not run to their end', missing);
+  complain('The process did not end, and was killed, after', hung);
   complain('Without a test', empty);
   if (done.length < 20) return;
   const longest = done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);

@@ -1,3 +1,6 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
 /**
  * The test files that take longest, in the order in which a whole run starts them. A browser keeps
  * both cores of a small machine busy, so files that mostly wait for programs or for the database
@@ -38,4 +41,22 @@ export const slowFiles = [
 /** The name of a test file or of its folder says whether it uses the browser of the run. */
 export function usesBrowser(file: string): boolean {
   return file.includes('browser');
+}
+
+/** Programs, workers, the environment, signals and mocks belong to a process as a whole. */
+const ofProcess =
+  /node:child_process|node:worker_threads|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
+
+/**
+ * Whether a test file can run in one process with others: neither it nor a helper that it imports
+ * touches what belongs to a process as a whole, and it uses no browser.
+ */
+export function sharesProcess(file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file) || !fs.existsSync(file)) return true;
+  seen.add(file);
+  const text = fs.readFileSync(file, 'utf8');
+  if (usesBrowser(file) || ofProcess.test(text)) return false;
+  return [...text.matchAll(/from '(\.[^']+)'/g)].every(([, helper = '']) =>
+    sharesProcess(path.join(path.dirname(file), helper), seen),
+  );
 }

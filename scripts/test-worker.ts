@@ -1,49 +1,43 @@
-// One of the processes that run the test files. It takes file after file from the list until none is
-// left, so that a file does not load the service's 2,000 modules again. `run-test-files.ts` starts it.
+// A process that runs test files, one after another. Files that work in process share one, so that
+// the service's 2,000 modules load once for several files. `run-test-files.ts` starts it.
 
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe } from 'node:test';
 import { readProcessorSeconds } from './processor-time.ts';
-import { usesBrowser } from './test-files.ts';
 
 export type WorkList = {
   files: string[];
   timeoutMilliseconds: number;
-  /** A folder in which workers note the files that they take and what these cost. */
+  /** A folder in which the process notes the files that it begins and ends. */
   notes: string;
 };
 
-export type Note = { file: string; seconds: number; processorSeconds: number };
+/** A file that has begun, and what it cost if it has ended. */
+export type Note = {
+  file: string;
+  pid: number;
+  cost: { seconds: number; processorSeconds: number } | null;
+};
 
-const list: WorkList = JSON.parse(process.argv[2] ?? '');
-/** Browsers keep both cores of a small machine busy, so only some workers take files that use them. */
-const takesBrowsers = process.argv[3] === 'browsers';
+const { files, timeoutMilliseconds, notes }: WorkList = JSON.parse(process.argv[2] ?? '');
 const root = path.dirname(import.meta.dirname);
 
-for (const [index, file] of list.files.entries()) {
-  if (usesBrowser(file) && !takesBrowsers) continue;
-  const note = path.join(list.notes, String(index));
-  if (!take(note)) continue;
+for (const file of files) {
   const start = performance.now();
   const before = readProcessorSeconds();
+  writeNote({ file, pid: process.pid, cost: null });
   // The file's hooks become those of this suite.
-  await describe(file, { timeout: list.timeoutMilliseconds }, async () => {
+  await describe(file, { timeout: timeoutMilliseconds }, async () => {
     await import(path.join(root, file));
   });
-  const cost: Note = {
-    file,
-    seconds: (performance.now() - start) / 1000,
-    processorSeconds: readProcessorSeconds() - before,
-  };
-  fs.writeFileSync(note, JSON.stringify(cost));
+  const seconds = (performance.now() - start) / 1000;
+  const processorSeconds = readProcessorSeconds() - before;
+  writeNote({ file, pid: process.pid, cost: { seconds, processorSeconds } });
 }
 
-function take(note: string): boolean {
-  try {
-    fs.closeSync(fs.openSync(note, 'wx'));
-    return true;
-  } catch {
-    return false;
-  }
+function writeNote(note: Note): void {
+  const place = path.join(notes, encodeURIComponent(note.file));
+  fs.writeFileSync(`${place}.new`, JSON.stringify(note));
+  fs.renameSync(`${place}.new`, place);
 }
