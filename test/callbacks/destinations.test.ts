@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { systemClock } from '#platform/shared/clock.ts';
+import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { isReachable, parseAllowedRanges } from '#purchases/callbacks/delivery/destination.ts';
 import type { Resolve } from '#purchases/callbacks/delivery/resolve-name.ts';
 import {
@@ -60,7 +60,9 @@ async function tcp(answer: (socket: net.Socket) => void = () => {}, host?: strin
 
 const answering = (text: string) => tcp((socket) => socket.end(text));
 
-function sender(allowed: string, options: CallbackSenderOptions = {}) {
+type Options = CallbackSenderOptions & { clock?: Clock };
+
+function sender(allowed: string, options: Options = {}) {
   const created = createCallbackSender({
     clock: systemClock,
     allowed: parseAllowedRanges(allowed),
@@ -72,8 +74,15 @@ function sender(allowed: string, options: CallbackSenderOptions = {}) {
   return created;
 }
 
-const post = (url: string, allowed = loopback, options: CallbackSenderOptions = {}) =>
+const post = (url: string, allowed = loopback, options: Options = {}) =>
   sender(allowed, options).send({ url, headers, body });
+
+/** On this clock no deadline comes, so only the limit of a connection can end an exchange. */
+const patientClock: Clock = {
+  ...systemClock,
+  sleep: (_milliseconds, signal) =>
+    new Promise((resolve) => signal?.addEventListener('abort', () => resolve())),
+};
 
 const found = (...addresses: string[]): LookupAddress[] =>
   addresses.map((address) => ({ address, family: net.isIP(address) }));
@@ -229,10 +238,9 @@ describe('a name without an address fails with the reason dns', () => {
   };
   for (const [how, resolve] of Object.entries(unknown)) {
     test(how, async () => {
-      const options = { resolve, deadlineMilliseconds: 4_000 };
-      const { reason, address, timings } = await post('https://shop.example/', '', options);
+      const options = { resolve, deadlineMilliseconds: 1_000, clock: patientClock };
+      const { reason, address } = await post('https://shop.example/', '', options);
       assert.deepEqual([reason, address], ['dns', null]);
-      assert.ok((timings.total ?? 0) < 3_900);
     });
   }
 });
@@ -325,10 +333,8 @@ describe('no receiver takes longer than the deadline', () => {
   for (const [how, answer] of Object.entries(slow)) {
     test(how, async () => {
       const { port } = await tcp(answer);
-      const begun = performance.now();
       const options = { deadlineMilliseconds: 400 };
       const exchange = await post(`http://127.0.0.1:${port}/`, loopback, options);
-      assert.ok(performance.now() - begun < 2_000);
       assert.deepEqual([exchange.reason, exchange.delivered], ['timeout', false]);
       assert.ok((exchange.timings.total ?? 0) >= 395, JSON.stringify(exchange.timings));
     });
@@ -337,20 +343,22 @@ describe('no receiver takes longer than the deadline', () => {
   test('never ends the TLS handshake', async () => {
     const { port } = await tcp();
     const resolve = resolvesTo('127.0.0.1');
-    const options = { resolve, deadlineMilliseconds: 4_000 };
-    const begun = performance.now();
+    const options = { resolve, deadlineMilliseconds: 1_000, clock: patientClock };
     const exchange = await post(`https://shop.example:${port}/`, loopback, options);
-    assert.ok(performance.now() - begun < 5_000);
     assert.deepEqual([exchange.reason, exchange.address], ['timeout', '127.0.0.1']);
     assert.ok(exchange.timings.connect !== undefined && exchange.timings.tls === undefined);
   });
 
-  test('the deadline is 10 seconds', { timeout: 20_000 }, async () => {
+  test('the deadline is 10 seconds', async () => {
     const { port } = await tcp();
-    const begun = performance.now();
-    assert.equal((await post(`http://127.0.0.1:${port}/`)).reason, 'timeout');
-    const seconds = (performance.now() - begun) / 1000;
-    assert.ok(seconds > 9.9 && seconds < 11.5, `${seconds}`);
+    let now = 0;
+    // On this clock time passes only while something sleeps.
+    const sleep = async (milliseconds: number) => {
+      now += milliseconds;
+    };
+    const clock = { ...systemClock, monotonic: () => now, sleep };
+    const { reason, timings } = await post(`http://127.0.0.1:${port}/`, loopback, { clock });
+    assert.deepEqual([reason, timings.total], ['timeout', 10_000]);
   });
 });
 
@@ -467,15 +475,13 @@ describe('at most 64 KiB of a response body are read', () => {
   });
 
   test('a compressed body is not decompressed', async () => {
-    const bomb = await promisify(gzip)(Buffer.alloc(50_000_000));
+    const bomb = await promisify(gzip)(Buffer.alloc(10_000_000));
     assert.ok(bomb.length < 65_536);
     const { port } = await listening(
       http.createServer((_, answer) => answer.setHeader('content-encoding', 'gzip').end(bomb)),
     );
-    const before = process.memoryUsage().rss;
     const exchange = await post(`http://127.0.0.1:${port}/`);
     assert.deepEqual(exchange.body, bomb);
-    assert.ok(process.memoryUsage().rss - before < 40_000_000);
   });
 });
 
@@ -530,15 +536,15 @@ test('an exchange knows its connection, also when the connection is used again',
 test('a receiver that hangs delays no other delivery, not even to itself', async () => {
   const dead = await tcp();
   const { port } = await listening(http.createServer((_, answer) => answer.end()));
-  const { send } = sender(loopback, { deadlineMilliseconds: 3_000 });
+  const { send, close } = sender(loopback, { clock: patientClock, deadlineMilliseconds: 600_000 });
   const hanging = Array.from({ length: 50 }, () =>
     send({ url: `http://127.0.0.1:${dead.port}/`, headers, body }),
   );
-  const begun = performance.now();
+  while (dead.seen.connections < 50) await new Promise((resolve) => setImmediate(resolve));
   const { delivered } = await send({ url: `http://127.0.0.1:${port}/`, headers, body });
-  assert.ok(delivered && performance.now() - begun < 2_000);
-  for (const exchange of await Promise.all(hanging)) assert.equal(exchange.reason, 'timeout');
-  assert.equal(dead.seen.connections, 50);
+  assert.ok(delivered);
+  await close();
+  for (const exchange of await Promise.all(hanging)) assert.equal(exchange.reason, 'interrupted');
 });
 
 test('proxy settings of the environment are ignored', async (t) => {

