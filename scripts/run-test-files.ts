@@ -65,20 +65,19 @@ async function work(worker: number): Promise<void> {
 
 /** Runs the rest in another process when one ends early. */
 async function runGroup(files: string[]): Promise<void> {
-  const watch = setInterval(() => killHung(files), 1000);
   for (let rest = files; rest.length > 0; ) {
-    await runProcess(rest);
-    const left = rest.filter((file) => readNote(file) === null);
-    if (left.length === rest.length || stopping.signal.aborted) break;
-    rest = left;
+    const running = rest;
+    const watch = setInterval(() => killHung(running), 1000);
+    await runProcess(running).finally(() => clearInterval(watch));
+    rest = running.filter((file) => readNote(file) === null);
+    if (rest.length === running.length || stopping.signal.aborted) break;
   }
-  clearInterval(watch);
 }
 
-/** Kills a process that neither begins nor ends a file any more. */
+/** Kills the process that runs these files if it stays at one of them, or does not end after the last. */
 function killHung(files: string[]): void {
-  const begun = files.flatMap((file) => readNote(file) ?? []).sort((a, b) => b.at - a.at);
-  const [last] = begun;
+  const begun = files.flatMap((file) => readNote(file) ?? []);
+  const last = begun.find(({ cost }) => cost === null) ?? begun.at(-1);
   if (last === undefined || hung.includes(last.file)) return;
   // The runner ends a test that takes too long, unless the process computes without a pause.
   const limit = last.cost === null ? list.timeoutMilliseconds + 30_000 : 60_000;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { runCli } from '#cli/main.ts';
-import type { Clock } from '#platform/shared/clock.ts';
+import { type Clock, systemClock } from '#platform/shared/clock.ts';
 
 export type Outcome = { code: number; stdout: string; stderr: string };
 
@@ -59,16 +58,14 @@ export function commandLine(
 /** An id that does not exist. */
 export const unknownId = '00000000-0000-7000-8000-000000000000';
 
-/** Polls until a condition holds. Fails if that takes longer than `milliseconds`. */
-export async function within(
-  milliseconds: number,
-  condition: () => Promise<boolean>,
-): Promise<void> {
-  const start = performance.now();
-  for (;;) {
-    const elapsed = performance.now() - start;
-    if (await condition()) return;
-    assert.ok(elapsed < milliseconds, `the condition does not hold after ${milliseconds} ms`);
-    await pause(20);
-  }
+/** A clock on which a test can skip time. What a process remembers then ends without waiting. */
+export function skippingClock(): Clock & { skip(milliseconds: number): void } {
+  let skipped = 0;
+  return {
+    ...systemClock,
+    monotonic: () => systemClock.monotonic() + skipped,
+    skip(milliseconds) {
+      skipped += milliseconds;
+    },
+  };
 }
