@@ -40,15 +40,15 @@ import {
   send,
 } from '../support/service.ts';
 
-// Tests move the clock. The deadline is short, so that tests can wait for it.
-const deadlineMilliseconds = 600;
+// Tests move the clock. The deadline is long, so that a busy machine does not miss it.
+const callbackSender = { deadlineMilliseconds: 120_000 };
 
 let paying: Paying;
 let service: Service;
 let receiver: Receiver;
 let tranche: Tranche;
 before(async () => {
-  paying = await startPaying({ callbackSender: { deadlineMilliseconds } });
+  paying = await startPaying({ callbackSender });
   ({ service, receiver } = paying);
   const env = { DATABASE_URL: service.databaseUrl, ...gatewayEnv(paying.gateway) };
   tranche = commandLine(env, { clock: paying.clock });
@@ -74,6 +74,21 @@ function place(answer: Answering): { url: string; path: string; received(): Rece
 }
 
 const refuse: Answering = () => ({ status: 500 });
+
+/** Works with a deadline that comes soon. */
+async function impatiently<T>(work: () => Promise<T>): Promise<T> {
+  const { deps } = service;
+  const { clock, callbackAllow, sendCallback } = deps;
+  const options = { clock, allowed: callbackAllow, deadlineMilliseconds: 300 };
+  const sender = createCallbackSender({ ...options, resolve: () => Promise.reject(new Error()) });
+  deps.sendCallback = sender.send;
+  try {
+    return await work();
+  } finally {
+    deps.sendCallback = sendCallback;
+    await sender.close();
+  }
+}
 const at = (attempt: CallbackAttempt | undefined) =>
   Temporal.Instant.from(attempt?.started_at ?? '');
 const minutesBetween = (one: CallbackAttempt | undefined, other: CallbackAttempt | undefined) =>
@@ -240,29 +255,30 @@ describe('the first delivery is made while the shopper waits', () => {
     assert.equal((await read()).redirect_url, null);
   });
 
+  let answerLate = () => {};
+  const late = () => {
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    answerLate = () => resolve({});
+    return promise;
+  };
   for (const [how, url, reason] of [
     ['is down', async () => `http://127.0.0.1:${(await freePorts(1))[0]}/`, 'connect'],
     ['has no address', async () => 'https://nowhere.example/', 'dns'],
-    ['says nothing', async () => place(() => 'hang').url, 'timeout'],
-    ['closes the connection', async () => place(() => 'close').url, 'connection_closed'],
+    ['says nothing', async () => place((_, count) => (count === 1 ? 'hang' : {})).url, 'timeout'],
     ['answers too late', async () => place(late).url, 'timeout'],
+    ['closes the connection', async () => place(() => 'close').url, 'connection_closed'],
     ['refuses', async () => place(refuse).url, 'http_500'],
   ] as const) {
     test(`a receiver that ${how}: the shopper goes to the static URL`, async () => {
       const notify_url = await url();
       const shopper = await paying.shopper({ notify_url });
-      const begun = performance.now();
-      const page = await shopper.pay(1);
-      assert.ok(performance.now() - begun < deadlineMilliseconds + 1_500);
+      const pay = () => shopper.pay(1);
+      const page = await (reason === 'timeout' ? impatiently(pay) : pay());
+      answerLate();
       assert.deepEqual([page.status, page.return_url], ['successful', 'https://shop.example/paid']);
       const { status, tried, attempts } = await readCallback(service, shopper.id);
       assert.deepEqual([status, attempts, tried[0]?.reason], ['pending', 1, reason]);
     });
-  }
-
-  async function late(): Promise<Reply> {
-    await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 300));
-    return {};
   }
 });
 
@@ -428,12 +444,10 @@ describe('a failed delivery is retried on the schedule', () => {
   });
 
   test('a 2xx after the deadline is a failure, and the callback is sent again', async () => {
-    const { url, received } = place(async (_, count) => {
-      if (count > 1) return {};
-      await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 200));
-      return {};
-    });
-    const { read } = await cancelled(url);
+    const late = Promise.withResolvers<Reply>();
+    const { url, received } = place((_, count) => (count > 1 ? {} : late.promise));
+    const { read } = await impatiently(() => cancelled(url));
+    late.resolve({});
     assert.deepEqual((await read()).tried[0]?.reason, 'timeout');
     paying.clock.advance({ minutes: 10 });
     await deliverDueCallbacks(service.deps);
@@ -540,7 +554,7 @@ describe('an operator re-triggers a callback', () => {
     assert.equal(received().length, 1);
   });
 
-  test('a re-trigger and a retry at the same moment never overlap', async (t) => {
+  test('a re-trigger and a retry at the same moment never overlap', async () => {
     let inFlight = 0;
     let inFlightMax = 0;
     const { url, received } = place(async (_, count) => {
@@ -550,13 +564,7 @@ describe('an operator re-triggers a callback', () => {
       inFlight -= 1;
       return { status: count === 1 ? 500 : 200 };
     });
-    // On a busy machine an answer may take longer than the short deadline of these tests.
-    const sender = createCallbackSender({
-      clock: paying.clock,
-      allowed: service.deps.callbackAllow,
-    });
-    t.after(sender.close);
-    const deps = { ...service.deps, sendCallback: sender.send };
+    const { deps } = service;
     for (let round = 0; round < runs(100); round += 1) {
       const before = received().length;
       const [checkout_id = ''] = await queueCallbacks(service, paying.account, [url]);

@@ -13,7 +13,8 @@ import { createAccount, movableClock, type Service, startService } from '../supp
 const clock = movableClock(new Date().toISOString());
 let service: Service;
 before(async () => {
-  service = await startService({ clock });
+  // A busy machine must not miss the deadline of an exchange.
+  service = await startService({ clock, callbackSender: { deadlineMilliseconds: 120_000 } });
 });
 after(async () => {
   try {
@@ -115,7 +116,7 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
   const begun = performance.now();
   const working = deliverDueCallbacks(service.deps, stopping.signal);
   const expected = total * 0.8;
-  await until('the deliveries to good destinations', () => alive.received.length === expected, 60);
+  await until('the deliveries to good destinations', () => alive.received.length === expected);
   const seconds = (performance.now() - begun) / 1000;
   const [hanging, waiting] = [dead.received.length, slow.received.length];
   t.diagnostic(
@@ -147,15 +148,10 @@ test('a host that hangs gets one delivery at a time', async (t) => {
     databaseUrl: service.databaseUrl,
     callbackSender: { deadlineMilliseconds: 300 },
   });
-  let inFlight = 0;
   const counts: number[] = [];
-  const dead = await startReceiver(async () => {
-    inFlight += 1;
-    counts.push(inFlight);
-    setTimeout(() => {
-      inFlight -= 1;
-    }, 250);
-    return 'hang' as const;
+  const dead = await startReceiver(() => {
+    counts.push(dead.inFlight());
+    return 'hang';
   });
   t.after(async () => {
     await impatient.close();

@@ -124,7 +124,8 @@ describe('the drill', { concurrency: true }, () => {
     assert.deepEqual(order, { reference, amount: 150_000, status: 'successful', fulfilled: 1 });
     const { answers } = report.checks.find(({ name }: { name: string }) => name === 'slow_network');
     assert.ok(answers[0].sent_in >= 4_000, 'the body came in pieces, over seconds');
-    assert.ok(answers[0].milliseconds < 4_000, 'which is not held against the receiver');
+    const { milliseconds, sent_in } = answers[0];
+    assert.ok(milliseconds < sent_in, 'which is not held against the receiver');
   });
 
   test('a naive receiver fails the checks with forged callbacks and with a changing order', async () => {

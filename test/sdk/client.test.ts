@@ -342,7 +342,7 @@ describe('a list', () => {
     const refused = assert.rejects(walking, /enough/);
     setTimeout(() => controller.abort(new Error('enough')), 50);
     await refused;
-    assert.ok(performance.now() - begun < 5_000, 'it did not wait for the minute to end');
+    assert.ok(performance.now() - begun < 30_000, 'it did not wait for the minute to end');
   });
 
   test('sends the secret only to the base address, whatever a link says', async () => {
@@ -545,7 +545,7 @@ describe('a request that can be repeated is retried', () => {
     assert.deepEqual([error.status, error.code], [429, 'rate_limited']);
     assert.match(error.detail, /Try again in 3600 seconds/);
     assert.ok(Number(error.retryAfterSeconds) > 3_500);
-    assert.ok(performance.now() - begun < 5_000);
+    assert.ok(performance.now() - begun < 30_000);
   });
 
   test('in a list no later than the client or the call allows', async () => {
@@ -561,7 +561,7 @@ describe('a request that can be repeated is retried', () => {
     ]) {
       assert.ok((await failure(all(walk))) instanceof RateLimitedError);
     }
-    assert.ok(performance.now() - begun < 5_000);
+    assert.ok(performance.now() - begun < 30_000);
   });
 
   test('at most as often as allowed', async () => {

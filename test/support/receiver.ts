@@ -26,6 +26,8 @@ export type Answering = (
 export type Receiver = {
   url: string;
   received: Received[];
+  /** Requests that have come, are not answered, and whose connection is open. */
+  inFlight(): number;
   /** The requests to a path. */
   at(path: string): Received[];
   answer: Answering;
@@ -34,6 +36,7 @@ export type Receiver = {
 
 /** Answers 200 unless a test says otherwise. */
 export async function startReceiver(answer: Answering = () => ({})): Promise<Receiver> {
+  let inFlight = 0;
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk) => chunks.push(chunk));
@@ -45,6 +48,10 @@ export async function startReceiver(answer: Answering = () => ({})): Promise<Rec
         at: performance.now(),
       };
       receiver.received.push(received);
+      inFlight += 1;
+      response.once('close', () => {
+        inFlight -= 1;
+      });
       const count = receiver.at(received.path).length;
       const reply = await receiver.answer(received, count);
       if (reply === 'hang') return;
@@ -57,6 +64,7 @@ export async function startReceiver(answer: Answering = () => ({})): Promise<Rec
   const receiver: Receiver = {
     url: `http://127.0.0.1:${port}`,
     received: [],
+    inFlight: () => inFlight,
     at: (path) => receiver.received.filter((one) => one.path === path),
     answer,
     close: () =>
