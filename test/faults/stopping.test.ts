@@ -65,7 +65,7 @@ async function assertCleanEnd(sandbox: Timed, signal: NodeJS.Signals): Promise<n
   const server = await postmasterPid(sandbox.dataDir);
   const { code, seconds } = await stop(sandbox, signal);
   assert.equal(code, 0, sandbox.stderr());
-  // Idle connections would keep it for 60 seconds. It takes a tenth of its start, on any machine.
+  // Idle connections would keep it for 60 seconds. It takes about as long as a start.
   const limit = 8 * sandbox.startSeconds;
   assert.ok(seconds < limit, `${seconds} seconds; it started in ${sandbox.startSeconds}`);
   assert.equal(await exists(path.join(sandbox.dataDir, 'sandbox.json')), false);
