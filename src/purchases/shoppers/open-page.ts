@@ -20,13 +20,13 @@ import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
 import type { PaymentDeps } from '#purchases/payments/settle-attempt.ts';
 import { isPast } from './last-movement.ts';
-import { sessionTokenOf } from './open-session.ts';
 import type { PayPage } from './pay-page.ts';
 import { type Plan, presentPlan } from './plan.ts';
 import { findPlanSession } from './plan-proof.sql.ts';
 import { presentPage } from './present-page.ts';
 import { readPlan } from './read-plan.ts';
 import { hashToken } from './send-link.ts';
+import { sessionTokenOf } from './session-cookie.ts';
 
 export type PageDeps = PaymentDeps & {
   environment: Environment;
@@ -79,7 +79,12 @@ export async function openPage(
       const paused = isStopped || (await isBlocked(db, keyOf(checkout)));
       return { ...opened, plan: null, session: null, paused };
     }
-    const session = await readSession(db, merchant, checkout, request);
+    const session = await readSession(
+      db,
+      merchant,
+      checkout,
+      sessionTokenOf(request.headers.cookie, deps.baseUrl),
+    );
     return { ...opened, plan: presentPlan(rows), session, paused: isStopped };
   });
 }
@@ -110,9 +115,8 @@ async function readSession(
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,
-  request: FastifyRequest,
+  session: string | null,
 ): Promise<PayPage['session']> {
-  const session = sessionTokenOf(request.headers.cookie);
   if (session === null) return null;
   const now = timestamp(merchant.now());
   return await findPlanSession(db, keyOf(checkout), hashToken(session), now);

@@ -16,11 +16,6 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
 export const sessionMinutes = 30;
 
-/** The session's token in a `Cookie` header; null without one. */
-export function sessionTokenOf(cookie: string | undefined): string | null {
-  return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(cookie ?? '')?.[1] ?? null;
-}
-
 /** Exchanges a link's token for a session's. Returns null if the link is unknown, used or ended. */
 export async function openSession(
   deps: SessionDeps,

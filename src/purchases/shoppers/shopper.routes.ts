@@ -8,15 +8,10 @@ import { compileSchema, type FieldError, validationFailed } from '#platform/http
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
 import { keyOf } from './open-page.ts';
 import { openPlan, type ShopperDeps } from './open-plan.ts';
-import {
-  closeSession,
-  findSession,
-  openSession,
-  sessionMinutes,
-  sessionTokenOf,
-} from './open-session.ts';
+import { closeSession, findSession, openSession, sessionMinutes } from './open-session.ts';
 import { problemCharactersMax, reportProblem } from './report-problem.ts';
 import { sendLink } from './send-link.ts';
+import { sessionCookie, sessionTokenOf } from './session-cookie.ts';
 
 const explainLink = compileSchema(
   Type.Object({ email: Type.String({ minLength: 3, maxLength: 254 }) }),
@@ -60,7 +55,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
 
   app.delete('/pay/:token/session', async (request, reply) => {
     const { checkout } = await openPlan(deps, request);
-    const session = sessionTokenOf(request.headers.cookie);
+    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl);
     if (session !== null) await closeSession(deps, keyOf(checkout), session);
     setCookie(deps, reply, request, '', 0);
     return reply.code(204).send();
@@ -68,7 +63,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
 
   app.post('/pay/:token/report', async (request, reply) => {
     const { merchant, checkout } = await openPlan(deps, request);
-    const session = sessionTokenOf(request.headers.cookie);
+    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl);
     const found = session && (await findSession(deps, merchant, keyOf(checkout), session));
     if (!found) throw forbidden('Open your payments with a link from your mail first.');
     const { text } = readBody<{ text: string }>(request, explainReport);
@@ -86,11 +81,7 @@ function setCookie(
   seconds: number,
 ): void {
   const { token } = request.params as { token: string };
-  const secure = deps.baseUrl.startsWith('https:') ? '; Secure' : '';
-  reply.header(
-    'set-cookie',
-    `plan=${value}; Path=/pay/${token}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`,
-  );
+  reply.header('set-cookie', sessionCookie(deps.baseUrl, token, { value, seconds }));
 }
 
 function readBody<Body>(request: FastifyRequest, explain: (body: unknown) => FieldError[]): Body {
