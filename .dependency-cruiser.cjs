@@ -3,7 +3,7 @@
  * about folders.
  */
 const nouns =
-  '^src/(gateway/(gateway|retry-times)|merchants/(merchant|integrations/integration)|operating/bulk-actions/bulk-action|' +
+  '^src/(gateway/(gateway|retry-times)|merchants/(merchant|integrations/integration)|operating/(bulk-actions/bulk-action|people/person-mail)|' +
   'record/ledger/(posting|settlement)|purchases/(callbacks/callback|checkouts/checkout|disputes/dispute|' +
   'instalments/instalment|legacy/legacy-credential|messages/message|payments/payment-attempt|' +
   'payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-attempt)))[.]ts$';

@@ -16,11 +16,12 @@ import {
   renderText,
 } from '#purchases/messages/sending/render-letter.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { composePersonMail } from './compose-person-mail.ts';
 import { hashToken } from './console-session.ts';
 import { findPerson } from './person.sql.ts';
 import { findLiveLink } from './person-link.sql.ts';
 import { claimDuePersonMails, movePersonMail } from './person-mail.sql.ts';
-import { composePersonMail, type PersonMail, personMailContext } from './person-mail.ts';
+import { type PersonMail, personMailContext } from './person-mail.ts';
 
 export type PersonMailDeps = {
   database: Database;
