@@ -9,12 +9,12 @@
 -- One row. A database belongs to one environment for ever: sandbox credentials never meet production
 -- data, whatever a process was configured with.
 create table installation (
-  only_row        boolean primary key default true check (only_row),
-  environment     text not null check (environment in ('sandbox', 'production')),
-  created_at      timestamptz(3) not null,
+  only_row    boolean primary key default true check (only_row),
+  environment text not null check (environment in ('sandbox', 'production')),
+  created_at  timestamptz(3) not null,
   -- Sealed under the master key of the first process that used this database. Until there are signing
   -- keys, the next process learns from it whether it has the same master key.
-  master_key_mark bytea
+  key_check   bytea
 );
 
 create table territories (

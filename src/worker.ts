@@ -62,7 +62,7 @@ import {
   findMerchantExpired,
 } from '#purchases/shoppers/erase-expired.ts';
 import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
-import { dueCustomers, dueErasures, dueMarks } from '#purchases/shoppers/retention.sql.ts';
+import { dueCustomers, dueErasures, dueRetentionDates } from '#purchases/shoppers/retention.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
 
 export type WorkerDeps = PaymentDeps &
@@ -136,7 +136,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     name: 'find checkouts to erase',
     pauseSeconds: 30,
     run: findExpired,
-    due: dueMarks,
+    due: dueRetentionDates,
     runFor: findMerchantExpired,
   },
   {

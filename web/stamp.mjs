@@ -15,7 +15,7 @@ const stampFile = path.join(distFolder, 'stamp');
 // Sources outside web/ that the pages import, and the versions of the build tools.
 const elsewhere = [
   'package-lock.json',
-  'src/operating/docs/mark.svg',
+  'src/operating/docs/logo.svg',
   'src/platform/signing/signature-mistakes.ts',
   'src/purchases/shoppers/pay-page.ts',
   'src/platform/shared/hosted-page.ts',

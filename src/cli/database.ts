@@ -133,7 +133,7 @@ wrong clock first: the node refuses to serve until then.
     print(
       repair,
       () =>
-        `Repaired ${repair.list_marks} lists, ${repair.leases} leases and ${repair.due_rows} due times.`,
+        `Repaired ${repair.list_positions} lists, ${repair.leases} leases and ${repair.due_rows} due times.`,
     );
     return 0;
   },

@@ -55,14 +55,14 @@ before(async () => {
   app = await openConsole(service);
   theirs = await createAccount(service);
   const broken = 'https://nowhere.example/callback';
-  for (const [account, made, mark] of [
+  for (const [account, made, tag] of [
     [paying.account, shoppers, 'ours'],
     [theirs, theirShoppers, secret],
   ] as const) {
     await setTerms(deps, 'test', account.merchant.id, wholeTerms);
-    const customer = { email: `thandi+${mark}@example.com`, last_name: `Dlamini-${mark}` };
+    const customer = { email: `thandi+${tag}@example.com`, last_name: `Dlamini-${tag}` };
     const create = (changes: object) =>
-      paying.shopper({ customer, client_reference_id: `order-${mark}`, ...changes }, account);
+      paying.shopper({ customer, client_reference_id: `order-${tag}`, ...changes }, account);
     const open = async (changes: object = {}) => {
       const shopper = await create(changes);
       made.push(shopper);
@@ -82,16 +82,16 @@ before(async () => {
     await refunded.pay(1);
     await askRefund(paying, paid, 20_000, account);
     await askRefund(paying, refunded, 10_000, account);
-    await addNote(deps, 'nomsa', { merchant_id: account.merchant.id, id: paid.id }, `note ${mark}`);
+    await addNote(deps, 'nomsa', { merchant_id: account.merchant.id, id: paid.id }, `note ${tag}`);
     await raiseAlert(deps, deps.database.db, {
       kind: 'a_test',
       merchant_id: account.merchant.id,
-      detail: `about ${mark}`,
+      detail: `about ${tag}`,
     });
     await raiseAlert(deps, deps.database.db, {
       kind: 'gateway_other_state',
       merchant_id: account.merchant.id,
-      detail: `the gateway about ${mark}`,
+      detail: `the gateway about ${tag}`,
     });
   }
   const ours = shoppers[5] as Shopper;

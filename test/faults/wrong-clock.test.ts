@@ -130,12 +130,12 @@ test('tranche database repair-clock undoes what a wrong clock did to shared rows
   );
   const tranche = commandLine({ DATABASE_URL: database.url });
   const repaired = await tranche.json('database', 'repair-clock');
-  assert.deepEqual(repaired, { list_marks: 1, leases: 1, due_rows: 1 });
+  assert.deepEqual(repaired, { list_positions: 1, leases: 1, due_rows: 1 });
   // A limit that a wrong clock left behind does not outlive the next request.
   assert.equal((await create(healthy)).status, 200);
   assert.ok(Math.abs(await newestAge()) < 30);
   const again = await tranche.json('database', 'repair-clock');
-  assert.deepEqual(again, { list_marks: 0, leases: 0, due_rows: 0 });
+  assert.deepEqual(again, { list_positions: 0, leases: 0, due_rows: 0 });
   const { rows } = await pool.query(
     `select details from operator_actions where action = 'database repair-clock' order by at`,
   );

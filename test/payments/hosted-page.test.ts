@@ -113,7 +113,7 @@ test('the page says that instalments cost nothing only if the merchant says so',
   await changePage(service.deps, 'test', { id, no_fees: false });
 });
 
-test('the operator’s terms, contact and card marks are on the page', async () => {
+test('the operator’s terms, contact and card logos are on the page', async () => {
   const shopper = await paying.shopper();
   const { operator, card_brands } = await shopper.state();
   assert.deepEqual(operator, {

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { type CardForm, type CardUse, mountCard } from './card-entry.ts';
-import { CardMarks } from './card-marks.tsx';
+import { CardLogos } from './card-logos.tsx';
 import { Text, useI18n } from './i18n.tsx';
 
 /** The gateway's frame with its title, and where the card details go. */
@@ -11,7 +11,7 @@ export function CardFields({ page, card }: { page: PayPage; card: Card }) {
     <>
       <div class="card-title">
         <h2 id="card-heading">{i18n.text('card_details')}</h2>
-        <CardMarks brands={page.card_brands} />
+        <CardLogos brands={page.card_brands} />
       </div>
       <div class="card-frame" aria-busy={card.state === 'loading'}>
         {card.state === 'loading' && (

@@ -1,7 +1,7 @@
 import { type Language, languageNames, languages } from '#platform/shared/language.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from './i18n.tsx';
-import { Mark } from './mark.tsx';
+import { Logo } from './logo.tsx';
 
 type FooterProps = {
   page: PayPage | null;
@@ -16,7 +16,7 @@ export function Footer({ page, speak }: FooterProps) {
   return (
     <footer>
       <p class="brand">
-        <Mark /> Tranche
+        <Logo /> Tranche
       </p>
       {page !== null && (
         <ul class="languages" aria-label={i18n.text('language')}>

@@ -4,7 +4,7 @@ import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
-import { CardMark } from './card-marks.tsx';
+import { CardLogo } from './card-logos.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import { happenedWords, type I18n, localDay } from './words.ts';
 
@@ -254,7 +254,7 @@ export function PlanCard({ plan }: { plan: Plan }) {
     <section class="facts" aria-labelledby="card">
       <h2 id="card">{i18n.text(isToPay ? 'plan_card_next' : 'plan_card_paid')}</h2>
       <p class="card-line">
-        <CardMark brand={card.brand} />
+        <CardLogo brand={card.brand} />
         {cardName(card, i18n)}
       </p>
     </section>

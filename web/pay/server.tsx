@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
 import type { RenderPayPage } from '#purchases/shoppers/pay-html.ts';
-import mark from '../../src/operating/docs/mark.svg?inline';
+import logo from '../../src/operating/docs/logo.svg?inline';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment-state.ts';
@@ -22,7 +22,7 @@ export const renderPayPage: RenderPayPage = (page, { path, nonce, script, langua
 <meta name="format-detection" content="telephone=no">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="/favicon.ico" sizes="32x32">
-<link rel="icon" href="${mark}" type="image/svg+xml">
+<link rel="icon" href="${logo}" type="image/svg+xml">
 ${page === null ? '' : `<script type="module" src="${script.path}" integrity="${script.integrity}" nonce="${nonce}"></script>`}
 ${takesCard ? `<link rel="preload" as="script" href="${asText(page.card_entry.scriptUrl)}" nonce="${nonce}">` : ''}
 <style nonce="${nonce}">${css}${planCss}</style>

@@ -10,7 +10,7 @@ import type { Random } from '#platform/shared/random.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
-  type AuditMark,
+  type AuditPosition,
   claimAudit,
   findMerchantSlice,
   findSlice,
@@ -44,9 +44,9 @@ export async function auditSlice(deps: {
   const { db } = deps.database;
   const now = deps.clock.now();
   const lease = timestamp(secondsAfter(now, leaseSeconds));
-  const mark = await claimAudit(db, timestamp(now), lease);
-  if (mark === null) return 0;
-  const range = await findRange(db, mark);
+  const position = await claimAudit(db, timestamp(now), lease);
+  if (position === null) return 0;
+  const range = await findRange(db, position);
   const found = range ? await range.find(deps.database, range.first, range.last) : [];
   for (const violation of found) {
     const detail = describeDifference(violation);
@@ -54,25 +54,25 @@ export async function auditSlice(deps: {
     if (await hasAlert(db, 'books_differ', detail)) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }
-  if (range) await moveAudit(db, range.mark, found.length);
+  if (range) await moveAudit(db, range.position, found.length);
   else await moveAuditProved(db, firstId, timestamp(now));
   // Zero means that nothing more is due now. The next range waits for the next poll, so that the
   // audit never competes with the shoppers.
   return 0;
 }
 
-async function findRange(db: Handle, { after, after_merchant }: AuditMark) {
+async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
   const checkouts = await findSlice(db, after, auditBatchSize);
   if (checkouts) {
-    const mark = { after: checkouts.last, after_merchant: null };
-    return { ...checkouts, find: findDifferences, mark };
+    const position = { after: checkouts.last, after_merchant: null };
+    return { ...checkouts, find: findDifferences, position };
   }
   // Another position of a merchant is from a pass that an earlier version ended.
   const past = after === lastId ? after_merchant : null;
   const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;
-  const mark = { after: lastId, after_merchant: merchants.last };
-  return { ...merchants, find: findMerchantDifferences, mark };
+  const position = { after: lastId, after_merchant: merchants.last };
+  return { ...merchants, find: findMerchantDifferences, position };
 }
 
 export function describeDifference({ name, description, row }: Violation): string {

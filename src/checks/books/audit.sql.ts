@@ -3,14 +3,14 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** Where the audit is: past a checkout, and once it is past the last one, past a merchant. */
-export type AuditMark = { after: string; after_merchant: string | null };
+export type AuditPosition = { after: string; after_merchant: string | null };
 
 /** Claims the audit and returns its position, or null when another worker has claimed it. */
 export async function claimAudit(
   db: Handle,
   now: Timestamp,
   leased_until: Timestamp,
-): Promise<AuditMark | null> {
+): Promise<AuditPosition | null> {
   const row = await db
     .updateTable('audit')
     .set({ leased_until })
@@ -23,7 +23,7 @@ export async function claimAudit(
 }
 
 /** Moves the position past a range with so many differences, and releases the audit. */
-export async function moveAudit(db: Handle, to: AuditMark, differences: number): Promise<void> {
+export async function moveAudit(db: Handle, to: AuditPosition, differences: number): Promise<void> {
   await db
     .updateTable('audit')
     .set((set) => ({

@@ -4,7 +4,7 @@ import { readMasterKey } from '#config/storage.ts';
 import type { Config } from '#config.ts';
 import { findNewestSealedKey } from '#merchants/integrations/credential.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { claimMark } from '#platform/database/installation.ts';
+import { setKeyCheck } from '#platform/database/installation.ts';
 import { systemRandom } from '#platform/shared/random.ts';
 import { createSealing, type Sealing } from '#platform/shared/sealing.ts';
 
@@ -107,12 +107,12 @@ export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise
  */
 async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
   const own = sealing.seal('master key', 'installation');
-  const mark = await claimMark(db, own, null);
-  if (!sealing.isKnown(mark)) {
+  const keyCheck = await setKeyCheck(db, own, null);
+  if (!sealing.isKnown(keyCheck)) {
     throw new MasterKeyError(
       'This database was first used with another master key. Set MASTER_KEY to that key on every node.',
     );
   }
   // The operator is changing the master key, and this process has both.
-  if (!sealing.isCurrent(mark)) await claimMark(db, own, mark);
+  if (!sealing.isCurrent(keyCheck)) await setKeyCheck(db, own, keyCheck);
 }

@@ -52,7 +52,7 @@ export async function docsRoutes(
     legacyPath,
     ...['/', '/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
     ...guides.flatMap(({ path }) => [path, `${path}.md`]),
-    ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
+    ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'logo.svg'].map((name) => `/docs/${name}`),
     '/docs/signature-vectors.json',
     ...[sdk.latest, sdk.path, '/docs/sdk/latest.json', '/llms.txt'],
   ]) {
@@ -107,7 +107,7 @@ function writeFiles(
   };
   const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
   files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
-  files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
+  files.set('/docs/logo.svg', prepare('image/svg+xml', ownFile('logo.svg')));
   for (const [audience, path, document] of [
     ['merchants', '/docs', merchants],
     ['intermediaries', '/docs/intermediary', intermediaries],

@@ -37,7 +37,7 @@ export function writePage(site: Site, page: Page): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(page.title)} – Tranche</title>
-<link rel="icon" href="/docs/mark.svg" type="image/svg+xml">
+<link rel="icon" href="/docs/logo.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/docs.css${assets['docs.css']}">
 ${script('docs.js')}
 ${page.script ? script(page.script) : ''}
@@ -45,7 +45,7 @@ ${page.script ? script(page.script) : ''}
 <body data-search="/docs/search.js${assets['search.js']}">
 <a class="skip" href="#main">Skip to the text</a>
 <header>
-<a class="brand" href="/docs/guides"><img src="/docs/mark.svg" alt="" width="28" height="28"><strong>Tranche</strong> <span class="environment">${environment}</span></a>
+<a class="brand" href="/docs/guides"><img src="/docs/logo.svg" alt="" width="28" height="28"><strong>Tranche</strong> <span class="environment">${environment}</span></a>
 <div class="parts" role="navigation" aria-label="Documentation">
 ${parts.map(([href, title]) => partLink(href, title, page.part)).join('\n')}
 </div>

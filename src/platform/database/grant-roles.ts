@@ -17,7 +17,7 @@ const servePrivileges: Partial<Record<string, string>> = {
   territories: 'select',
   holidays: 'select',
   // A look-up of an unknown fate locks its row, which takes a right to update.
-  installation: 'select, insert, update (master_key_mark)',
+  installation: 'select, insert, update (key_check)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
   operator_chain: 'select, update (number, hash)',

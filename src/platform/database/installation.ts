@@ -43,15 +43,19 @@ export async function claimInstallation(
 }
 
 /** Stores a key check if there is none yet, or in place of `old`. Returns the stored key check. */
-export async function claimMark(db: Handle, mark: Buffer, old: Buffer | null): Promise<Buffer> {
+export async function setKeyCheck(
+  db: Handle,
+  keyCheck: Buffer,
+  old: Buffer | null,
+): Promise<Buffer> {
   const claimed = await db
     .updateTable('installation')
-    .set({ master_key_mark: mark })
-    .where('master_key_mark', old === null ? 'is' : '=', old)
+    .set({ key_check: keyCheck })
+    .where('key_check', old === null ? 'is' : '=', old)
     .executeTakeFirst();
-  if (claimed.numUpdatedRows > 0n) return mark;
-  const row = await db.selectFrom('installation').select('master_key_mark').executeTakeFirst();
-  return row?.master_key_mark ?? mark;
+  if (claimed.numUpdatedRows > 0n) return keyCheck;
+  const row = await db.selectFrom('installation').select('key_check').executeTakeFirst();
+  return row?.key_check ?? keyCheck;
 }
 
 async function findEnvironment(db: Handle): Promise<Environment | null> {

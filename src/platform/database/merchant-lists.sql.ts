@@ -148,7 +148,7 @@ export async function findManagedOwner(
 /**
  * Lowers the newest times of lists that are later than the merchant's clock. Returns how many were.
  */
-export async function lowerListMarks(
+export async function lowerListPositions(
   db: Handle,
   now: Timestamp,
   margin: RawBuilder<unknown>,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Handle } from './database.ts';
-import { lowerListMarks } from './merchant-lists.sql.ts';
+import { lowerListPositions } from './merchant-lists.sql.ts';
 import type { Tables } from './tables.ts';
 
 // Undoes what a node with a wrong clock did to rows that others go by. Times that merchants have seen
@@ -44,12 +44,12 @@ const due: { table: Table; writtenAt: string[] }[] = [
   { table: 'replaced_cards', writtenAt: ['replaced_at'] },
 ];
 
-export type ClockRepair = { list_marks: number; leases: number; due_rows: number };
+export type ClockRepair = { list_positions: number; leases: number; due_rows: number };
 
 /** Brings the times after `now` back to it, each merchant's by the merchant's clock. */
 export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepair> {
-  const repair: ClockRepair = { list_marks: 0, leases: 0, due_rows: 0 };
-  repair.list_marks = await lowerListMarks(db, now, margin);
+  const repair: ClockRepair = { list_positions: 0, leases: 0, due_rows: 0 };
+  repair.list_positions = await lowerListPositions(db, now, margin);
   for (const table of leasedTables) {
     repair.leases += await changed(
       sql`update ${sql.table(table)} set leased_until = ${now}

@@ -24,7 +24,7 @@ export interface Tables {
     only_row: ColumnType<boolean, never, never>;
     environment: Fixed<Environment>;
     created_at: Fixed<Timestamp>;
-    master_key_mark: Buffer | null;
+    key_check: Buffer | null;
   };
   territories: {
     code: Fixed<string>;

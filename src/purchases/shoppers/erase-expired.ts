@@ -18,11 +18,11 @@ import {
   deleteErasure,
   deleteRetention,
   dueErasures,
-  dueMarks,
+  dueRetentionDates,
   insertErasures,
-  insertMissingMarks,
+  insertMissingRetentionDates,
   listNextCheckouts,
-  moveMark,
+  moveRetentionDate,
   type NumberedCheckout,
 } from './retention.sql.ts';
 
@@ -45,15 +45,15 @@ const recheckDays = 7;
 /** A shorter time of retention applies to waiting checkouts after this long at the latest. */
 const waitDaysMax = 30;
 
-const marks: MerchantDueWork<'retention_dates', ErasureDeps> = {
-  due: dueMarks,
+const retentionDates: MerchantDueWork<'retention_dates', ErasureDeps> = {
+  due: dueRetentionDates,
   leaseSeconds,
   batchSize: 1,
   merchantsMax: 50,
   concurrency: 2,
   roundMilliseconds: 0,
   run: (deps, merchant, claimed) =>
-    Promise.all(claimed.map((mark) => moveMarkOn(deps, merchant, mark))),
+    Promise.all(claimed.map((retentionDate) => moveOn(deps, merchant, retentionDate))),
 };
 
 const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
@@ -78,8 +78,8 @@ export async function findExpired(deps: ErasureDeps): Promise<number> {
     await deleteRetention(deps.database.db);
     return 0;
   }
-  await insertMissingMarks(deps.database.db, timestamp(deps.clock.now()));
-  return await runDueWork(deps, marks);
+  await insertMissingRetentionDates(deps.database.db, timestamp(deps.clock.now()));
+  return await runDueWork(deps, retentionDates);
 }
 
 /** Erases the personal data of checkouts that have not moved for the time of retention. */
@@ -87,7 +87,7 @@ export const eraseExpired = async (deps: ErasureDeps) =>
   deps.retentionDays === null ? 0 : await runDueWork(deps, erasures);
 
 export const findMerchantExpired = async (deps: ErasureDeps, merchant: Merchant) =>
-  deps.retentionDays === null ? 0 : await runMerchantDueWork(deps, marks, merchant);
+  deps.retentionDays === null ? 0 : await runMerchantDueWork(deps, retentionDates, merchant);
 
 export const eraseMerchantExpired = async (deps: ErasureDeps, merchant: Merchant) =>
   deps.retentionDays === null ? 0 : await runMerchantDueWork(deps, erasures, merchant);
@@ -97,14 +97,14 @@ const checkoutsBatchSize = 200;
 /**
  * Makes the next checkouts that are old enough due for erasure, and moves the position past them.
  */
-async function moveMarkOn(
+async function moveOn(
   deps: ErasureDeps,
   merchant: Merchant,
-  mark: Selectable<Tables['retention_dates']>,
+  retentionDate: Selectable<Tables['retention_dates']>,
 ): Promise<void> {
   const now = merchant.now();
   await transaction(deps, async ({ db }) => {
-    const next = await listNextCheckouts(db, merchant.id, mark.number, checkoutsBatchSize);
+    const next = await listNextCheckouts(db, merchant.id, retentionDate.number, checkoutsBatchSize);
     const isOld = (one: NumberedCheckout) =>
       Temporal.Instant.compare(expiryOf(deps, one.created_at), now) <= 0;
     const young = next.findIndex((one) => !isOld(one));
@@ -113,8 +113,8 @@ async function moveMarkOn(
     const isMore = next.length === checkoutsBatchSize && young === -1;
     // A checkout that does not exist yet is not old before this time.
     const due_at = earlier(expiryOf(deps, first?.created_at ?? timestamp(now)), limitOf(now));
-    const moved = await moveMark(db, mark, {
-      number: old.at(-1)?.number ?? mark.number,
+    const moved = await moveRetentionDate(db, retentionDate, {
+      number: old.at(-1)?.number ?? retentionDate.number,
       due_at: timestamp(isMore ? now : due_at),
     });
     if (!moved) return;

@@ -27,8 +27,8 @@ dl div + div { border-top: 1px solid var(--line) }
 dt { flex: none; color: var(--quiet) }
 dd { margin: 0; text-align: end; overflow-wrap: anywhere }
 footer { display: flex; align-items: center; gap: 8px; padding: 16px 24px 24px; color: var(--quiet); font-size: 13px; font-weight: 600 }
-.mark { width: 18px; height: 18px; fill: none; stroke: var(--accent); stroke-width: 2.5 }
-.mark .full { fill: var(--accent) }
+.logo { width: 18px; height: 18px; fill: none; stroke: var(--accent); stroke-width: 2.5 }
+.logo .full { fill: var(--accent) }
 @media (max-width: 500px) { body { padding: 16px } }
 @media print {
   :root { --ground: #fff; --surface: #fff; --ink: #000; --quiet: #444; --line: #bbb; --accent: #000; --accent-ground: #fff }
@@ -96,7 +96,7 @@ ${style}</style>
 <dl>
 ${rows.map(([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`).join('\n')}
 </dl>
-<footer><svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect class="full" x="4.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="13.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="22.25" y="5.25" width="5.5" height="21.5" rx="1.5"/></svg>Tranche</footer>
+<footer><svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect class="full" x="4.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="13.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="22.25" y="5.25" width="5.5" height="21.5" rx="1.5"/></svg>Tranche</footer>
 </main>
 </body>
 </html>

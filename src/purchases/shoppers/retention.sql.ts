@@ -7,7 +7,10 @@ import type { PlanKey } from './plan-proof.sql.ts';
 // Statements of the time of retention, and of the gateway's records of erased shoppers
 // (decision 0070).
 
-export const dueMarks: DueWork<'retention_dates'> = { table: 'retention_dates', due: 'due_at' };
+export const dueRetentionDates: DueWork<'retention_dates'> = {
+  table: 'retention_dates',
+  due: 'due_at',
+};
 export const dueErasures: DueWork<'erasures'> = { table: 'erasures', due: 'due_at' };
 export const dueCustomers: DueWork<'deleted_customers'> = {
   table: 'deleted_customers',
@@ -15,10 +18,10 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
 };
 
 /** Gives every merchant a retention date before its first checkout, due at once. */
-export async function insertMissingMarks(db: Handle, due_at: Timestamp): Promise<void> {
+export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
-  const marks = await db.selectFrom('retention_dates').select('merchant_id').execute();
-  const known = new Set(marks.map(({ merchant_id }) => merchant_id));
+  const retentionDates = await db.selectFrom('retention_dates').select('merchant_id').execute();
+  const known = new Set(retentionDates.map(({ merchant_id }) => merchant_id));
   const missing = merchants.filter(({ id }) => !known.has(id));
   if (missing.length === 0) return;
   await db
@@ -73,16 +76,16 @@ export async function insertErasures(
 }
 
 /** Moves a claimed retention date and releases it. Returns false if another process claimed it. */
-export async function moveMark(
+export async function moveRetentionDate(
   db: Handle,
-  mark: { merchant_id: string; lease: string | null },
+  retentionDate: { merchant_id: string; lease: string | null },
   to: { number: number; due_at: Timestamp },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('retention_dates')
     .set({ ...to, attempts: 0, lease: null, leased_until: null })
-    .where('merchant_id', '=', mark.merchant_id)
-    .where('lease', '=', mark.lease)
+    .where('merchant_id', '=', retentionDate.merchant_id)
+    .where('lease', '=', retentionDate.lease)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }

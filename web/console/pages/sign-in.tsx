@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { SignInWays } from '#operating/console/session.schema.ts';
 import { get } from '../api.ts';
-import { Mark } from '../icons.tsx';
+import { Logo } from '../icons.tsx';
 import { Notice } from '../parts/basics.tsx';
 import { signIn, signInByLink } from '../passkeys.ts';
 
@@ -13,7 +13,7 @@ export function Door({ title, children }: { title: string; children: ReactNode }
     <main className="door">
       <div className="card">
         <div className="brand">
-          <Mark /> Tranche
+          <Logo /> Tranche
         </div>
         <h1>{title}</h1>
         {children}

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter';
 import type { Counts } from '#operating/console/overview.schema.ts';
 import { sendChange } from '../api.ts';
 import { sentence, words } from '../format.ts';
-import { Icon, type IconName, Mark } from '../icons.tsx';
+import { Icon, type IconName, Logo } from '../icons.tsx';
 import { Person } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { bounded, isTyping } from '../parts/list.tsx';
@@ -178,7 +178,7 @@ export function Shell({ children }: { children: ReactNode }) {
           <Icon name="menu" />
         </button>
         <Link href="/" className="brand">
-          <Mark /> Tranche {sandbox && <span className="chip">Sandbox</span>}
+          <Logo /> Tranche {sandbox && <span className="chip">Sandbox</span>}
         </Link>
         <button
           type="button"
@@ -199,7 +199,7 @@ export function Shell({ children }: { children: ReactNode }) {
       )}
       <aside className={`side ${menuShown ? 'shown' : ''}`} aria-label="Console">
         <Link href="/" className="brand">
-          <Mark /> Tranche {sandbox && <span className="chip">Sandbox</span>}
+          <Logo /> Tranche {sandbox && <span className="chip">Sandbox</span>}
         </Link>
         <button type="button" className="finder" onClick={() => setSearching(true)}>
           <Icon name="search" /> Search <kbd>/</kbd>

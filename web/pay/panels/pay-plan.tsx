@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { PlanPayment } from '#purchases/shoppers/plan.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import type { CardForm } from '../card-entry.ts';
-import { CardMark } from '../card-marks.tsx';
+import { CardLogo } from '../card-logos.tsx';
 import { Trouble } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';
 import { isBusy, type View } from '../payment-state.ts';
@@ -71,7 +71,7 @@ export function PayPlan({
           </legend>
           <div class="term-rows">
             <CardChoice name={cardName(card, i18n)} chosen={!other} choose={() => setOther(false)}>
-              <CardMark brand={card.brand} />
+              <CardLogo brand={card.brand} />
             </CardChoice>
             <CardChoice
               name={i18n.text('manage_other')}

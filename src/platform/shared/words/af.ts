@@ -37,7 +37,7 @@ export const af: Words = {
     no_fees: 'Geen rente nie. Geen fooie nie.',
 
     card_details: 'Kaartbesonderhede',
-    card_marks: 'Aanvaar: {brands}',
+    card_logos: 'Aanvaar: {brands}',
     card_loading: 'Die kaartvorm laai.',
     card_failed: 'Die kaartvorm het nie gelaai nie.',
     card_failed_next:

@@ -35,7 +35,7 @@ export const en = {
     no_fees: 'No interest. No fees.',
 
     card_details: 'Card details',
-    card_marks: 'Accepted: {brands}',
+    card_logos: 'Accepted: {brands}',
     card_loading: 'The card form is loading.',
     card_failed: 'The card form did not load.',
     card_failed_next:

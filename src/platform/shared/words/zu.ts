@@ -38,7 +38,7 @@ export const zu: Words = {
     no_fees: 'Ayikho inzalo. Ayikho imali eyengeziwe.',
 
     card_details: 'Imininingwane yekhadi',
-    card_marks: 'Amukelwayo: {brands}',
+    card_logos: 'Amukelwayo: {brands}',
     card_loading: 'Ifomu lekhadi liyalayisha.',
     card_failed: 'Ifomu lekhadi alilayishanga.',
     card_failed_next:

@@ -76,13 +76,13 @@ async function makeAttempt(
   if (!hasTimeToSend(deps.clock, callback)) {
     return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason: notSent } });
   }
-  const mark = () =>
+  const markSent = () =>
     void moveSent(deps.database.db, callback).catch((error) => {
       deps.log.warn({ err: error, callback_id: callback.id }, 'a callback was not marked as sent');
     });
-  const whenSent = () => deps.sentExchanges.add(mark);
+  const whenSent = () => deps.sentExchanges.add(markSent);
   const exchange = await send(deps, { url: callback.notify_url, headers, body, whenSent });
-  deps.sentExchanges.remove(mark);
+  deps.sentExchanges.remove(markSent);
   return await deps.recordAttempt({ attempt, exchange });
 }
 

@@ -6,31 +6,31 @@ import { useI18n } from './i18n.tsx';
  * Small logos of the cards that can be used. They are drawn here, so that nothing is loaded for
  * them.
  */
-export function CardMarks({ brands }: { brands: CardBrand[] }) {
+export function CardLogos({ brands }: { brands: CardBrand[] }) {
   const i18n = useI18n();
   if (brands.length === 0) return null;
-  const label = i18n.text('card_marks', { brands: brands.map(brandName).join(', ') });
+  const label = i18n.text('card_logos', { brands: brands.map(brandName).join(', ') });
   return (
     // The width is known before the logos are parsed, so that nothing moves.
-    <span class={`card-marks of-${brands.length}`} role="img" aria-label={label}>
+    <span class={`card-logos of-${brands.length}`} role="img" aria-label={label}>
       {brands.map((brand) => (
-        <CardMark key={brand} brand={brand} />
+        <CardLogo key={brand} brand={brand} />
       ))}
     </span>
   );
 }
 
 /** The logo of one card; an empty card for a brand without a logo. */
-export function CardMark({ brand }: { brand: string | null }) {
+export function CardLogo({ brand }: { brand: string | null }) {
   return (
     <svg class="card-face" viewBox="0 0 36 24" aria-hidden="true" focusable="false">
-      <rect class="card-mark" x=".5" y=".5" width="35" height="23" rx="3.5" />
-      {marks[brand as CardBrand] ?? <path class="card-stripe" d="M1 7h34v4H1z" />}
+      <rect class="card-logo" x=".5" y=".5" width="35" height="23" rx="3.5" />
+      {logos[brand as CardBrand] ?? <path class="card-stripe" d="M1 7h34v4H1z" />}
     </svg>
   );
 }
 
-const marks = {
+const logos = {
   visa: (
     <path
       fill="#1434cb"
