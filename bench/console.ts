@@ -199,6 +199,7 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
       address: '10.0.0.1',
       user_agent: 'bench',
       proved: true,
+      passkey_id: null,
     });
   });
   return { cookie: `${cookieName(deps.console.url)}=${token}`, person_id: id };

@@ -88,6 +88,8 @@ create table console_sessions (
   expires_at timestamptz(3) not null,
   -- When the person last proved their presence.
   proof_at   timestamptz(3),
+  -- The passkey of the last sign-in or proof.
+  passkey_id uuid,
   ended_at   timestamptz(3)
 );
 create index console_sessions_of_person on console_sessions (person_id, created_at);
@@ -176,6 +178,8 @@ create table bulk_actions (
   done         integer not null default 0,
   failed       integer not null default 0,
   problems     jsonb not null default '[]',
+  -- Why it ended before its last item.
+  stopped      text,
   -- How far it has come: the number or the id of the last item that was done.
   position     text,
   due_at       timestamptz(3),

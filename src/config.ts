@@ -52,6 +52,8 @@ export type Config = {
   retentionDays: number | null;
   /** Refunds above this many cents need two people. Null if one person is enough for any. */
   fourEyesAbove: number | null;
+  /** How long a person has the same passkey before they count where two people are needed. */
+  secondPersonHours: number;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
@@ -112,6 +114,7 @@ export function readConfig(
       ? count('RETENTION_DAYS', 400, { min: 1, max: 36_500 })
       : null,
     fourEyesAbove: readFourEyes(reader),
+    secondPersonHours: count('SECOND_PERSON_HOURS', isProduction ? 24 : 0, { min: 0, max: 720 }),
     callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),
     drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),

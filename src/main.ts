@@ -156,6 +156,7 @@ const settingsOf = (config: ReadyConfig) => ({
   callbackRetentionDays: config.callbackRetentionDays,
   retentionDays: config.retentionDays,
   fourEyesAbove: config.fourEyesAbove,
+  secondPersonHours: config.secondPersonHours,
   alertWebhookUrl: config.alertWebhookUrl,
   legacySunset: config.legacySunset,
 });

@@ -3,6 +3,7 @@ import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import type { FourEyesDefault, Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
+import type { SecondPersonSettings } from '#operating/people/console-session.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
@@ -71,7 +72,8 @@ export type WorkerDeps = PaymentDeps &
   MessageDeps &
   PersonMailDeps &
   ErasureDeps &
-  FourEyesDefault & { money: MoneyGuard };
+  FourEyesDefault &
+  SecondPersonSettings & { money: MoneyGuard };
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {

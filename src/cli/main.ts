@@ -5,6 +5,7 @@ import { type Random, systemRandom } from '#platform/shared/random.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { alerts } from './alerts.ts';
 import { audit } from './audit.ts';
+import { bulkActions } from './bulk-actions.ts';
 import { callbacks } from './callbacks.ts';
 import { checkouts } from './checkouts.ts';
 import { clock } from './clock.ts';
@@ -57,6 +58,7 @@ const entries: (Command | CommandGroup)[] = [
   alerts,
   operators,
   consoleCommands,
+  bulkActions,
   audit,
   keys,
   database,

@@ -102,8 +102,15 @@ export async function withWorker<T>(
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
     const { openMailTransport } = await import('#purchases/messages/sending/open-transport.ts');
-    const { alertWebhookUrl, callbackRetentionDays, retentionDays, console } = deps.config;
-    const settings = { alertWebhookUrl, callbackRetentionDays, retentionDays, console };
+    const { alertWebhookUrl, callbackRetentionDays, retentionDays, console, secondPersonHours } =
+      deps.config;
+    const settings = {
+      alertWebhookUrl,
+      callbackRetentionDays,
+      retentionDays,
+      console,
+      secondPersonHours,
+    };
     const mail = openMailTransport(deps.config, deps);
     try {
       return await work({ ...deps, ...(await openGateway(deps)), ...settings, mail });

@@ -176,6 +176,7 @@ test('a person and a bulk action are found by their ids, by readers of all merch
     roles: ['support'],
     address: '192.0.2.7',
     session_id: person.session_id,
+    counts_from: null,
   };
   const wanted = { merchant_ids: null, host: null, until_id: unknownId };
   const id = await beginBulkAction({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);

@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { changeRules } from '#merchants/change-rules.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
+import { revokePerson } from '#operating/people/manage-people.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -15,6 +17,7 @@ import { reserveRefund } from '#purchases/refunds/create-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
 import {
@@ -31,6 +34,7 @@ import { type Account, createAccount, rules } from '../support/service.ts';
 
 let paying: Paying;
 let app: FastifyInstance;
+let tranche: Tranche;
 const console = () => ({ app, deps: paying.service.deps });
 const post = (person: ConsolePerson, url: string, body?: object) =>
   askExactly(console(), person, 'POST', url, body);
@@ -93,6 +97,7 @@ async function payoutOf(): Promise<{ id: string; url: string; merchant_name: str
 before(async () => {
   paying = await startPaying();
   app = await openConsole(paying.service);
+  tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
 });
 after(async () => {
   await app.close();
@@ -616,23 +621,43 @@ describe('a bulk action', () => {
     assert.notEqual(finished.finished_at, null);
   });
 
-  test('does nothing more once its person is revoked', async () => {
-    const reviewer = await person('refunds');
-    const shopper = await paid();
-    const id = await askRefund(paying, shopper, 10_000);
-    const bulkAction = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
-    await paying.service.deps.database.pool.query(
-      'update people set revoked_at = now() where id = $1',
-      [reviewer.id],
-    );
-    await work();
-    const { rows } = await paying.service.deps.database.pool.query(
-      'select done, failed from bulk_actions where id = $1',
-      [bulkAction.id],
-    );
-    assert.deepEqual(rows, [{ done: 0, failed: 1 }]);
-    const [row] = await shopper.rows('refund_requests');
-    assert.equal(row.approved_at, null);
+  test('ends with the session that began it, however that ends, and by its person', async () => {
+    const { deps } = paying.service;
+    const again = { roles: ['refunds'], merchant_ids: null };
+    const ends: [string, (who: ConsolePerson, url: string) => Promise<unknown>][] = [
+      ['The session that', (who) => ask(console(), who, 'DELETE', '/api/session')],
+      ['The session that', ({ email }) => revokePerson(deps, 'test', { email })],
+      ['The session that', ({ email }) => invitePerson(deps, 'test', { email, ...again })],
+      ['stopped this', (who, url) => done(post(who, `${url}/stop`))],
+      ['stopped this', (_, url) => tranche.json('bulk-actions', 'stop', url.split('/')[3] ?? '')],
+    ];
+    for (const [why, end] of ends) {
+      const reviewer = await person('refunds');
+      const shopper = await paid();
+      const id = await askRefund(paying, shopper, 10_000);
+      const act = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
+      await end(reviewer, `/api/bulk-actions/${act.id}`);
+      await work();
+      const { rows } = await deps.database.pool.query(
+        'select done, failed, stopped, finished_at from bulk_actions where id = $1',
+        [act.id],
+      );
+      assert.deepEqual([rows[0].done, rows[0].failed], [0, 0]);
+      assert.ok(rows[0].stopped.includes(why) && rows[0].finished_at !== null, rows[0].stopped);
+      const [row] = await shopper.rows('refund_requests');
+      assert.equal(row.approved_at, null);
+    }
+  });
+
+  test('is stopped by its own person only, and once', async () => {
+    const [reviewer, other] = [await person('refunds'), await person()];
+    const id = await askRefund(paying, await paid(), 10_000);
+    const { id: act } = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
+    const url = `/api/bulk-actions/${act}/stop`;
+    await refused(404, post(other, url));
+    const stopped = await done(post(reviewer, url));
+    assert.equal(stopped.stopped, `${reviewer.email} stopped this.`);
+    assert.match(await refused(409, post(reviewer, url)), /ended already/);
   });
 });
 
@@ -1405,6 +1430,11 @@ describe('every action', () => {
       'DELETE /api/people/:id/sessions/:session': () => ({
         url: `/api/people/${colleague.id}/sessions/${colleague.session_id}`,
       }),
+      'POST /api/bulk-actions/:id/stop': async () => {
+        const ids = [await askRefund(paying, await paid(1), 1_000)];
+        const { id } = await done(post(admin, '/api/refunds/approve', { ids }));
+        return { url: `/api/bulk-actions/${id}/stop` };
+      },
       'POST /api/people/:id/release': () => ({ url: `/api/people/${waiting}/release` }),
       'POST /api/people/:id/revoke': () => ({ url: `/api/people/${colleague.id}/revoke` }),
       'DELETE /api/sessions/:id': () => ({

@@ -21,6 +21,7 @@ const origins: Record<number, Origin> = {
     roles: ['refunds', 'support'],
     address: '192.0.2.7',
     session_id: '01990000-0000-7000-8000-000000000002',
+    counts_from: null,
   },
   4: { os_user: 'root', host: 'pay-1' },
 };

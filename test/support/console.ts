@@ -55,6 +55,7 @@ export async function addPerson(
       address: '192.0.2.7',
       user_agent: 'a test',
       proved: options.proved ?? true,
+      passkey_id: null,
     });
   });
   return { id, email, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };

@@ -18,7 +18,8 @@ export async function beginBulkAction(
     throw new OperatorError('Only a person with a session begins a bulk action.');
   }
   const id = deps.random.uuid();
-  const actor = { operator, ...origin };
+  const { counts_from: _, ...from } = origin;
+  const actor = { operator, ...from };
   await operate(deps, operator, `${kind} many`, async (db, created_at) => {
     await insertBulkAction(db, { id, kind, actor, wanted, created_at, total });
     return { subject_id: id, details: { ...wanted, total }, result: null };

@@ -35,6 +35,30 @@ export async function findBulkAction(
   return row ?? null;
 }
 
+export async function findBulkActionOfAny(db: Handle, id: string): Promise<BulkAction | null> {
+  const query = db.selectFrom('bulk_actions').selectAll().where('id', '=', id);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** The lock is held until the transaction ends. */
+export async function lockBulkAction(db: Handle, id: string): Promise<BulkAction | null> {
+  const query = db.selectFrom('bulk_actions').selectAll().where('id', '=', id).forUpdate();
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** Ends a bulk action whatever process has claimed it: that process loses its claim. */
+export async function moveStopped(
+  db: Handle,
+  id: string,
+  to: { finished_at: Timestamp; stopped: string },
+): Promise<void> {
+  await db
+    .updateTable('bulk_actions')
+    .set({ ...to, due_at: null, lease: null, leased_until: null })
+    .where('id', '=', id)
+    .execute();
+}
+
 /** The newest bulk actions of one person. */
 export async function listBulkActions(
   db: Handle,
@@ -109,7 +133,7 @@ export async function moveProgress(
 export async function releaseBulkAction(
   db: Handle,
   { id, lease }: { id: string; lease: string },
-  to: { due_at: Timestamp | null; finished_at: Timestamp | null },
+  to: { due_at: Timestamp | null; finished_at: Timestamp | null; stopped?: string },
 ): Promise<void> {
   await db
     .updateTable('bulk_actions')

@@ -21,6 +21,7 @@ declare module '#platform/database/tables.ts' {
       done: Generated<number>;
       failed: Generated<number>;
       problems: JSONColumnType<BulkActionProblem[]>;
+      stopped: string | null;
       position: string | null;
       due_at: Timestamp | null;
       lease: string | null;

@@ -2,7 +2,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * Several actions of one person as one: resend all callbacks that match, approve many refunds. It
- * is a row with due work, so it goes on when the person has closed the browser and after a restart.
+ * is a row with due work, so it goes on when the person has closed the browser and after a restart. It
+ * ends with the session that began it: at the sign-out, when the session is ended, when the person is
+ * revoked or invited again, and when the passkey of the session is removed.
  */
 export const bulkActionKinds = ['callbacks retry', 'refunds approve'] as const;
 export type BulkActionKind = (typeof bulkActionKinds)[number];
@@ -35,6 +37,8 @@ export type BulkAction = {
   done: number;
   failed: number;
   problems: BulkActionProblem[];
+  /** Why it ended before its last item: a person stopped it, or the session that began it ended. */
+  stopped: string | null;
   position: string | null;
   due_at: Timestamp | null;
   lease: string | null;

@@ -1,5 +1,7 @@
+import { findOpenSession } from '#operating/people/console-session.sql.ts';
+import { originOf, type SecondPersonSettings } from '#operating/people/console-session.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
-import { findPerson } from '#operating/people/person.sql.ts';
+import type { Person } from '#operating/people/person.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
 import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
@@ -19,13 +21,14 @@ import {
 import type { BulkAction } from './bulk-action.ts';
 import { problemsMax } from './bulk-action.ts';
 
-export type BulkActionDeps = DeliveryDeps & ReviewDeps;
+export type BulkActionDeps = DeliveryDeps & ReviewDeps & SecondPersonSettings;
 
 /** Longer than one action takes. The claim is prolonged after each. */
 const leaseSeconds = 120;
 /** An action that failed for a reason of ours is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
+const sessionEnded = 'The session that began this has ended.';
 /** After this time an action is released where it is, so that others have their turn. */
 const turnSeconds = 3;
 
@@ -45,9 +48,10 @@ export async function runBulkActions(
   try {
     const end = await goOn(deps, bulkAction, lease, stopping);
     const now = timestamp(deps.clock.now());
-    const to =
-      end === 'finished' ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
-    await releaseBulkAction(db, { id: bulkAction.id, lease: lease.lease }, to);
+    const isOver = end === 'finished' || end === 'signed out';
+    const to = isOver ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
+    const why = end === 'signed out' ? { stopped: sessionEnded } : {};
+    await releaseBulkAction(db, { id: bulkAction.id, lease: lease.lease }, { ...to, ...why });
     return end === 'stopped' ? 0 : 1;
   } catch (error) {
     deps.log.error({ err: error, bulk_action_id: bulkAction.id }, 'a bulk action could not go on');
@@ -63,17 +67,17 @@ export async function runBulkActions(
 
 /**
  * Acts on one item after another, and writes after each how far it has come. A turn handles at least
- * one item. `stopped`: this process ends, or it lost the claim.
+ * one item. `stopped`: this process ends, or it lost the claim. `signed out`: the session that began it
+ * has ended.
  */
 async function goOn(
   deps: BulkActionDeps,
   bulkAction: BulkAction,
   { lease }: Lease,
   stopping?: AbortSignal,
-): Promise<'finished' | 'turn over' | 'stopped'> {
+): Promise<'finished' | 'turn over' | 'stopped' | 'signed out'> {
   const turnEnds = secondsAfter(deps.clock.now(), turnSeconds);
-  const { operator, ...origin } = bulkAction.actor;
-  const acting = { ...deps, origin };
+  const { operator, session_id, address } = bulkAction.actor;
   let progress: Progress = {
     position: bulkAction.position,
     done: bulkAction.done,
@@ -87,7 +91,11 @@ async function goOn(
       if (stopping?.aborted) return 'stopped';
       // A process that died here repeats one action. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
-      const found = await findAllowed(deps, bulkAction, id);
+      const now = timestamp(deps.clock.now());
+      const recognised = await findOpenSession(deps.database.db, session_id, now);
+      if (!recognised) return 'signed out';
+      const acting = { ...deps, origin: originOf(deps, recognised, address) };
+      const found = await findAllowed(deps, bulkAction, recognised.person, id);
       const problem =
         'problem' in found ? found.problem : await attempt(acting, operator, bulkAction, found);
       progress = {
@@ -99,8 +107,7 @@ async function goOn(
             ? progress.problems
             : [...progress.problems, { id, problem }],
       };
-      const now = deps.clock.now();
-      const until = timestamp(secondsAfter(now, leaseSeconds));
+      const until = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
       const isOurs = await moveProgress(
         deps.database.db,
         { id: bulkAction.id, lease },
@@ -108,7 +115,7 @@ async function goOn(
         until,
       );
       if (!isOurs) return 'stopped';
-      if (Temporal.Instant.compare(now, turnEnds) >= 0) return 'turn over';
+      if (Temporal.Instant.compare(deps.clock.now(), turnEnds) >= 0) return 'turn over';
     }
   }
 }
@@ -129,21 +136,18 @@ async function nextItems(
   return ids.map((id) => ({ id, position: id }));
 }
 
-/** The row of an item, or why the person may not act on it any more: they may have been revoked. */
+/** The row of an item, or why the person may not act on it any more. */
 async function findAllowed(
   deps: BulkActionDeps,
   bulkAction: BulkAction,
+  person: Person,
   id: string,
 ): Promise<FoundRow | { problem: string }> {
   const { db } = deps.database;
-  const person = await findPerson(db, bulkAction.actor.person_id);
-  const hasAll = person?.merchant_ids === null;
+  const hasAll = person.merchant_ids === null;
   const needed = bulkAction.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
-  const isAllowed =
-    person !== null &&
-    person.revoked_at === null &&
-    permissionsOf(person.roles, hasAll).includes(needed);
-  if (!isAllowed) return { problem: 'The person who began this may not do it any more.' };
+  if (!permissionsOf(person.roles, hasAll).includes(needed))
+    return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
   const table = bulkAction.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
   const row = await findRowById(db, scope, table, id);

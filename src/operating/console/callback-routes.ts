@@ -1,6 +1,7 @@
 import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
 import { countCallbacksToRetry } from '#operating/bulk-actions/bulk-action.sql.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
+import { readBulkAction } from '#operating/operations/bulk-actions.ts';
 import { RetriedCallback, RetryCallbacks } from '#operating/operations/callback.schema.ts';
 import { callbackList, presentCallback, readCallback } from '#operating/operations/callbacks.ts';
 import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
@@ -11,7 +12,6 @@ import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import { readBulkAction } from './bulk-action-routes.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
@@ -50,7 +50,8 @@ export const callbackRoutes: ConsoleRoute[] = [
     url: '/api/callbacks/retry-all',
     permission: 'callbacks.retry',
     schema: { body: RetryCallbacks, response: BulkAction },
-    async run({ deps, person, scope, operator }, { body }) {
+    async run(context, { body }) {
+      const { deps, scope, operator } = context;
       const { merchant, host = null } = body;
       if (merchant !== undefined && !isWithin(scope, merchant)) throw notFound();
       const own = scope === 'all merchants' ? null : scope.merchant_ids;
@@ -63,7 +64,7 @@ export const callbackRoutes: ConsoleRoute[] = [
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));
       const total = count > totalMax ? null : count;
       const id = await beginBulkAction(deps, operator, 'callbacks retry', wanted, total);
-      return () => readBulkAction(deps, person.id, id);
+      return () => readBulkAction(context, id);
     },
   }),
 ];

@@ -1,5 +1,6 @@
 import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
+import { readBulkAction } from '#operating/operations/bulk-actions.ts';
 import { ApproveRefunds, RefundDetails } from '#operating/operations/refund.schema.ts';
 import {
   findRefunds,
@@ -8,7 +9,6 @@ import {
   refundList,
 } from '#operating/operations/refunds.ts';
 import { mustSee } from '#operating/operations/viewer.ts';
-import { readBulkAction } from './bulk-action-routes.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
@@ -26,12 +26,12 @@ export const refundRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { body: ApproveRefunds, response: BulkAction },
     async run(context, { body }) {
-      const { deps, person, operator } = context;
+      const { deps, operator } = context;
       const ids = [...new Set(body.ids.map((id) => id.toLowerCase()))];
       if ((await findRefunds(context, ids)).length !== ids.length) throw notFound();
       const wanted = { refund_ids: ids };
       const id = await beginBulkAction(deps, operator, 'refunds approve', wanted, ids.length);
-      return () => readBulkAction(deps, person.id, id);
+      return () => readBulkAction(context, id);
     },
   }),
 ];

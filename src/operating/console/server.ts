@@ -5,7 +5,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { recogniseSession } from '#operating/people/console-session.ts';
+import { originOf, recogniseSession } from '#operating/people/console-session.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
 import { clientAddress, networkOf } from '#platform/http/authentication.ts';
@@ -134,7 +134,7 @@ async function recognise(open: PublicContext): Promise<Context> {
   const { session, person } = found;
   const { id, name, email, roles, merchant_ids } = person;
   const permissions = permissionsOf(roles, merchant_ids === null);
-  const origin = { person_id: id, roles, address, session_id: session.id };
+  const origin = originOf(deps, found, address);
   return {
     ...open,
     deps: { ...deps, origin },

@@ -16,6 +16,8 @@ export const BulkAction = Type.Object({
   total: nullable(Type.Integer()),
   done: Type.Integer(),
   failed: Type.Integer(),
+  /** Why it ended before its last item. */
+  stopped: nullable(Type.String()),
   /** The reason of the first failure. */
   problems: Type.Array(Type.Object({ id: Id, problem: Type.String() })),
 });

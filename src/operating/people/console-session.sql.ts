@@ -15,6 +15,8 @@ export type ConsoleSession = {
   seen_at: Timestamp;
   expires_at: Timestamp;
   proof_at: Timestamp | null;
+  /** The passkey of the last sign-in or proof. */
+  passkey_id: string | null;
   ended_at: Timestamp | null;
 };
 
@@ -28,6 +30,7 @@ const columns = [
   'seen_at',
   'expires_at',
   'proof_at',
+  'passkey_id',
   'ended_at',
 ] as const;
 
@@ -38,13 +41,20 @@ export async function insertConsoleSession(
   await db.insertInto('console_sessions').values(session).execute();
 }
 
+/** A session, its person, and since when the person has the passkey of the last proof. */
+export type Recognised = {
+  session: ConsoleSession;
+  person: Person;
+  passkey_since: Timestamp | null;
+};
+
 /** The live session of a token, with its person. */
 export async function findLiveSession(
   db: Handle,
   token_hash: Buffer,
   now: Timestamp,
   idleSince: Timestamp,
-): Promise<{ session: ConsoleSession; person: Person } | null> {
+): Promise<Recognised | null> {
   const session = await db
     .selectFrom('console_sessions')
     .select(columns)
@@ -53,14 +63,38 @@ export async function findLiveSession(
     .where('expires_at', '>', now)
     .where('seen_at', '>', idleSince)
     .executeTakeFirst();
-  if (!session) return null;
+  return session ? await withPerson(db, session) : null;
+}
+
+/**
+ * A session that has not ended, with its person. A bulk action goes on under it when the person has
+ * left, so it may be idle.
+ */
+export async function findOpenSession(
+  db: Handle,
+  id: string,
+  now: Timestamp,
+): Promise<Recognised | null> {
+  const session = await findConsoleSession(db, id);
+  const isOpen = session !== null && session.ended_at === null && session.expires_at > now;
+  return isOpen ? await withPerson(db, session) : null;
+}
+
+async function withPerson(db: Handle, session: ConsoleSession): Promise<Recognised | null> {
   const person = await db
     .selectFrom('people')
     .selectAll()
     .where('id', '=', session.person_id)
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
-  return person ? { session, person } : null;
+  if (!person) return null;
+  const passkey = await db
+    .selectFrom('passkeys')
+    .select('created_at')
+    .where('id', '=', session.passkey_id)
+    .where('person_id', '=', person.id)
+    .executeTakeFirst();
+  return { session, person, passkey_since: passkey?.created_at ?? null };
 }
 
 export async function findConsoleSession(db: Handle, id: string): Promise<ConsoleSession | null> {
@@ -91,8 +125,12 @@ export async function touchSession(db: Handle, id: string, seen_at: Timestamp): 
   await db.updateTable('console_sessions').set({ seen_at }).where('id', '=', id).execute();
 }
 
-export async function recordProof(db: Handle, id: string, proof_at: Timestamp): Promise<void> {
-  await db.updateTable('console_sessions').set({ proof_at }).where('id', '=', id).execute();
+export async function recordProof(
+  db: Handle,
+  id: string,
+  proof: { proof_at: Timestamp; passkey_id: string | null },
+): Promise<void> {
+  await db.updateTable('console_sessions').set(proof).where('id', '=', id).execute();
 }
 
 /** Whether it was live. */
@@ -108,6 +146,21 @@ export async function endConsoleSession(
     .where('ended_at', 'is', null)
     .executeTakeFirst();
   return Number(result.numUpdatedRows) === 1;
+}
+
+/** Ends the sessions whose last proof was by a passkey, and returns how many. */
+export async function endSessionsOfPasskey(
+  db: Handle,
+  passkey_id: string,
+  ended_at: Timestamp,
+): Promise<number> {
+  const result = await db
+    .updateTable('console_sessions')
+    .set({ ended_at })
+    .where('passkey_id', '=', passkey_id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
 }
 
 /** Ends all of a person's sessions and returns how many. */

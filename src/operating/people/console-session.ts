@@ -3,16 +3,17 @@ import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { Origin } from '#record/actions/operate.ts';
 import {
   type ConsoleSession,
   endConsoleSession,
   findLiveSession,
   insertConsoleSession,
   listLiveSessions,
+  type Recognised,
   type SessionMethod,
   touchSession,
 } from './console-session.sql.ts';
-import type { Person } from './person.sql.ts';
 
 export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
@@ -39,6 +40,7 @@ export async function openConsoleSession(
     address: string;
     user_agent: string;
     proved: boolean;
+    passkey_id: string | null;
   },
 ): Promise<void> {
   const { token, proved, user_agent, ...rest } = session;
@@ -64,7 +66,7 @@ export async function recogniseSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
   token: string,
   isActive: boolean,
-): Promise<{ session: ConsoleSession; person: Person } | null> {
+): Promise<Recognised | null> {
   const now = deps.clock.now();
   const found = await reading(deps, (db) =>
     findLiveSession(db, hashToken(token), timestamp(now), idleSince(deps.clock)),
@@ -75,6 +77,22 @@ export async function recogniseSession(
     await touchSession(deps.database.db, found.session.id, timestamp(now));
   }
   return found;
+}
+
+/** How long a person has the same passkey before they count where two people are needed. */
+export type SecondPersonSettings = { secondPersonHours: number };
+
+/** The origin of what a person does in a session, for the audit and for rules about two people. */
+export function originOf(
+  { secondPersonHours }: SecondPersonSettings,
+  { session, person, passkey_since }: Recognised,
+  address: string,
+): Extract<Origin, { person_id: string }> {
+  const since = secondPersonHours === 0 ? session.created_at : passkey_since;
+  const counts_from =
+    since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
+  const { id: person_id, roles } = person;
+  return { person_id, roles, address, session_id: session.id, counts_from };
 }
 
 export function idleSince(clock: Clock): Timestamp {

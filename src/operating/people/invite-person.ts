@@ -10,6 +10,7 @@ import {
   personOf,
   showOperator,
 } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { hashToken, newToken } from './console-session.ts';
 import {
@@ -115,6 +116,7 @@ export async function releaseInvitation(
     }
     const bad = explainBadReleaser(held, { operator, person_id: personOf(deps) });
     if (bad !== null) throw new OperatorError(bad);
+    mustCountAsPerson(deps);
     await deleteUnusedLinks(db, id);
     const made = { made_by: held.made_by, made_by_person_id: held.made_by_person_id };
     const expires_at = endOf(now);

@@ -119,7 +119,7 @@ export async function finishOidc(
     const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
     if (!isFirst) {
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
-      return { issuer: settings.issuer };
+      return { passkey_id: null, details: { issuer: settings.issuer } };
     }
     // This sign-in accepts the invitation, as the registration of a passkey would (decision 0072).
     // Without one, an account at the issuer would become a second way in that no one agreed to.
@@ -129,7 +129,8 @@ export async function finishOidc(
     await moveRegistered(db, person.id, at);
     const facts = { issuer: settings.issuer, address: browser.address };
     await queuePersonMail(deps, db, { person_id: person.id, kind: 'issuer_tied', facts, at });
-    return { issuer: settings.issuer, ...(await endAccess(db, person.id, at)) };
+    const ended = await endAccess(db, person.id, at);
+    return { passkey_id: null, details: { issuer: settings.issuer, ...ended } };
   });
 }
 

@@ -62,6 +62,7 @@ declare module '#platform/database/tables.ts' {
       seen_at: Timestamp;
       expires_at: Fixed<Timestamp>;
       proof_at: Timestamp | null;
+      passkey_id: string | null;
       ended_at: Timestamp | null;
     };
     console_challenges: {

@@ -5,6 +5,7 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import {
   type ConsoleSession,
+  endSessionsOfPasskey,
   findConsoleSession,
   recordProof,
   type SessionMethod,
@@ -83,11 +84,12 @@ export async function registerInvited(
       if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
       const person_id = invited.person.id;
       const { passkeys: replaced } = await endAccess(db, person_id, now);
-      await keepPasskey(deps, db, { ...verified, person_id, name: 'First passkey' }, now);
+      const passkey = { ...verified, person_id, name: 'First passkey' };
+      const passkey_id = await keepPasskey(deps, db, passkey, now);
       await moveRegistered(db, person_id, now);
       const facts = { address: browser.address };
       await queuePersonMail(deps, db, { person_id, kind: 'registered', facts, at: now });
-      return { replaced };
+      return { passkey_id, details: { replaced } };
     },
   );
 }
@@ -106,7 +108,7 @@ export async function signInByPasskey(
   return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
     // The person's lock is ours: a new registration that replaces the passkey waits, or is done.
     await noteUse(db, passkey, counter, now);
-    return { passkey: passkey.name };
+    return { passkey_id: passkey.id, details: { passkey: passkey.name } };
   });
 }
 
@@ -119,7 +121,7 @@ export async function signInByLink(
   const { person } = await findInvited(deps, token, 'sign_in');
   return await open(deps, browser, person, 'sandbox_link', 'console sign-in', async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(token), now))) throw new LinkEnded();
-    return {};
+    return { passkey_id: null, details: {} };
   });
 }
 
@@ -130,20 +132,22 @@ export async function open(
   { id: person_id, email, roles }: Person,
   method: SessionMethod,
   action: string,
-  before: (db: Handle, now: Timestamp) => Promise<object>,
+  before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
 ): Promise<Opened> {
   const id = deps.random.uuid();
   // Always a new token: one that the browser brought along could be known to another.
   const token = newToken(deps.random);
-  const origin = { person_id, roles, address: browser.address, session_id: id };
+  const { address } = browser;
+  const origin = { person_id, roles, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
     // An administrator who revokes the person waits for this lock, and then ends the new session too.
     const person = await lockPerson(db, person_id);
     if (person?.revoked_at !== null) throw new NotRecognised();
-    const details = await before(db, now);
+    const { passkey_id, details } = await before(db, now);
     // The issuer's sign-in is not a proof of presence: it may be hours old.
     const proved = method !== 'oidc';
-    await openConsoleSession(deps, db, { id, token, person_id, method, ...browser, proved });
+    const session = { id, token, person_id, method, ...browser, proved, passkey_id };
+    await openConsoleSession(deps, db, session);
     return { subject_id: person_id, details: { method, ...details }, result: { token } };
   });
 }
@@ -165,7 +169,7 @@ export async function proveByPasskey(
   await transaction(deps, async ({ db }) => {
     const now = timestamp(deps.clock.now());
     await noteUse(db, verified.passkey, verified.counter, now);
-    await recordProof(db, session.id, now);
+    await recordProof(db, session.id, { proof_at: now, passkey_id: verified.passkey.id });
   });
 }
 
@@ -181,7 +185,8 @@ async function noteUse(
 
 /** Records a proof without a passkey. The caller allows it in sandboxes only. */
 export async function proveInSandbox(deps: WebauthnDeps, session: ConsoleSession): Promise<void> {
-  await recordProof(deps.database.db, session.id, timestamp(deps.clock.now()));
+  const proof_at = timestamp(deps.clock.now());
+  await recordProof(deps.database.db, session.id, { proof_at, passkey_id: null });
 }
 
 export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
@@ -218,6 +223,7 @@ export async function addPasskey(
   });
 }
 
+/** Removes a passkey of a person, and ends the sessions that it proved last. */
 export async function removePasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,
@@ -232,12 +238,13 @@ export async function removePasskey(
       throw new OperatorError('This is your only passkey. Add another one first.');
     }
     await deletePasskey(db, wanted.id);
+    const sessions = await endSessionsOfPasskey(db, wanted.id, at);
     const { person_id } = wanted;
     const facts = { passkey: passkey.name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_removed', facts, at });
     return {
       subject_id: wanted.person_id,
-      details: { name: passkey.name },
+      details: { name: passkey.name, sessions },
       result: undefined,
     };
   });
@@ -252,7 +259,8 @@ async function keepPasskey(
   db: Handle,
   passkey: Omit<Passkey, 'id' | 'created_at' | 'used_at'>,
   now: Timestamp,
-): Promise<void> {
+): Promise<string> {
   const row = { ...passkey, id: deps.random.uuid(), created_at: now, used_at: null };
   if (!(await insertPasskey(db, row))) throw new OperatorError('This passkey is known already.');
+  return row.id;
 }

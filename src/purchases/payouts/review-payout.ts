@@ -6,6 +6,7 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import { findAccountInUse, findStatementAddress } from './bank-account.sql.ts';
 import { writeBankFile } from './bank-file.ts';
@@ -34,6 +35,7 @@ export async function approvePayout(
     if (payout.status !== 'draft' && !(payout.status === 'approved' && !isOfAccount)) {
       throw notIn(payout, 'draft', 'approved');
     }
+    mustCountAsPerson(deps);
     if (payout.first_approver === null || !isOfAccount) {
       return await movePayout(db, payout, ['draft', 'approved'], {
         ...{ status: 'draft', first_approver: operator, approver: null, approved_at: null },
@@ -113,6 +115,7 @@ export async function returnPayout(
   return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
     const from: PayoutStatus[] = ['exported', 'paid'];
     if (!from.includes(payout.status)) throw notIn(payout, 'exported or paid', 'returned');
+    mustCountAsPerson(deps);
     if (payout.return_noted_by === null) {
       return await movePayout(db, payout, from, { return_noted_by: operator, return_reason });
     }

@@ -6,6 +6,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
   findStatementAddress,
@@ -69,6 +70,7 @@ export async function proposeAccount(
     const { id, territory } = await mustFindMerchant(db, merchant_id);
     const problem = explainBadAccount(wanted, territory.code);
     if (problem !== null) throw new OperatorError(problem);
+    mustCountAsPerson(deps);
     const { holder, bank, branch_code, account_number } = wanted;
     // Two proposals at once must not take the same number.
     await lockMerchant(db, id);
@@ -130,6 +132,7 @@ export async function confirmAccount(
         `${operator} proposed this bank account. Another operator must confirm it.`,
       );
     }
+    mustCountAsPerson(deps);
     const by = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
     const confirmed = await moveConfirmed(db, newest, { ...by, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');

@@ -6,6 +6,7 @@ import { newLease } from '#platform/database/due-work.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { reserveRefund } from './create-refund.ts';
 import { processRefund } from './process-refunds.ts';
 import { findRefund, moveRefund, sumAskedAlone, sumRefundable } from './refund.sql.ts';
@@ -63,6 +64,7 @@ export async function requestRefund(
     // Together with earlier requests, so that several small refunds do not pass for a large one.
     const alone = await sumAskedAlone(db, merchant.id, checkout_id);
     const isApproved = !needsSecondPerson(alone + amount, thresholdOf(deps, merchant));
+    if (!isApproved) mustCountAsPerson(deps);
     const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {
       id,
       amount,

@@ -7,6 +7,7 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
 import {
@@ -22,6 +23,7 @@ import {
   explainBadReviewer,
   isFirstOfTwo,
   NothingLeft,
+  neededSecondPerson,
   type RefundRequest,
   type Reviewer,
 } from './refund.ts';
@@ -53,6 +55,7 @@ export async function approveRefund(
     const bad = explainBadReviewer(refund, reviewer);
     if (bad !== null) throw new OperatorError(bad);
     const { merchant, ...lease } = claim;
+    if (neededSecondPerson(refund, thresholdOf(deps, merchant))) mustCountAsPerson(deps);
     if (isFirstOfTwo(refund, thresholdOf(deps, merchant))) {
       return await moveRefund(db, refund, ['requested'], {
         first_approved_by: reviewer.person_id,

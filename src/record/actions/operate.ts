@@ -12,7 +12,14 @@ import { appendOperatorAction } from './operator-chain.sql.ts';
  */
 export type Origin =
   | { os_user: string; host: string }
-  | { person_id: string; roles: string[]; address: string; session_id: string };
+  | {
+      person_id: string;
+      roles: string[];
+      address: string;
+      session_id: string;
+      /** From when on the person counts where two are needed. Null if they have no passkey. */
+      counts_from: Timestamp | null;
+    };
 
 export type OperatorDeps = {
   database: Database;
@@ -64,7 +71,7 @@ export async function operate<T>(
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());
     const { subject_id, details, result } = await change(db, at);
-    const origin = { ...unknownOrigin, ...deps.origin };
+    const { counts_from: _, ...origin } = { ...unknownOrigin, counts_from: null, ...deps.origin };
     await appendOperatorAction(db, { id, at, operator, action, subject_id, details, ...origin });
     committed = result;
     return result;

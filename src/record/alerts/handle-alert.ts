@@ -1,5 +1,6 @@
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import {
   type Alert,
   type AlertHandling,
@@ -57,6 +58,7 @@ export async function closeAlert(
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
     const bad = explainBadCloser(alert, { operator, person_id: personOf(deps) });
     if (bad !== null) throw new OperatorError(bad);
+    if (alert.caused_by !== null) mustCountAsPerson(deps);
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
     const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);

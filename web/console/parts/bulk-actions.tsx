@@ -1,9 +1,10 @@
-import { CloseButton } from '@mantine/core';
+import { Button, CloseButton } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import type { BulkAction, BulkActions } from '#operating/operations/bulk-action.schema.ts';
 import { get } from '../api.ts';
 import { count } from '../format.ts';
+import { useQuietAct } from './acts.tsx';
 
 // An action on many rows goes on in the service when the browser is closed. What the person closed
 // here is remembered in this tab only; the actions themselves are rows.
@@ -74,16 +75,19 @@ export function BulkActionsPanel() {
         <Progress key={one.id} of={one} />
       ))}
       {shown.some(({ finished_at }) => finished_at === null) && (
-        <p className="quiet small">You can leave this page. It goes on without you.</p>
+        <p className="quiet small">
+          You can leave this page, and it goes on. It ends when you sign out.
+        </p>
       )}
     </section>
   );
 }
 
 function Progress({ of: one }: { of: BulkAction }) {
+  const { run, busy } = useQuietAct();
   const over = one.done + one.failed;
   const share = one.total ? over / one.total : 1;
-  const title = one.finished_at === null ? names[one.kind] : ends[one.kind];
+  const title = one.finished_at === null || one.stopped ? names[one.kind] : ends[one.kind];
   return (
     <div className="card pad" style={{ padding: '12px 16px' }}>
       <div className="spread">
@@ -95,7 +99,25 @@ function Progress({ of: one }: { of: BulkAction }) {
             {one.failed > 0 && `, ${count(one.failed)} not done`}
           </span>
         </span>
-        <CloseButton size="sm" aria-label={`Hide: ${title}`} onClick={() => hide(one.id)} />
+        <span className="row-of">
+          {one.finished_at === null && (
+            <Button
+              size="compact-sm"
+              variant="default"
+              disabled={busy}
+              onClick={() =>
+                void run({
+                  path: `/api/bulk-actions/${one.id}/stop`,
+                  what: `Stop: ${title}`,
+                  said: () => 'It has stopped. What is done stays done.',
+                })
+              }
+            >
+              Stop
+            </Button>
+          )}
+          <CloseButton size="sm" aria-label={`Hide: ${title}`} onClick={() => hide(one.id)} />
+        </span>
       </div>
       {one.finished_at === null && (
         <div
@@ -112,6 +134,7 @@ function Progress({ of: one }: { of: BulkAction }) {
           <span style={{ width: `${Math.round(share * 100)}%` }} />
         </div>
       )}
+      {one.stopped !== null && <p className="small">{one.stopped} What is done stays done.</p>}
       {one.problems.length > 0 && (
         <ul className="small danger-text" style={{ margin: '4px 0 0', paddingLeft: 18 }}>
           {one.problems.slice(0, 3).map(({ id, problem }) => (

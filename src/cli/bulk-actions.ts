@@ -1,0 +1,37 @@
+import { bulkActionActions } from '#operating/operations/bulk-actions.ts';
+import { actionCommand } from './action-command.ts';
+import type { CommandGroup } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { pick } from './schema-options.ts';
+import { fields, showTime } from './terminal.ts';
+
+const members = [
+  ...['id', 'kind', 'by', 'created_at', 'finished_at', 'total', 'done', 'failed', 'stopped'],
+  'problems',
+] as const;
+
+const stop = actionCommand(bulkActionActions.stop, {
+  name: 'bulk-actions stop',
+  summary: 'stop an action on many rows',
+  help: `Stops a bulk action, such as the approval of many refunds, of any person. What it has done stays
+done. The audit has its id beside \`refunds approve many\` and \`callbacks retry many\`.
+
+  tranche bulk-actions stop 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  open: withMigrated,
+  json: (action) => pick(action, members as readonly (keyof typeof action)[]),
+  show: (terminal, action) =>
+    fields(terminal, [
+      ['ID', action.id],
+      ['Kind', action.kind],
+      ['By', action.by],
+      ['Begun', showTime(action.created_at)],
+      ['Done', `${action.done}${action.total === null ? '' : ` of ${action.total}`}`],
+      ['Stopped', action.stopped ?? ''],
+    ]),
+});
+
+export const bulkActions: CommandGroup = {
+  name: 'bulk-actions',
+  summary: 'actions of people on many rows',
+  commands: [stop],
+};

@@ -1,0 +1,25 @@
+import {
+  type OperatorDeps,
+  OperatorError,
+  operate,
+  showOperator,
+} from '#record/actions/operate.ts';
+import { lockBulkAction, moveStopped } from './bulk-action.sql.ts';
+
+/** An operator stops a bulk action. Items that are done stay done. */
+export async function stopBulkAction(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+): Promise<void> {
+  await operate(deps, operator, 'bulk-actions stop', async (db, now) => {
+    const action = await lockBulkAction(db, id);
+    if (action === null || action.finished_at !== null) {
+      throw new OperatorError('This has ended already.');
+    }
+    const stopped = `${showOperator(deps, operator)} stopped this.`;
+    await moveStopped(db, id, { finished_at: now, stopped });
+    const { kind, done, failed, total } = action;
+    return { subject_id: id, details: { kind, done, failed, total }, result: undefined };
+  });
+}

@@ -1,0 +1,40 @@
+import { findBulkAction, findBulkActionOfAny } from '#operating/bulk-actions/bulk-action.sql.ts';
+import type { BulkAction as BulkActionRow } from '#operating/bulk-actions/bulk-action.ts';
+import { stopBulkAction } from '#operating/bulk-actions/stop-bulk-action.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { personOf } from '#record/actions/operate.ts';
+import { defineAction } from './action.ts';
+import { BulkAction } from './bulk-action.schema.ts';
+import { IdParams } from './list.schema.ts';
+import { NotFound, type Viewer } from './viewer.ts';
+
+/** A bulk action as it is now. A person sees their own, and the command line sees all. */
+export async function readBulkAction({ deps }: Viewer, id: string) {
+  const person_id = personOf(deps);
+  const find = (db: Handle) =>
+    person_id === null ? findBulkActionOfAny(db, id) : findBulkAction(db, person_id, id);
+  const action = isUuid(id) ? await reading(deps, find) : null;
+  if (!action) throw new NotFound(`There is no bulk action ${id}.`);
+  return presentBulkAction(action);
+}
+
+export const presentBulkAction = (action: BulkActionRow) => ({
+  ...action,
+  by: action.actor.operator,
+});
+
+export const bulkActionActions = {
+  stop: defineAction({
+    method: 'POST',
+    url: '/api/bulk-actions/:id/stop',
+    permission: 'signed-in',
+    schema: { params: IdParams, response: BulkAction },
+    async run(viewer: Viewer, { params }) {
+      const { id } = await readBulkAction(viewer, params.id);
+      await stopBulkAction(viewer.deps, viewer.operator, id);
+      return () => readBulkAction(viewer, id);
+    },
+  }),
+};

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { changeRules } from '#merchants/change-rules.ts';
+import {
+  invitePerson,
+  releaseInvitation,
+  requestInvitation,
+} from '#operating/people/invite-person.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { approvePayout, returnPayout } from '#purchases/payouts/review-payout.ts';
+import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
+import { requestRefund } from '#purchases/refunds/request-refund.ts';
+import { approveRefund } from '#purchases/refunds/review-refund.ts';
+import type { Origin } from '#record/actions/operate.ts';
+import { closeAlert } from '#record/alerts/handle-alert.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { createAuthenticator } from '../support/authenticator.ts';
+import { ask, openConsole } from '../support/console.ts';
+import { askRefund } from '../support/money.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { createAccount } from '../support/service.ts';
+
+// A person counts where two people are needed only after a day with the same passkey.
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying({ env: { SECOND_PERSON_HOURS: '24' } });
+});
+after(() => paying.close());
+
+const bankAccount = {
+  holder: 'Bean There',
+  bank: 'A Bank',
+  branch_code: '051001',
+  account_number: '0123456789',
+};
+
+/** Acts as a person whose passkey counts from a time on. */
+function actingFrom(counts_from: string | null) {
+  const { deps } = paying.service;
+  const ids = { person_id: deps.random.uuid(), session_id: deps.random.uuid() };
+  const origin: Origin = { ...ids, roles: ['admin'], address: '192.0.2.7', counts_from };
+  return { ...deps, origin };
+}
+
+test('a new passkey decides nothing that needs two people, neither first nor second', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const { id: merchant_id } = paying.account.merchant;
+  await changeRules(deps, 'test', { id: merchant_id, four_eyes_above: 1_000 });
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.work();
+  const refund = await askRefund(paying, shopper, 2_000);
+  const [draft, exported, export_id] = [1, 2, 3].map(() => deps.random.uuid());
+  await pool.query(
+    `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
+       status, created_at, first_approver, approver, approved_at, export_id, exported_at)
+     values
+       ($1, $2, 1, 'TR-1', '2026-01-05', 100, 'ZAR', 1, 'draft', now(), null, null, null, null, null),
+       ($1, $3, 2, 'TR-2', '2026-01-06', 100, 'ZAR', 1, 'exported', now(), 'a', 'b', now(), $4, now())`,
+    [merchant_id, draft, exported, export_id],
+  );
+  const other = (await createAccount(paying.service)).merchant.id;
+  await proposeAccount(deps, 'sipho', other, bankAccount);
+  const caused = { kind: 'a_test', caused_by: 'sipho', detail: 'x' };
+  const alert = await raiseAlert(deps, deps.database.db, caused);
+  const wanted = { email: 'held@example.com', roles: ['viewer'], merchant_ids: null };
+  const unmailed = { ...actingFrom(null), sendsMessages: false };
+  const { person } = await requestInvitation(unmailed, 'sipho', wanted);
+  const ask = {
+    request_id: deps.random.uuid(),
+    checkout_id: shopper.id,
+    amount: 1_001,
+    reason: null,
+  };
+  type Acting = ReturnType<typeof actingFrom>;
+  const decisions: Record<string, (acting: Acting) => Promise<unknown>> = {
+    'approve a payout': (acting) => approvePayout(acting, 'nomsa', String(draft)),
+    'note a return': (acting) => returnPayout(acting, 'nomsa', String(exported), 'closed'),
+    'propose an account': (acting) => proposeAccount(acting, 'nomsa', merchant_id, bankAccount),
+    'confirm an account': (acting) => confirmAccount(acting, 'nomsa', other, 1),
+    'approve a refund': (acting) => approveRefund(acting, 'nomsa', refund),
+    'ask for a refund': (acting) => requestRefund(acting, 'nomsa', ask),
+    'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id),
+    'close an alert': (acting) => closeAlert(acting, 'nomsa', alert, 'Agreed.'),
+  };
+  const now = paying.clock.now();
+  for (const [name, decide] of Object.entries(decisions)) {
+    const soon = actingFrom(timestamp(now.add({ hours: 1 })));
+    await assert.rejects(decide(soon), /Your passkey is new\./, name);
+    await assert.rejects(decide(actingFrom(null)), /two people with passkeys/, name);
+  }
+  for (const decide of Object.values(decisions)) await decide(actingFrom(timestamp(now)));
+});
+
+test('the passkey of the last proof counts, a day after it was registered', async (t) => {
+  const { deps } = paying.service;
+  const app = await openConsole(paying.service);
+  t.after(() => app.close());
+  const console = { app, deps };
+  const here = { origin: deps.console.url };
+  const wanted = { email: 'nomsa@example.com', roles: ['finance'], merchant_ids: null };
+  const { url } = await invitePerson(deps, 'test', wanted);
+  const token = new URL(url).hash.slice(1);
+  let cookie = '';
+  const post = async (path: string, body?: object) => {
+    paying.clock.advance({ seconds: 2 });
+    return await ask(console, { cookie }, 'POST', path, body && { body });
+  };
+  const [first, second] = [createAuthenticator(), createAuthenticator()];
+  const { options } = (await post('/api/invitation/options', { token })).body;
+  const response = first.create(options, here);
+  const registered = await post('/api/invitation/register', { token, response });
+  cookie = String(registered.headers['set-cookie']).split(';')[0] ?? '';
+  const { merchant } = await createAccount(paying.service);
+  const propose = () => post(`/api/merchants/${merchant.id}/bank-accounts`, bankAccount);
+  const signIn = async (by: typeof first) => {
+    const offered = (await post('/api/sign-in/options')).body.options;
+    const answer = await post('/api/sign-in', { response: by.get(offered, here) });
+    cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+  };
+  assert.match((await propose()).body.error.message, /^Your passkey is new\./);
+  paying.clock.advance({ hours: 24 });
+  await signIn(first);
+  assert.equal((await propose()).status, 200);
+  const adding = (await post('/api/passkeys/options')).body.options;
+  await post('/api/passkeys', { name: 'Phone', response: second.create(adding, here) });
+  await signIn(second);
+  assert.match((await propose()).body.error.message, /^Your passkey is new\./);
+  // The session proves the presence with the older one.
+  const proof = (await post('/api/proof/options')).body.options;
+  assert.equal((await post('/api/proof', { response: first.get(proof, here) })).status, 200);
+  assert.equal((await propose()).status, 200);
+});
