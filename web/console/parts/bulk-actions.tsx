@@ -4,7 +4,7 @@ import { useEffect, useRef, useSyncExternalStore } from 'react';
 import type { BulkAction, BulkActions } from '#operating/operations/bulk-action.schema.ts';
 import { get } from '../api.ts';
 import { count } from '../format.ts';
-import { useQuietAct } from './acts.tsx';
+import { useQuietAction } from './actions.tsx';
 
 // An action on many rows goes on in the service when the browser is closed. What the person closed
 // here is remembered in this tab only; the actions themselves are rows.
@@ -84,7 +84,7 @@ export function BulkActionsPanel() {
 }
 
 function Progress({ of: one }: { of: BulkAction }) {
-  const { run, busy } = useQuietAct();
+  const { run, busy } = useQuietAction();
   const over = one.done + one.failed;
   const share = one.total ? over / one.total : 1;
   const title = one.finished_at === null || one.stopped ? names[one.kind] : ends[one.kind];
