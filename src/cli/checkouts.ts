@@ -6,7 +6,6 @@ import {
 import { checkoutList } from '#operating/operations/checkouts.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { balancesOf } from '#record/ledger/posting.ts';
 import { actorOf } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
 import { type CommandGroup, command } from './command.ts';
@@ -141,7 +140,7 @@ function present(history: CheckoutHistory) {
       parts: history.parts.filter(({ refund_id }) => refund_id === refund.id).map(presentPart),
     })),
     postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
-    balances: balancesOf(history.postings),
+    balances: history.balances,
     actions: history.actions,
     timeline: timelineOf(history).map(({ at, description }) => ({ at, description })),
   };
@@ -192,7 +191,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
       timelineOf(history).map(({ at, description }) => ({ at, cells: [description] })),
     ),
   );
-  if (postings.length > 0) section('Books', describeBooks(terminal, postings, money));
+  if (postings.length > 0) section('Books', describeBooks(terminal, history, money));
   if (actions.length > 0) {
     const rows = actions.map((one) => ({
       at: one.at,
@@ -205,7 +204,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
 
 function describeBooks(
   terminal: Terminal,
-  postings: CheckoutHistory['postings'],
+  { postings, balances }: CheckoutHistory,
   money: (cents: number) => string,
 ): string {
   const rows = postings.map(({ at, kind, debit, credit, amount, instalment }) => ({
@@ -217,7 +216,6 @@ function describeBooks(
       instalment === null ? '' : `payment ${instalment}`,
     ],
   }));
-  const balances = balancesOf(postings);
   return [
     byDay(terminal, rows),
     fields(terminal, [

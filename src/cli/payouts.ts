@@ -2,12 +2,12 @@ import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
 import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
-import type { Handle } from '#platform/database/database.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { writeBankFile } from '#purchases/payouts/bank-file.ts';
-import { listLines } from '#purchases/payouts/payout.sql.ts';
-import type { Payout, PayoutLine } from '#purchases/payouts/payout.ts';
+import { sumLines } from '#purchases/payouts/payout.sql.ts';
+import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
+import { readLines } from '#purchases/payouts/read-lines.ts';
 import {
   type Export,
   exportPayouts,
@@ -16,10 +16,11 @@ import {
 } from '#purchases/payouts/review-payout.ts';
 import {
   lineNames,
-  totalsOf,
+  whyNotPrinted,
   writeStatementCsv,
   writeStatementHtml,
 } from '#purchases/payouts/statement.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { actionCommand } from './action-command.ts';
 import { type CommandGroup, command, oneOf } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
@@ -30,16 +31,21 @@ import { fields, fill, showDate, showTime, type Terminal, table } from './termin
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
-type Shown = { payout: Payout; lines: PayoutLine[]; merchant: MerchantRow };
+type Shown = { payout: Payout; lines: PayoutLine[]; totals: Totals; merchant: MerchantRow };
 
-async function read(db: Handle, payout: Payout): Promise<Shown> {
-  const merchant = (await findMerchantRow(db, payout.merchant_id)) as MerchantRow;
-  return { payout, lines: await listLines(db, payout), merchant };
+async function read(connection: Connection, payout: Payout): Promise<Shown> {
+  const { db } = connection.database;
+  return {
+    payout,
+    lines: (await Array.fromAsync(readLines(connection, payout))).flat(),
+    totals: await sumLines(db, payout),
+    merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
+  };
 }
 
-async function readAll({ database: { db } }: Connection, payouts: Payout[]): Promise<Shown[]> {
+async function readAll(connection: Connection, payouts: Payout[]): Promise<Shown[]> {
   const shown: Shown[] = [];
-  for (const payout of payouts) shown.push(await read(db, payout));
+  for (const payout of payouts) shown.push(await read(connection, payout));
   return shown;
 }
 
@@ -106,11 +112,10 @@ const list = listCommand(payoutList, {
 
 const linesShownMax = 50;
 
-function describe(terminal: Terminal, { payout, lines, merchant }: Shown): string {
+function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown): string {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   const approvers = [payout.first_approver, payout.approver].filter((name) => name !== null);
   const { compare_since, paid_at, returned_at, return_noted_by: noted_by } = payout;
-  const totals = totalsOf(lines);
   const shown = lines.slice(0, linesShownMax);
   return [
     fields(terminal, [
@@ -163,8 +168,8 @@ const show = command({
   options: {},
   async run(context) {
     const [id = ''] = context.positionals;
-    const found = await withMigrated(context, async ({ database: { db } }) =>
-      read(db, await mustFindPayout(db, id)),
+    const found = await withMigrated(context, async (connection) =>
+      read(connection, await mustFindPayout(connection.database.db, id)),
     );
     context.print(present(found), () => describe(context.terminal, found));
   },
@@ -176,10 +181,8 @@ const whileStopped: typeof withGateway = (context, work) =>
 
 const changed = {
   open: whileStopped,
-  complete: async (
-    { deps: { database } }: Viewer<Connection>,
-    { id }: { id: string },
-  ): Promise<Shown> => read(database.db, await mustFindPayout(database.db, id)),
+  complete: async ({ deps }: Viewer<Connection>, { id }: { id: string }): Promise<Shown> =>
+    read(deps, await mustFindPayout(deps.database.db, id)),
   json: present,
   show: describe,
 };
@@ -308,7 +311,8 @@ const statement = command({
   summary: 'its statement as CSV, JSON or a page to print',
   usage: ['ID [--format csv|json|html]'],
   help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net in
-cents. Column names do not change. html is a page to print, with the tax invoice lines.
+cents. Column names do not change. html is a page to print, with the tax invoice lines, of a
+statement of at most 2,000 lines.
 
   tranche payouts statement ${example} \\
     --format html > statement.html`,
@@ -317,20 +321,22 @@ cents. Column names do not change. html is a page to print, with the tax invoice
   async run(context) {
     const [id = ''] = context.positionals;
     const format = context.json ? 'json' : oneOf(context.values.format ?? 'csv', formats, 'format');
-    const found = await withMigrated(context, async ({ database: { db } }) =>
-      read(db, await mustFindPayout(db, id)),
+    const found = await withMigrated(context, async (connection) =>
+      read(connection, await mustFindPayout(connection.database.db, id)),
     );
-    const { payout, lines, merchant } = found;
+    const { payout, lines, totals, merchant } = found;
     if (format === 'json') {
-      const answer = { ...present(found), totals: totalsOf(lines) };
+      const answer = { ...present(found), totals };
       context.print(answer, () => JSON.stringify(answer, null, 2));
       return;
     }
-    context.terminal.stdout.write(
+    const problem = format === 'html' ? whyNotPrinted(payout) : null;
+    if (problem !== null) throw new OperatorError(problem);
+    const pieces =
       format === 'csv'
-        ? writeStatementCsv(payout, lines)
-        : writeStatementHtml(payout, lines, merchant),
-    );
+        ? writeStatementCsv(payout, [lines])
+        : writeStatementHtml(payout, [lines], totals, merchant);
+    for await (const piece of pieces) context.terminal.stdout.write(piece);
   },
 });
 

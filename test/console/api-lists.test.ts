@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { auditSlice } from '#checks/books/audit-books.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
-import { csvCell, openCsv } from '#operating/operations/csv.ts';
+import { openCsv } from '#operating/operations/csv.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
@@ -504,7 +503,7 @@ describe('a file', () => {
   test('has each row once, however many pages it is read in', async (t) => {
     const added = await addMerchants(t);
     const { body } = await ask(console(), admin, 'GET', '/api/merchants.csv');
-    const found = [...String(body).matchAll(/,"([^,"]+)"\r\n/g)].map(([, id]) => id);
+    const found = [...String(body).matchAll(/,([^,"]+)\r\n/g)].map(([, id]) => id);
     assert.equal(new Set(found).size, found.length);
     assert.deepEqual(
       added.filter((id) => !found.includes(id)),
@@ -535,37 +534,11 @@ describe('a file', () => {
     const linesOf = async (count: number) => {
       const limits = { pageSize: 2, rowsMax: 5 };
       const lines = await openCsv<number>([['N', (row) => row]], read(count), limits);
-      return await Array.fromAsync(lines, (line) => line.trimEnd());
+      return (await Array.fromAsync(lines)).join('').trimEnd().split('\r\n');
     };
-    assert.deepEqual(await linesOf(5), ['"N"', '0', '1', '2', '3', '4']);
-    const note = '"Only the first 5 rows are here. Narrow the filters."';
-    assert.deepEqual(await linesOf(6), ['"N"', '0', '1', '2', '3', '4', note]);
-  });
-
-  test('never begins a cell with a character of a formula', () => {
-    const starts = fc.constantFrom(
-      '=',
-      '+',
-      '-',
-      '@',
-      '\t',
-      '\r',
-      '\n',
-      ' =',
-      '＝',
-      '＋',
-      '－',
-      '＠',
-    );
-    fc.assert(
-      fc.property(starts, fc.string(), (start, rest) => {
-        const cell = csvCell(start + rest);
-        assert.match(cell, /^"'[\s\S]*"$/);
-        assert.equal(cell.slice(2, -1).replaceAll('""', '"'), start + rest);
-      }),
-    );
-    assert.equal(csvCell(-5), '-5');
-    assert.equal(csvCell(null), '');
+    assert.deepEqual(await linesOf(5), ['N', '0', '1', '2', '3', '4']);
+    const note = 'Only the first 5 rows are here. Narrow the filters.';
+    assert.deepEqual(await linesOf(6), ['N', '0', '1', '2', '3', '4', note]);
   });
 });
 

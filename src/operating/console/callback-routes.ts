@@ -3,14 +3,18 @@ import { countCallbacksToRetry } from '#operating/bulk-actions/bulk-action.sql.t
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { readBulkAction } from '#operating/operations/bulk-actions.ts';
 import { RetriedCallback, RetryCallbacks } from '#operating/operations/callback.schema.ts';
-import { callbackList, presentCallback, readCallback } from '#operating/operations/callbacks.ts';
+import {
+  callbackList,
+  listLastAttempts,
+  presentCallback,
+  readCallback,
+} from '#operating/operations/callbacks.ts';
 import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { destinationList } from '#operating/operations/destinations.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { mustSee } from '#operating/operations/viewer.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
@@ -39,7 +43,7 @@ export const callbackRoutes: ConsoleRoute[] = [
       const { id } = await mustSee(context, 'callbacks', params.id);
       const callback = await retriggerCallback(deps, operator, id);
       return async () => {
-        const attempts = await reading(deps, (db) => listCallbackAttempts(db, callback));
+        const attempts = await reading(deps, (db) => listLastAttempts(db, callback));
         const last = attempts.findLast(({ trigger }) => trigger === 'operator');
         return { ...callback, reason: last?.reason ?? null };
       };

@@ -6,18 +6,24 @@ import {
   CreateNote,
   CreateRefund,
   Note,
+  PageQuery,
   RefundAmount,
   RefundPreview,
+  TimelineEntry,
 } from '#operating/operations/checkout.schema.ts';
 import {
   type CheckoutHistory,
   extrasOf,
   inOrder,
+  presentMessage,
   readCheckoutHistory,
   timelineOf,
 } from '#operating/operations/checkout-history.ts';
+import { readMessages, readNotes } from '#operating/operations/checkout-pages.ts';
 import { checkoutList } from '#operating/operations/checkouts.ts';
-import { IdParams } from '#operating/operations/list.schema.ts';
+import { historyLimits } from '#operating/operations/history.sql.ts';
+import { IdParams, pageOf } from '#operating/operations/list.schema.ts';
+import type { PageRequest } from '#operating/operations/list.ts';
 import { listMerchantNames } from '#operating/operations/owner.sql.ts';
 import { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { listRefundSources } from '#operating/operations/refunds.sql.ts';
@@ -27,12 +33,12 @@ import { reading } from '#platform/database/transaction.ts';
 import { traceIdOf } from '#platform/tracing/trace.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { sumAskedAlone, sumRefundable } from '#purchases/refunds/refund.sql.ts';
-import { needsSecondPerson, returnedOf } from '#purchases/refunds/refund.ts';
+import { needsSecondPerson } from '#purchases/refunds/refund.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
-import { balancesOf } from '#record/ledger/posting.ts';
 import { addNote } from '#record/notes/add-note.ts';
+import type { Note as NoteRow } from '#record/notes/note.sql.ts';
 import { notFound } from './errors.ts';
-import { listRoutes } from './pages.ts';
+import { listRoutes, readPage } from './pages.ts';
 import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 export const checkoutRoutes: ConsoleRoute[] = [
@@ -43,7 +49,12 @@ export const checkoutRoutes: ConsoleRoute[] = [
     permission: 'checkouts.read',
     schema: { params: IdParams, response: CheckoutDetails },
     async handle(context, { params }) {
-      const history = await readCheckoutHistory(context.deps, context.scope, params.id);
+      const history = await readCheckoutHistory(
+        context.deps,
+        context.scope,
+        params.id,
+        historyLimits,
+      );
       if (!history) throw notFound();
       return await presentDetails(context, history);
     },
@@ -63,11 +74,11 @@ export const checkoutRoutes: ConsoleRoute[] = [
         alone: await sumAskedAlone(db, row.merchant_id, row.checkout_id),
         merchant: (await listMerchantNames(db, scope, [row.merchant_id])).get(row.merchant_id),
       }));
-      const { instalments = [], parts = [] } = sources.get(row.checkout_id) ?? {};
+      const { instalments = [], returned } = sources.get(row.checkout_id) ?? {};
       const { amount, refusal } = preview;
       return {
         ...preview,
-        after: planAfter(instalments, parts, preview.parts),
+        after: planAfter(instalments, returned ?? new Map(), preview.parts),
         needs_second_person:
           refusal === null &&
           needsSecondPerson(
@@ -95,6 +106,27 @@ export const checkoutRoutes: ConsoleRoute[] = [
       return () => readRefund(context, refund);
     },
   }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/checkouts/:id/notes',
+    permission: 'checkouts.read',
+    schema: { params: IdParams, query: PageQuery, response: pageOf(Note) },
+    async handle(context, { params, query }) {
+      const { data, next } = await readPage(query, (page) => readNotes(context, params.id, page));
+      return { data: data.map(presentNote), next };
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/checkouts/:id/messages',
+    permission: 'checkouts.read',
+    schema: { params: IdParams, query: PageQuery, response: pageOf(TimelineEntry) },
+    async handle(context, { params, query }) {
+      const read = (page: PageRequest) => readMessages(context, params.id, page);
+      const { data, next } = await readPage(query, read);
+      return { data: data.map(presentMessage), next };
+    },
+  }),
   actionRoute({
     method: 'POST',
     url: '/api/checkouts/:id/notes',
@@ -108,23 +140,17 @@ export const checkoutRoutes: ConsoleRoute[] = [
   }),
 ];
 
-const presentNote = (note: CheckoutHistory['notes'][number]) => ({
+const presentNote = (note: NoteRow) => ({
   ...note,
   by: { person_id: note.person_id, name: note.name },
 });
 
-type Sources = {
-  instalments: CheckoutHistory['instalments'];
-  parts: CheckoutHistory['parts'];
-};
-
 /** The payments as they would be after a refund. */
 function planAfter(
-  instalments: Sources['instalments'],
-  earlier: Sources['parts'],
+  instalments: CheckoutHistory['instalments'],
+  returned: ReadonlyMap<number, number>,
   planned: { instalment: number; kind: string; amount: number }[],
 ): RefundPreview['after'] {
-  const returned = returnedOf(earlier);
   return instalments.map(({ number, amount, reduced, status }) => {
     const taken = planned.filter(({ instalment }) => instalment === number);
     const sum = (kinds: string[]) =>
@@ -154,9 +180,8 @@ async function presentDetails(
   history: CheckoutHistory,
 ): Promise<CheckoutDetails> {
   const { deps, may } = context;
-  const { merchant, checkout, instalments, postings, callback } = history;
+  const { merchant, checkout, instalments, postings, balances, callback, cut } = history;
   const { first_name, last_name, email, phone_number, billing_address } = checkout.customer;
-  const balances = balancesOf(postings);
   const scope = scopeOf(context, { merchant: merchant.id });
   const ids = history.refunds.map(({ id }) => id);
   const refunds = await findRefunds({ ...context, scope }, ids);
@@ -191,6 +216,7 @@ async function presentDetails(
     audit: await presentActions(context, history.actions),
     disputes: may('disputes.read') ? history.disputes : [],
     notes: history.notes.map(presentNote),
+    cut,
   };
 }
 

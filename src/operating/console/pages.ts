@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import Type, { type TObject } from 'typebox';
 import { openCsv } from '#operating/operations/csv.ts';
@@ -6,6 +6,7 @@ import { pageOf } from '#operating/operations/list.schema.ts';
 import {
   BadCursor,
   BadFilter,
+  type List,
   type ListDefinition,
   type PageRequest,
 } from '#operating/operations/list.ts';
@@ -27,28 +28,59 @@ export function listRoutes<Query extends TObject, Row>(
       url: `/api/${name}`,
       permission,
       schema: { query: list.query, response: pageOf(list.row) },
-      handle(context, { query }) {
-        const { after = null, limit = limitDefault } = query as Partial<PageRequest>;
-        return read(context, query as Type.Static<Query>)({ after, limit });
-      },
+      handle: (context, { query }) =>
+        readPage(query as Partial<PageRequest>, read(context, query as Type.Static<Query>)),
     }),
     consoleRoute({
       method: 'GET',
       url: `/api/${name}.csv`,
       permission,
       schema: { query: list.query, response: Type.String() },
-      async handle(context, { query }) {
-        const lines = await openCsv(columns, read(context, query as Type.Static<Query>));
-        return answerFile(context, `${name}.csv`, Readable.from(lines));
-      },
+      handle: (context, { query }) =>
+        answerDownload(context, `${name}.csv`, () =>
+          openCsv(columns, read(context, query as Type.Static<Query>)),
+        ),
     }),
   ];
 }
+
+/** One page of a list, as the query asks for it. */
+export const readPage = <Row>(
+  { after = null, limit = limitDefault }: { after?: string | null; limit?: number },
+  read: (page: PageRequest) => Promise<List<Row>>,
+): Promise<List<Row>> => read({ after, limit }).catch(refuse);
 
 function refuse(error: unknown): never {
   if (error instanceof BadFilter) throw invalid([{ path: error.filter, problem: error.message }]);
   if (!(error instanceof BadCursor)) throw error;
   throw new ConsoleError(400, 'bad_cursor', 'This page is not one of the list. Begin again.');
+}
+
+const downloading = new Set<string>();
+
+/**
+ * A file that is read and written page by page. A person has one at a time, so that other requests
+ * wait for one page at most.
+ */
+export async function answerDownload(
+  context: Context,
+  name: string,
+  open: () => Promise<AsyncIterable<string>>,
+): Promise<FastifyReply> {
+  const { id } = context.person;
+  if (downloading.has(id)) {
+    const text = 'You are downloading a file. Take the next one when that has ended.';
+    throw new ConsoleError(429, 'downloading', text);
+  }
+  downloading.add(id);
+  try {
+    const stream = Readable.from(await open());
+    finished(stream, () => downloading.delete(id));
+    return answerFile(context, name, stream);
+  } catch (error) {
+    downloading.delete(id);
+    throw error;
+  }
 }
 
 /** A file to save. It is never shown by the browser, whatever is in it. */

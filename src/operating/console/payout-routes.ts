@@ -11,15 +11,20 @@ import {
 } from '#operating/operations/payouts.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { writeBankFile } from '#purchases/payouts/bank-file.ts';
-import { listLines } from '#purchases/payouts/payout.sql.ts';
+import { sumLines } from '#purchases/payouts/payout.sql.ts';
+import { readLines } from '#purchases/payouts/read-lines.ts';
 import { exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';
-import { writeStatementCsv, writeStatementHtml } from '#purchases/payouts/statement.ts';
-import { answerFile, listRoutes } from './pages.ts';
+import {
+  whyNotPrinted,
+  writeStatementCsv,
+  writeStatementHtml,
+} from '#purchases/payouts/statement.ts';
+import { conflict } from './errors.ts';
+import { answerDownload, listRoutes } from './pages.ts';
 import {
   actionRoute,
   actionRoutes,
   type ConsoleRoute,
-  type Context,
   consoleRoute,
   detailRoute,
 } from './route.ts';
@@ -31,23 +36,20 @@ const statementRoute = (format: 'csv' | 'html') =>
     permission: 'payouts.read',
     schema: { params: IdParams, response: Type.String() },
     async handle(context, { params }) {
-      const { payout, lines, merchant } = await readStatement(context, params.id);
-      const text =
-        format === 'csv'
-          ? writeStatementCsv(payout, lines)
-          : writeStatementHtml(payout, lines, merchant);
-      return answerFile(context, `${payout.reference}.${format}`, text);
+      const payout = await mustSeePayout(context, params.id);
+      const problem = format === 'html' ? whyNotPrinted(payout) : null;
+      if (problem !== null) throw conflict(problem, 'too_long_to_print');
+      return await answerDownload(context, `${payout.reference}.${format}`, async () => {
+        const lines = readLines(context.deps, payout);
+        if (format === 'csv') return writeStatementCsv(payout, lines);
+        const { totals, merchant } = await reading(context.deps, async (db) => ({
+          totals: await sumLines(db, payout),
+          merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
+        }));
+        return writeStatementHtml(payout, lines, totals, merchant);
+      });
     },
   });
-
-async function readStatement(context: Context, id: string) {
-  const payout = await mustSeePayout(context, id);
-  return await reading(context.deps, async (db) => ({
-    payout,
-    lines: await listLines(db, payout),
-    merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
-  }));
-}
 
 export const payoutRoutes: ConsoleRoute[] = [
   ...listRoutes(payoutList),

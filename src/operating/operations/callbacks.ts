@@ -1,10 +1,12 @@
 import { isOne } from '#operating/search/scope.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import { findCallback } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import { CallbackRow, CallbacksQuery } from './callback.schema.ts';
 import { pageCallbacks } from './callbacks.sql.ts';
 import { ownerColumns } from './csv.ts';
+import { historyLimits, listNewest } from './history.sql.ts';
 import { BadFilter, defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
@@ -53,13 +55,20 @@ export const callbackList = defineList({
 
 export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 
-/** A callback with all its attempts. */
+/** The newest attempts to deliver a callback, in order. */
+export const listLastAttempts = (
+  db: Handle,
+  { merchant_id, id }: Callback,
+): Promise<CallbackAttempt[]> =>
+  listNewest(db, 'callback_attempts', { merchant_id, callback_id: id }, historyLimits.rows);
+
+/** A callback with its newest attempts. */
 export async function readCallback(viewer: Viewer, id: string): Promise<ReadCallback> {
   const key = await mustSee(viewer, 'callbacks', id);
   return await reading(viewer.deps, async (db) => {
     const callback = await findCallback(db, key);
     if (!callback) throw new NotFound(`There is no callback ${id}.`);
-    return { callback, attempts: await listCallbackAttempts(db, callback) };
+    return { callback, attempts: await listLastAttempts(db, callback) };
   });
 }
 

@@ -7,32 +7,36 @@ import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import { findCheckout, findMove } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout, CheckoutStatus } from '#purchases/checkouts/checkout.ts';
-import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
-import { listCollections, listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
-import type { MessageKind } from '#purchases/messages/message.ts';
-import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import type { Message, MessageKind } from '#purchases/messages/message.ts';
 import {
   isFirstPayment,
   isOnPlan,
   type PaymentAttempt,
 } from '#purchases/payments/payment-attempt.ts';
-import { listCheckoutRefunds, listParts } from '#purchases/refunds/refund.sql.ts';
 import type { RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
-import { listPostings } from '#record/ledger/posting.sql.ts';
-import { movementKinds, type Posting } from '#record/ledger/posting.ts';
-import { listNotes, type Note } from '#record/notes/note.sql.ts';
-import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
+import { balancesOf, movementKinds, type Posting } from '#record/ledger/posting.ts';
+import type { Note } from '#record/notes/note.sql.ts';
+import { withAuthors } from './checkout-pages.ts';
+import {
+  countCheckoutRefunds,
+  findStoredCard,
+  type HistoryTable,
+  listNewest,
+  sumPostings,
+} from './history.sql.ts';
+import { listPartsOf } from './refunds.sql.ts';
 import { peopleOf, withNames } from './refunds.ts';
 
-/** All rows that belong to one checkout. */
+/** The rows that belong to one checkout. */
 export type CheckoutHistory = {
   merchant: Merchant;
   checkout: Checkout;
@@ -46,9 +50,13 @@ export type CheckoutHistory = {
   /** The shopper's attempts on the plan, after paying. */
   planAttempts: PaymentAttempt[];
   refunds: RefundRequest[];
+  /** How many refunds came before those. */
+  earlier_refunds: number;
   parts: RefundPart[];
   postings: Posting[];
-  messages: HistoryMessage[];
+  /** Of all postings. */
+  balances: ReturnType<typeof balancesOf>;
+  messages: Message[];
   card: { brand: string | null; last4: string | null } | null;
   /** Operators' actions on the checkout and its refunds, the oldest first, on the real clock. */
   actions: OperatorAction[];
@@ -56,13 +64,21 @@ export type CheckoutHistory = {
   disputes: Dispute[];
   /** The names of the people who acted, by their ids. */
   names: Map<string, string>;
+  /** The kinds of rows of which only the newest are here. */
+  cut: HistoryTable[];
 };
 
-/** Reads a checkout and its rows in one snapshot. Null if there is no such checkout. */
+const noLimits = { rows: 1_000_000_000, notes: 1_000_000_000 };
+
+/**
+ * Reads a checkout and its rows in one snapshot: the newest up to the limits, or all. Null if there
+ * is no such checkout.
+ */
 export async function readCheckoutHistory(
   deps: { database: Database; clock: Clock },
   scope: Scope,
   id: string,
+  limits = noLimits,
 ): Promise<CheckoutHistory | null> {
   return await snapshot(deps, async (db) => {
     const row = isUuid(id) ? await findRowById(db, scope, 'checkouts', id) : null;
@@ -71,36 +87,53 @@ export async function readCheckoutHistory(
     if (!checkout) return null;
     const key = { merchant_id: merchant.id, checkout_id: checkout.id };
     const of = [key.merchant_id, key.checkout_id] as const;
-    const attempts = (await listAttempts(db, key)).reverse();
+    const cut: HistoryTable[] = [];
+    const newest = async <Table extends HistoryTable>(
+      table: Table,
+      owner: { merchant_id: string } & Record<string, string> = key,
+      limit = limits.rows,
+    ) => {
+      const rows = await listNewest(db, table, owner, limit + 1);
+      if (rows.length > limit) cut.push(table);
+      return rows.slice(-limit);
+    };
+    const attempts: PaymentAttempt[] = await newest('payment_attempts');
     const callback = await findCheckoutCallback(db, ...of);
-    const refunds = await listCheckoutRefunds(db, ...of);
-    const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
-    const disputes = await listCheckoutDisputes(db, key);
-    const subject_ids = [...ids, ...disputes.map((dispute) => dispute.id)];
+    const sent = callback && { merchant_id: merchant.id, callback_id: callback.id };
+    const refunds: RefundRequest[] = await newest('refund_requests');
+    const disputes: Dispute[] = await newest('disputes');
+    const subject_ids = [checkout.id, ...[...refunds, ...disputes].map((one) => one.id)];
     if (callback) subject_ids.push(callback.id);
-    const actions = (await listOperatorActions(db, { subject_ids }, 1_000)).reverse();
-    const notes = await listNotes(db, ...of);
-    const acted = [...actions, ...notes].map(({ person_id }) => person_id);
+    const actionsMax = Math.min(limits.rows, 1_000);
+    const actions = (await listOperatorActions(db, { subject_ids }, actionsMax)).reverse();
+    const notes = await newest('notes', key, limits.notes);
+    const acted = actions.map(({ person_id }) => person_id);
     const names = await listPersonNames(db, [...peopleOf(refunds), ...acted]);
+    const refundCount = cut.includes('refund_requests')
+      ? await countCheckoutRefunds(db, ...of)
+      : refunds.length;
     return {
       merchant,
       checkout,
       move: await findMove(db, ...of),
       attempts: attempts.filter(isFirstPayment),
       callback,
-      callback_attempts: callback ? await listCallbackAttempts(db, callback) : [],
+      callback_attempts: sent ? await newest('callback_attempts', sent) : [],
       instalments: await listInstalments(db, key),
-      collections: await listCollections(db, key),
+      collections: await newest('collections'),
       planAttempts: attempts.filter(isOnPlan),
       refunds: refunds.map((refund) => withNames(refund, names)),
-      parts: await listParts(db, ...of),
-      postings: (await listPostings(db, ...of)).sort(byCause),
-      messages: await listHistoryMessages(db, ...of),
+      earlier_refunds: refundCount - refunds.length,
+      parts: await listPartsOf(db, refunds),
+      postings: (await newest('postings')).sort(byCause),
+      balances: balancesOf(await sumPostings(db, ...of)),
+      messages: await newest('messages'),
       card: await findStoredCard(db, ...of),
       actions,
-      notes: notes.map((note) => ({ ...note, name: names.get(note.person_id ?? '') ?? note.name })),
+      notes: await withAuthors(db, notes),
       disputes,
       names,
+      cut,
     };
   });
 }
@@ -166,18 +199,23 @@ const subjects: Record<MessageKind, string> = {
   sign_in_link: 'link to the plan',
 };
 
+export const presentMessage = ({
+  kind,
+  status,
+  settled_at,
+  planned_at,
+}: Message): TimelineEntry => ({
+  at: settled_at ?? planned_at,
+  description: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
+  kind: 'message',
+  by: null,
+  tone: toneOf(status),
+});
+
 /** Messages to the shopper and notes of operators, which the command line does not show. */
 export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
   return [
-    ...messages.map(
-      ({ kind, status, settled_at, planned_at }): TimelineEntry => ({
-        at: settled_at ?? planned_at,
-        description: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
-        kind: 'message',
-        by: null,
-        tone: toneOf(status),
-      }),
-    ),
+    ...messages.map(presentMessage),
     ...notes.map(
       ({ at, name, text }): TimelineEntry => ({
         at,
@@ -253,7 +291,9 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   }
   for (const dispute of history.disputes) entries.push(...disputeEntries(dispute, money));
   for (const [index, refund] of history.refunds.entries()) {
-    entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
+    entries.push(
+      ...refundEntries(history, refund, `refund ${history.earlier_refunds + index + 1}`, money),
+    );
   }
   return inOrder(entries);
 }

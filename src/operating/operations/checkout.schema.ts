@@ -205,6 +205,8 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
+  /** The kinds of rows of which only the newest are here. */
+  cut: Type.Array(Type.String()),
   disputes: Type.Array(
     Type.Object({
       id: Id,
@@ -251,6 +253,9 @@ export const RefundPreview = Type.Object({
   needs_second_person: Type.Boolean(),
 });
 export type RefundPreview = Type.Static<typeof RefundPreview>;
+
+/** GET /api/checkouts/:id/notes and GET /api/checkouts/:id/messages. The newest first. */
+export const PageQuery = Type.Object({ after: paging.after, limit: paging.limit });
 
 /** POST /api/checkouts/:id/notes */
 export const CreateNote = Type.Object({ text: Type.String({ minLength: 1, maxLength: 2_000 }) });

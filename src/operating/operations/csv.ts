@@ -1,20 +1,10 @@
+import { type Cell, writeCsv } from '#platform/shared/csv.ts';
 import type { List, PageRequest } from './list.ts';
 
 /** A download reads its rows in pages of this size, up to so many rows. */
 const limits = { pageSize: 500, rowsMax: 50_000 };
 
-export type Column<Row> = [header: string, value: (row: Row) => string | number | boolean | null];
-
-/** The first characters that make a spreadsheet run a cell as a formula, also in full width. */
-const formula = /^[\s]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
-
-/** A cell, quoted. A text that looks like a formula begins with an apostrophe. */
-export function csvCell(value: string | number | boolean | null): string {
-  if (value === null) return '';
-  if (typeof value !== 'string') return String(value);
-  const safe = formula.test(value) ? `'${value}` : value;
-  return `"${safe.replaceAll('"', '""')}"`;
-}
+export type Column<Row> = [header: string, value: (row: Row) => Cell];
 
 /**
  * The lines of a list as a file, page by page, so that no download holds all of them in memory. The
@@ -29,26 +19,19 @@ export async function openCsv<Row>(
 ): Promise<AsyncGenerator<string>> {
   const first = await read({ after: null, limit: pageSize });
   async function* lines(): AsyncGenerator<string> {
-    yield line(columns.map(([header]) => header));
+    yield writeCsv([columns.map(([header]) => header)]);
     let page = first;
-    for (let count = 0; ; ) {
-      for (const row of page.data) {
-        if (count === rowsMax) {
-          yield line([`Only the first ${rowsMax} rows are here. Narrow the filters.`]);
-          return;
-        }
-        count += 1;
-        yield line(columns.map(([, value]) => value(row)));
-      }
+    for (let count = 0; ; count += page.data.length) {
+      const rows = page.data.slice(0, rowsMax - count);
+      yield writeCsv(rows.map((row) => columns.map(([, value]) => value(row))));
+      if (rows.length < page.data.length) break;
       if (page.next === null) return;
       page = await read({ after: page.next, limit: pageSize });
     }
+    yield writeCsv([[`Only the first ${rowsMax} rows are here. Narrow the filters.`]]);
   }
   return lines();
 }
-
-const line = (values: (string | number | boolean | null)[]) =>
-  `${values.map(csvCell).join(',')}\r\n`;
 
 /** The columns of a row's owner. */
 export const ownerColumns: Column<{

@@ -1,27 +1,66 @@
+import { type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
-import type { MessageKind, MessageStatus } from '#purchases/messages/message.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import type { Posting } from '#record/ledger/posting.ts';
 
-export type HistoryMessage = {
-  kind: MessageKind;
-  status: MessageStatus;
-  planned_at: Timestamp;
-  settled_at: Timestamp | null;
-};
+/** Rows of a checkout that grow without end, in the order of their history. */
+const histories = {
+  payment_attempts: ['number'],
+  callback_attempts: ['number'],
+  collections: ['created_at', 'instalment', 'number'],
+  refund_requests: ['number'],
+  disputes: ['created_at', 'id'],
+  postings: ['at', 'id'],
+  messages: ['id'],
+  notes: ['at', 'id'],
+} as const;
+export type HistoryTable = keyof typeof histories;
 
-/** Messages to the shopper of a checkout, oldest first, with those that are planned. */
-export async function listHistoryMessages(
+/** A page of the console has so many rows of each kind. Notes are long texts, so it has fewer. */
+export const historyLimits = { rows: 200, notes: 50 };
+
+/** The newest rows of one owner, the oldest of them first. */
+export async function listNewest<Table extends HistoryTable>(
+  db: Handle,
+  table: Table,
+  owner: { merchant_id: string } & Record<string, string>,
+  limit: number,
+): Promise<Selectable<Tables[Table]>[]> {
+  // biome-ignore lint/suspicious/noExplicitAny: it reads any of the tables above.
+  let query: any = db
+    .selectFrom(table as 'notes')
+    .selectAll()
+    .limit(limit);
+  for (const [column, value] of Object.entries(owner)) query = query.where(column, '=', value);
+  for (const column of histories[table]) query = query.orderBy(column, 'desc');
+  return (await query.execute()).reverse();
+}
+
+/** The postings of a checkout, summed by their accounts. */
+export async function sumPostings(
   db: Handle,
   merchant_id: string,
   checkout_id: string,
-): Promise<HistoryMessage[]> {
-  return await db
-    .selectFrom('messages')
-    .select(['kind', 'status', 'planned_at', 'settled_at'])
+): Promise<Pick<Posting, 'debit' | 'credit' | 'amount'>[]> {
+  const { rows } = await sql<Pick<Posting, 'debit' | 'credit' | 'amount'>>`
+    select debit, credit, sum(amount)::bigint as amount from postings
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+    group by debit, credit`.execute(db);
+  return rows;
+}
+
+export async function countCheckoutRefunds(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom('refund_requests')
+    .select(db.fn.countAll<number>().as('count'))
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('id')
-    .execute();
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 export async function findStoredCard(

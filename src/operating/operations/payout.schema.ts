@@ -59,6 +59,8 @@ export const PayoutDetails = Type.Object({
   totals: Type.Object(amounts),
   /** The operator who noted first that the bank returned it. Another one confirms it. */
   return_noted_by: nullable(Type.String()),
+  /** Whether the statement is short enough for a page to print. */
+  is_printable: Type.Boolean(),
   /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });

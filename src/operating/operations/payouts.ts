@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { listLines } from '#purchases/payouts/payout.sql.ts';
+import { listLines, sumLines } from '#purchases/payouts/payout.sql.ts';
 import type { Payout } from '#purchases/payouts/payout.ts';
 import {
   approvePayout,
@@ -11,7 +11,7 @@ import {
   payPayout,
   returnPayout,
 } from '#purchases/payouts/review-payout.ts';
-import { lineNames } from '#purchases/payouts/statement.ts';
+import { lineNames, whyNotPrinted } from '#purchases/payouts/statement.ts';
 import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
 import { decimal } from './csv.ts';
@@ -25,7 +25,7 @@ import {
   PayoutsQuery,
   ReturnedPayout,
 } from './payout.schema.ts';
-import { findPayoutWithin, pagePayouts, sumPayoutLines } from './payouts.sql.ts';
+import { findPayoutWithin, pagePayouts } from './payouts.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest payouts first. */
@@ -97,13 +97,14 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
   const payout = await mustSeePayout(viewer, id);
   const { lines, totals, actions } = await reading(viewer.deps, async (db) => ({
     lines: await listLines(db, payout, { first: 1, last: linesShownMax }),
-    totals: await sumPayoutLines(db, payout),
+    totals: await sumLines(db, payout),
     actions: await listActionsOn(db, payout.id),
   }));
   return {
     ...payout,
     lines: lines.map((line) => ({ ...line, name: lineNames[line.kind] })),
     totals,
+    is_printable: whyNotPrinted(payout) === null,
     audit: await presentActions(viewer, actions),
   };
 }

@@ -56,9 +56,10 @@ export async function listRefundRates(
   );
 }
 
-export type RefundSources = {
+type RefundSources = {
   instalments: Instalment[];
-  parts: RefundPart[];
+  /** The amounts that were refunded to the card or are in flight there, by payment. */
+  returned: Map<number, number>;
   /** The payment that is being collected. */
   open: number | null;
 };
@@ -73,20 +74,33 @@ export async function listRefundSources(
   if (rows.length === 0) return sources;
   const checkout_ids = unique(rows.map(({ checkout_id }) => checkout_id));
   const merchant_ids = unique(rows.map(({ merchant_id }) => merchant_id));
-  for (const id of checkout_ids) sources.set(id, { instalments: [], parts: [], open: null });
+  for (const id of checkout_ids)
+    sources.set(id, { instalments: [], returned: new Map(), open: null });
   const instalments = await scoped(db.selectFrom('instalments').selectAll(), scope)
     .where('checkout_id', 'in', checkout_ids)
     .where('merchant_id', 'in', merchant_ids)
     .orderBy('number')
     .execute();
   for (const one of instalments) sources.get(one.checkout_id)?.instalments.push(one);
-  const parts = await scoped(db.selectFrom('refund_parts').selectAll(), scope)
+  const returned = await scoped(
+    db
+      .selectFrom('refund_parts')
+      .select((select) => [
+        'checkout_id',
+        'instalment',
+        select.fn.sum<number>('amount').as('amount'),
+      ]),
+    scope,
+  )
     .where('checkout_id', 'in', checkout_ids)
     .where('merchant_id', 'in', merchant_ids)
-    .orderBy('round')
-    .orderBy('number')
+    .where('kind', '=', 'card')
+    .where('status', '<>', 'failed')
+    .groupBy(['checkout_id', 'instalment'])
     .execute();
-  for (const one of parts) sources.get(one.checkout_id)?.parts.push(one);
+  for (const { checkout_id, instalment, amount } of returned) {
+    sources.get(checkout_id)?.returned.set(instalment, Number(amount));
+  }
   const open = await scoped(
     db.selectFrom('collections').select(['checkout_id', 'instalment']),
     scope,
@@ -100,4 +114,22 @@ export async function listRefundSources(
     if (source) source.open = instalment;
   }
   return sources;
+}
+
+/** The parts of these refunds, in order. */
+export async function listPartsOf(
+  db: Handle,
+  refunds: { merchant_id: string; id: string }[],
+): Promise<RefundPart[]> {
+  if (refunds.length === 0) return [];
+  const of = (name: 'merchant_id' | 'id') => unique(refunds.map((refund) => refund[name]));
+  return await db
+    .selectFrom('refund_parts')
+    .selectAll()
+    .where('merchant_id', 'in', of('merchant_id'))
+    .where('refund_id', 'in', of('id'))
+    .orderBy('refund_id')
+    .orderBy('round')
+    .orderBy('number')
+    .execute();
 }

@@ -6,13 +6,13 @@ import type { Instalment } from '#purchases/instalments/instalment.ts';
 import {
   explainBadReviewer,
   firstApproverOf,
-  givenBackOf,
   isFirstOfTwo,
   neededSecondPerson,
   type PlannedPart,
   type RefundRequest,
   requesterOf,
   splitRefund,
+  withDisputed,
 } from '#purchases/refunds/refund.ts';
 import {
   approveRefund,
@@ -29,11 +29,11 @@ import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { DeclineRefund, RefundDetails, RefundRow, RefundsQuery } from './refund.schema.ts';
 import {
+  listPartsOf,
   listRefundRates,
   listRefundSources,
   listRefundsById,
   pageRefunds,
-  type RefundSources,
 } from './refunds.sql.ts';
 import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
 
@@ -142,9 +142,10 @@ async function presentRefunds(
 ) {
   const describe = await findOwners(db, scope, rows);
   const names = await listPersonNames(db, peopleOf(rows));
-  const sources = await listRefundSources(db, scope, rows);
-  // The split is shown of requests that wait, so only their disputes matter.
+  const parts = Map.groupBy(await listPartsOf(db, rows), ({ refund_id }) => refund_id);
+  // The split is shown of requests that wait, so only their payments and disputes matter.
   const waiting = rows.filter(({ status }) => status === 'requested');
+  const sources = await listRefundSources(db, scope, waiting);
   const disputed = Map.groupBy(
     await listDisputedAmounts(db, waiting),
     ({ checkout_id }) => checkout_id,
@@ -152,8 +153,9 @@ async function presentRefunds(
   const rates = await listRefundRates(db, scope, rows);
   return rows.map((row) => {
     const { checkout, merchant, owner } = describe(row);
-    const { instalments, parts, open } = sources.get(row.checkout_id) as RefundSources;
-    const given = givenBackOf(parts, disputed.get(row.checkout_id) ?? []);
+    const source = sources.get(row.checkout_id) ?? null;
+    const open = source?.open ?? null;
+    const given = withDisputed(source?.returned ?? new Map(), disputed.get(row.checkout_id) ?? []);
     const { completed_at: purchased_at } = checkout;
     const refund = withNames(row, names);
     const isRequested = row.status === 'requested';
@@ -170,9 +172,11 @@ async function presentRefunds(
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
       /** Null if it has begun or must wait. */
       planned:
-        isRequested && open === null ? planOf(row, instalments, given, merchant.payment_min) : null,
+        isRequested && source && open === null
+          ? planOf(row, source.instalments, given, merchant.payment_min)
+          : null,
       /** The payments that it was taken from, in all rounds. */
-      parts: parts.filter((part) => part.refund_id === row.id),
+      parts: parts.get(row.id) ?? [],
       /** The payment that is being collected. */
       waits_for: isRequested ? open : null,
       refund_rate: rates.get(row.merchant_id) ?? null,

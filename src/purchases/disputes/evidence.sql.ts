@@ -62,6 +62,9 @@ export type Facts = {
   messages: { kind: string; sent_at: Timestamp }[];
 };
 
+/** Of refunds and of messages the pack lists the newest. The gateway takes no longer text. */
+const listedMax = 100;
+
 /** Everything about the order that supports our side, in one statement. */
 export async function findFacts(
   db: Handle,
@@ -111,10 +114,12 @@ export async function findFacts(
        from instalments i where ${of}) as payments,
       coalesce((select jsonb_agg(jsonb_build_object('amount', r.amount, 'status', r.status,
          'created_at', ${utc('r.created_at')}) order by r.created_at, r.id)
-       from refund_requests r where ${of}), '[]') as refunds,
+       from (select * from refund_requests where ${of}
+         order by created_at desc, id desc limit ${listedMax}) r), '[]') as refunds,
       coalesce((select jsonb_agg(jsonb_build_object('kind', m.kind, 'sent_at', ${utc('m.settled_at')})
          order by m.settled_at, m.id)
-       from messages m where ${of} and m.status = 'sent'), '[]') as messages
+       from (select * from messages where ${of} and status = 'sent'
+         order by settled_at desc, id desc limit ${listedMax}) m), '[]') as messages
     from checkouts c
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}`.execute(db);
   return rows[0] as Facts;

@@ -45,7 +45,7 @@ export async function writeBankFile(
       account ? mustOpen(deps.sealing, account) : '',
     ]);
   }
-  return writeCsv(columns, rows);
+  return writeCsv([columns, ...rows]);
 }
 
 function mustOpen(sealing: Sealing, account: BankAccount): string {

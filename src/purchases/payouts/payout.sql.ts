@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Payout, PayoutLine, PayoutStatus } from './payout.ts';
+import type { Payout, PayoutLine, PayoutStatus, Totals } from './payout.ts';
 
 export const duePayoutDays: DueWork<'payout_days'> = { table: 'payout_days', due: 'due_at' };
 
@@ -198,13 +198,25 @@ const selectLines = (db: Handle, merchant_id: string, payout_id: string) =>
 export async function listLines(
   db: Handle,
   { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,
-  range: { first: number; last: number } = { first: 1, last: 2_147_483_647 },
+  range: { first: number; last: number },
 ): Promise<PayoutLine[]> {
   const rows = await selectLines(db, merchant_id, id)
     .where('e.line', '>=', range.first)
     .where('e.line', '<=', range.last)
     .execute();
   return rows as PayoutLine[];
+}
+
+/** The sums of a payout's lines. */
+export async function sumLines(
+  db: Handle,
+  { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,
+): Promise<Totals> {
+  const { rows } = await sql<Totals>`
+    select coalesce(sum(gross), 0)::bigint as gross, coalesce(sum(fee), 0)::bigint as fee,
+      coalesce(sum(vat), 0)::bigint as vat, coalesce(sum(net), 0)::bigint as net
+    from settlement_entries where merchant_id = ${merchant_id} and payout_id = ${id}`.execute(db);
+  return rows[0] as Totals;
 }
 
 /** The payouts of one file for the bank, or all that wait for one, in a stable order. */

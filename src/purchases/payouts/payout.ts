@@ -59,6 +59,9 @@ export type PayoutLine = {
   at: Timestamp;
 };
 
+/** The sums of lines. */
+export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
+
 /** On the merchant's bank statement: short, and found again by both sides. */
 export const payoutReference = (business_on: string, number: number) =>
   `TR${business_on.replaceAll('-', '')}-${number}`;

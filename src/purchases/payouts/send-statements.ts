@@ -13,7 +13,10 @@ import {
 } from '#purchases/messages/sending/mail.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { findStatementAddress } from './bank-account.sql.ts';
-import { findPayout, listLines } from './payout.sql.ts';
+import { findPayout, sumLines } from './payout.sql.ts';
+import type { Payout, Totals } from './payout.ts';
+import { readLines } from './read-lines.ts';
+import { whyNotPrinted, writeStatementCsv, writeStatementHtml } from './statement.ts';
 import { dueStatementMails, moveStatementMail } from './statement-mail.sql.ts';
 import type { StatementMail } from './statement-mail.ts';
 import { writeStatementMail } from './write-statement-mail.ts';
@@ -65,11 +68,29 @@ async function send(deps: SendingDeps, merchant: Merchant, mail: StatementMail):
     const payout = await findPayout(db, merchant.id, mail.payout_id);
     // The bank may have returned it meanwhile.
     if (to === null || payout?.status !== 'paid') return null;
-    return { to, payout, lines: await listLines(db, payout), merchant };
+    return { to, payout, totals: await sumLines(db, payout), merchant };
   });
   const sent_at = timestamp(merchant.now());
-  const outcome = found && (await deps.mail.send(writeStatementMail(mail, found, sent_at)));
+  const about = found && { ...found, attached: await writeAttached(deps, found) };
+  const outcome = about && (await deps.mail.send(writeStatementMail(mail, about, sent_at)));
   await record(deps, merchant, mail, outcome);
+}
+
+/** About three megabytes. Mail servers refuse much more, and longer statements are read by API. */
+const attachedLinesMax = 20_000;
+
+async function writeAttached(
+  deps: SendingDeps,
+  { payout, totals, merchant }: { payout: Payout; totals: Totals; merchant: Merchant },
+) {
+  const write = async (pieces: AsyncIterable<string>) => (await Array.fromAsync(pieces)).join('');
+  const isShort = payout.lines <= attachedLinesMax;
+  const isPrinted = whyNotPrinted(payout) === null;
+  const html = () => writeStatementHtml(payout, readLines(deps, payout), totals, merchant);
+  return {
+    csv: isShort ? await write(writeStatementCsv(payout, readLines(deps, payout))) : null,
+    html: isPrinted ? await write(html()) : null,
+  };
 }
 
 /** Null if there was nothing to send. */

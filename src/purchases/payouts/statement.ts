@@ -3,7 +3,7 @@ import { writeCsv } from '#platform/shared/csv.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
-import type { Payout, PayoutLine } from './payout.ts';
+import type { Payout, PayoutLine, Totals } from './payout.ts';
 
 // The statement that a merchant's bookkeeper reads. Columns are only ever added, at the end.
 // Amounts are cents.
@@ -24,37 +24,41 @@ const columns = [
   'currency',
 ];
 
-export function writeStatementCsv(payout: Payout, lines: PayoutLine[]): string {
+/** Each page of lines makes one piece of the file, so that no statement stands in memory as a whole. */
+export async function* writeStatementCsv(payout: Payout, pages: LinePages): AsyncGenerator<string> {
   const { reference, id, business_on, currency } = payout;
-  return writeCsv(
-    columns,
-    lines.map((line) => [
-      reference,
-      id,
-      business_on,
-      line.line,
-      line.at,
-      line.kind,
-      line.checkout_id,
-      line.client_reference_id,
-      line.gross,
-      line.fee,
-      line.vat,
-      line.net,
-      currency,
-    ]),
-  );
-}
-
-export type Totals = { gross: number; fee: number; vat: number; net: number };
-
-export function totalsOf(lines: PayoutLine[]): Totals {
-  const totals = { gross: 0, fee: 0, vat: 0, net: 0 };
-  for (const line of lines) {
-    for (const name of ['gross', 'fee', 'vat', 'net'] as const) totals[name] += line[name];
+  yield writeCsv([columns]);
+  for await (const lines of pages) {
+    yield writeCsv(
+      lines.map((line) => [
+        reference,
+        id,
+        business_on,
+        line.line,
+        line.at,
+        line.kind,
+        line.checkout_id,
+        line.client_reference_id,
+        line.gross,
+        line.fee,
+        line.vat,
+        line.net,
+        currency,
+      ]),
+    );
   }
-  return totals;
 }
+
+type LinePages = AsyncIterable<PayoutLine[]> | Iterable<PayoutLine[]>;
+
+/** No one prints more. A longer statement is a file for a program. */
+export const printedLinesMax = 2_000;
+
+/** Says why a statement has no page to print. Null if it has one. */
+export const whyNotPrinted = ({ lines }: Pick<Payout, 'lines'>) =>
+  lines <= printedLinesMax
+    ? null
+    : `This statement has ${lines} lines, and a page to print has at most ${printedLinesMax}. Take the CSV file.`;
 
 /** How a statement names a kind of line. */
 export const lineNames: Record<PayoutLine['kind'], string> = {
@@ -69,24 +73,46 @@ export const lineNames: Record<PayoutLine['kind'], string> = {
   payout_returned: 'Payout that the bank returned',
 };
 
-/** A statement that prints well, with the lines of a tax invoice for our fees. */
-export function writeStatementHtml(
+/**
+ * A statement that prints well, with the lines of a tax invoice for our fees, page by page. The
+ * caller has looked at `whyNotPrinted`.
+ */
+export async function* writeStatementHtml(
   payout: Payout,
-  lines: PayoutLine[],
+  pages: LinePages,
+  totals: Totals,
   { name, territory }: MerchantRow,
-): string {
+): AsyncGenerator<string> {
   const money = (cents: number) => escapeHtml(showMoney(cents, territory));
-  const text = (value: string | null) => escapeHtml(oneLine(value ?? ''));
-  const totals = totalsOf(lines);
   const cells = ({ gross, fee, vat, net }: Totals) =>
     [gross, fee, vat, net].map((cents) => `<td>${money(cents)}</td>`).join('');
-  const rows = lines
-    .map(
-      (line) =>
-        `<tr><td>${line.line}</td><td>${lineNames[line.kind]}</td><td>${text(line.client_reference_id)}</td>${cells(line)}</tr>`,
-    )
-    .join('\n');
-  return `<!doctype html>
+  yield writeHead(payout, name, money(payout.amount));
+  for await (const lines of pages) {
+    yield lines
+      .map(
+        (line) =>
+          `<tr><td>${line.line}</td><td>${lineNames[line.kind]}</td><td>${text(line.client_reference_id)}</td>${cells(line)}</tr>\n`,
+      )
+      .join('');
+  }
+  yield `</tbody>
+<tfoot><tr><td></td><td>Total</td><td></td>${cells(totals)}</tr></tfoot>
+</table>
+<h2>Tax invoice</h2>
+<dl>
+<dt>Fees, without VAT</dt><dd>${money(totals.fee)}</dd>
+<dt>VAT</dt><dd>${money(totals.vat)}</dd>
+<dt>Fees with VAT, taken from the payout</dt><dd>${money(totals.fee + totals.vat)}</dd>
+</dl>
+</body>
+</html>
+`;
+}
+
+const text = (value: string | null) => escapeHtml(oneLine(value ?? ''));
+
+const writeHead = (payout: Payout, merchant: string, amount: string) =>
+  `<!doctype html>
 <html lang="en-GB">
 <head>
 <meta charset="utf-8">
@@ -106,25 +132,12 @@ dd { margin: 0 }
 <body>
 <h1>Statement ${text(payout.reference)}</h1>
 <dl>
-<dt>Merchant</dt><dd>${text(name)}</dd>
+<dt>Merchant</dt><dd>${text(merchant)}</dd>
 <dt>Business day</dt><dd>${payout.business_on}</dd>
-<dt>Paid</dt><dd>${money(payout.amount)}</dd>
+<dt>Paid</dt><dd>${amount}</dd>
 <dt>Bank reference</dt><dd>${text(payout.bank_reference)}</dd>
 </dl>
 <table>
 <thead><tr><th>Line</th><th>Kind</th><th>Order</th><th>Gross</th><th>Fee</th><th>VAT</th><th>Net</th></tr></thead>
 <tbody>
-${rows}
-</tbody>
-<tfoot><tr><td></td><td>Total</td><td></td>${cells(totals)}</tr></tfoot>
-</table>
-<h2>Tax invoice</h2>
-<dl>
-<dt>Fees, without VAT</dt><dd>${money(totals.fee)}</dd>
-<dt>VAT</dt><dd>${money(totals.vat)}</dd>
-<dt>Fees with VAT, taken from the payout</dt><dd>${money(totals.fee + totals.vat)}</dd>
-</dl>
-</body>
-</html>
 `;
-}

@@ -263,11 +263,17 @@ export function returnedOf(parts: RefundPart[]): Map<number, number> {
 }
 
 /** The amount of each payment that the cardholder has back, by refunds and by disputes. */
-export function givenBackOf(
-  parts: RefundPart[],
-  disputed: { instalment: number; amount: number }[],
+export const givenBackOf = (parts: RefundPart[], disputed: Disputed[]) =>
+  withDisputed(returnedOf(parts), disputed);
+
+type Disputed = { instalment: number; amount: number };
+
+/** The same, of amounts that are summed. */
+export function withDisputed(
+  returned: ReadonlyMap<number, number>,
+  disputed: Disputed[],
 ): Map<number, number> {
-  const given = returnedOf(parts);
+  const given = new Map(returned);
   for (const { instalment, amount } of disputed) {
     given.set(instalment, (given.get(instalment) ?? 0) + amount);
   }

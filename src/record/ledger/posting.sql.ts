@@ -25,22 +25,6 @@ export async function insertAccountFees(db: Handle, fees: AccountFee[]): Promise
     .execute();
 }
 
-/** All postings of a checkout, oldest first. */
-export async function listPostings(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<Posting[]> {
-  return await db
-    .selectFrom('postings')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .orderBy('at')
-    .orderBy('id')
-    .execute();
-}
-
 export type DisputedAmount = { checkout_id: string; instalment: number; amount: number };
 
 /** The amounts that disputes took from the payments of checkouts and did not return. */

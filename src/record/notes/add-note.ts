@@ -1,7 +1,10 @@
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { insertNote, type Note } from './note.sql.ts';
+import { countNotes, insertNote, type Note } from './note.sql.ts';
 
 const charactersMax = 2_000;
+
+/** People who write at the same moment may exceed it by a few. */
+const notesMax = 300;
 
 /**
  * A person writes a note beside a checkout. The text is not in the audit: it may name the shopper,
@@ -20,6 +23,11 @@ export async function addNote(
   const id = deps.random.uuid();
   const { origin } = deps;
   return await operate(deps, operator, 'checkouts note', async (db, at) => {
+    if ((await countNotes(db, checkout.merchant_id, checkout.id)) >= notesMax) {
+      throw new OperatorError(
+        `A checkout has at most ${notesMax} notes, and this one has them. Keep further notes elsewhere.`,
+      );
+    }
     const note = {
       merchant_id: checkout.merchant_id,
       id,

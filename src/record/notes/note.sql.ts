@@ -16,18 +16,16 @@ export async function insertNote(db: Handle, note: Note): Promise<void> {
   await db.insertInto('notes').values(note).execute();
 }
 
-/** The notes of a checkout, oldest first. */
-export async function listNotes(
+export async function countNotes(
   db: Handle,
   merchant_id: string,
   checkout_id: string,
-): Promise<Note[]> {
-  return await db
+): Promise<number> {
+  const { count } = await db
     .selectFrom('notes')
-    .selectAll()
+    .select(db.fn.countAll<number>().as('count'))
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('at')
-    .orderBy('id')
-    .execute();
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }

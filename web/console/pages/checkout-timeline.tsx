@@ -1,9 +1,16 @@
 import { Button, Textarea } from '@mantine/core';
 import { useState } from 'react';
-import type { TimelineEntry } from '#operating/operations/checkout.schema.ts';
-import { reasonWords, sentence } from '../format.ts';
+import type {
+  CheckoutDetails,
+  Note,
+  TimelineEntry,
+} from '#operating/operations/checkout.schema.ts';
+import { reasonWords, sentence, words } from '../format.ts';
 import { useAction } from '../parts/actions.tsx';
 import { Notice, Time } from '../parts/basics.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { useListPage } from '../parts/list.tsx';
+import { Unread } from '../parts/states.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
 
@@ -67,6 +74,68 @@ function Happened({ of: entry, zone }: { of: TimelineEntry; zone: string }) {
         {entry.by !== null && ` · ${entry.by}`}
       </div>
     </div>
+  );
+}
+
+const pagedNames = { notes: 'notes', messages: 'messages' } as const;
+type Paged = keyof typeof pagedNames;
+const isPaged = (kind: string): kind is Paged => kind in pagedNames;
+
+/** Says of which kinds only the newest rows are shown, and offers those that can be paged. */
+export function Cut({ of: checkout }: { of: CheckoutDetails }) {
+  const [shown, setShown] = useState<Paged | null>(null);
+  if (checkout.cut.length === 0) return null;
+  return (
+    <div className="stack tight">
+      <p className="quiet">
+        Only the newest are shown of: {checkout.cut.map((kind) => words(kind)).join(', ')}. The
+        command <code>tranche checkouts show</code> shows all.
+      </p>
+      <span className="row-of">
+        {checkout.cut.filter(isPaged).map((kind) => (
+          <Button key={kind} variant="default" onClick={() => setShown(kind)}>
+            All {pagedNames[kind]}…
+          </Button>
+        ))}
+      </span>
+      {shown !== null && <Pages of={checkout} kind={shown} close={() => setShown(null)} />}
+    </div>
+  );
+}
+
+/** The newest first, a page at a time. */
+function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
+  const { of: checkout, kind, close } = props;
+  const [after, setAfter] = useState<string | null>(null);
+  const page = useListPage<Note | TimelineEntry>(
+    `/api/checkouts/${checkout.id}/${kind}`,
+    after === null ? {} : { after },
+  );
+  const next = page.data?.next ?? null;
+  const entries = (page.data?.data ?? []).map(
+    (row): TimelineEntry =>
+      'text' in row
+        ? { at: row.at, description: row.text, by: row.by.name, kind: 'note', tone: 'neutral' }
+        : row,
+  );
+  return (
+    <Dialog opened close={close} title={`All ${pagedNames[kind]}`} size="lg">
+      <div className="stack">
+        {page.data ? (
+          <Timeline entries={entries.toReversed()} zone={checkout.time_zone} />
+        ) : (
+          <Unread of={page} lines={6} />
+        )}
+        <span className="row-of end">
+          <Button variant="default" disabled={after === null} onClick={() => setAfter(null)}>
+            Newest
+          </Button>
+          <Button variant="default" disabled={next === null} onClick={() => setAfter(next)}>
+            Earlier
+          </Button>
+        </span>
+      </div>
+    </Dialog>
   );
 }
 

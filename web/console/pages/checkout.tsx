@@ -21,7 +21,7 @@ import {
   ShopperCard,
 } from './checkout-cards.tsx';
 import { RefundDialog } from './checkout-refund.tsx';
-import { NoteForm, Timeline } from './checkout-timeline.tsx';
+import { Cut, NoteForm, Timeline } from './checkout-timeline.tsx';
 import { type Retry, RetryDialog } from './overdue.tsx';
 
 const back = { href: '/checkouts', label: 'Checkouts' };
@@ -100,6 +100,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
           {checkout.disputes.length > 0 && <DisputesCard of={checkout} show={show} />}
           <Card title="What happened">
             <Timeline entries={checkout.timeline} zone={zone} />
+            <Cut of={checkout} />
             {can('notes.write') && <NoteForm id={checkout.id} />}
           </Card>
           {callback && <CallbackCard of={callback} zone={zone} />}

@@ -95,9 +95,13 @@ export default function PayoutPage({ id }: { id: string }) {
                 <a className="link row-of" href={`/api/payouts/${id}/statement.csv`} download>
                   <Icon name="download" /> Statement, CSV
                 </a>
-                <a className="link row-of" href={`/api/payouts/${id}/statement.html`} download>
-                  <Icon name="download" /> To print
-                </a>
+                {payout.is_printable ? (
+                  <a className="link row-of" href={`/api/payouts/${id}/statement.html`} download>
+                    <Icon name="download" /> To print
+                  </a>
+                ) : (
+                  <span className="quiet">too long to print</span>
+                )}
               </span>
             }
           >

@@ -1,0 +1,19 @@
+import type { Database } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import { listLines } from './payout.sql.ts';
+import type { Payout, PayoutLine } from './payout.ts';
+
+/** Small enough that the process answers other requests between two pages. */
+const pageSize = 500;
+
+/** The lines of a payout in order. They do not change once it is made, so each page is a read of its own. */
+export async function* readLines(
+  deps: { database: Database; clock: Clock },
+  payout: Payout,
+): AsyncGenerator<PayoutLine[]> {
+  for (let first = 1; first <= payout.lines; first += pageSize) {
+    const range = { first, last: first + pageSize - 1 };
+    yield await reading(deps, (db) => listLines(db, payout, range));
+  }
+}
