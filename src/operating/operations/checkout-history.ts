@@ -54,7 +54,7 @@ export type CheckoutHistory = {
   earlier_refunds: number;
   parts: RefundPart[];
   postings: Posting[];
-  /** Of all postings. */
+  /** The sums of all postings by account. */
   balances: ReturnType<typeof balancesOf>;
   messages: Message[];
   card: { brand: string | null; last4: string | null } | null;

@@ -62,7 +62,7 @@ export type Facts = {
   messages: { kind: string; sent_at: Timestamp }[];
 };
 
-/** Of refunds and of messages the pack lists the newest. The gateway takes no longer text. */
+/** The pack lists the newest refunds and messages. The gateway takes no longer text. */
 const listedMax = 100;
 
 /** Everything about the order that supports our side, in one statement. */

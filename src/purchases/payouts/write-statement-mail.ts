@@ -11,7 +11,7 @@ import {
 import type { Payout, Totals } from './payout.ts';
 import type { StatementMail } from './statement-mail.ts';
 
-/** The statement as files. Null: it is not there, because it is too long for a mail or to print. */
+/** The statement as files. A file is null if it is too long for a mail or to print. */
 type Attached = { csv: string | null; html: string | null };
 
 /** Says what was paid, with the tax invoice lines. The statement itself is attached. */
