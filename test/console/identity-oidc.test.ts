@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { Provider } from 'oidc-provider';
+import { type JWK, Provider } from 'oidc-provider';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
+import { beginOidc } from '#operating/people/oidc.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { ask, openConsole } from '../support/console.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
@@ -37,6 +39,7 @@ before(async () => {
     ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     cookies: { keys: ['a key of the tests'] },
+    jwks: { keys: [signingKey.export({ format: 'jwk' }) as JWK] },
     findAccount: (_context, sub) => ({
       accountId: sub,
       claims: async () => ({ sub, ...accounts[sub] }),
@@ -63,13 +66,25 @@ after(async () => {
   await new Promise((resolve) => provider.close(resolve));
 });
 
-/** The answer must stay as long as it was. */
 function changeAnswer(response: ServerResponse, forge: (token: string) => string): void {
   const end = response.end.bind(response);
   response.end = ((body: unknown, ...rest: never[]) => {
     const { id_token } = JSON.parse(String(body));
-    return end(String(body).replace(id_token, forge(id_token)), ...rest);
+    const changed = String(body).replace(id_token, forge(id_token));
+    response.setHeader('content-length', Buffer.byteLength(changed));
+    return end(changed, ...rest);
   }) as typeof response.end;
+}
+
+/** The key that the provider signs with, so that a test can sign other claims. */
+const signingKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
+
+function signAgain(token: string, change: object): string {
+  const [head, claims = ''] = token.split('.');
+  const changed = { ...JSON.parse(Buffer.from(claims, 'base64url').toString()), ...change };
+  const signed = `${head}.${Buffer.from(JSON.stringify(changed)).toString('base64url')}`;
+  const signature = sign('sha256', Buffer.from(signed), signingKey);
+  return `${signed}.${signature.toString('base64url')}`;
 }
 
 const console = () => ({ app, deps: service.deps });
@@ -292,20 +307,23 @@ describe('a sign-in through an issuer', () => {
     );
   });
 
-  test('with an ID token whose signature or algorithm is wrong is refused', async () => {
+  test('with an ID token of another key, audience, issuer, nonce or time is refused', async () => {
     await invite('forger');
-    const changeFirst = (part: string) => (part.startsWith('A') ? 'B' : 'A') + part.slice(1);
-    const forgeries = {
-      'a wrong signature': ([head, claims, signature = '']: string[]) =>
-        [head, claims, changeFirst(signature)].join('.'),
-      'no algorithm': ([head = '', claims, signature]: string[]) => {
-        const { length } = Buffer.from(head, 'base64url');
-        const none = JSON.stringify({ alg: 'none' }).padEnd(length);
-        return [Buffer.from(none).toString('base64url'), claims, signature].join('.');
+    const unsigned = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
+    const other = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
+    const forgeries: Record<string, (token: string) => string> = {
+      'a wrong signature': (token) => {
+        const signed = token.slice(0, token.lastIndexOf('.'));
+        return `${signed}.${sign('sha256', Buffer.from(signed), other).toString('base64url')}`;
       },
+      'no algorithm': (token) => `${unsigned}.${token.split('.')[1]}.`,
+      'another audience': (token) => signAgain(token, { aud: 'another-client' }),
+      'another issuer': (token) => signAgain(token, { iss: 'https://issuer.example' }),
+      'another nonce': (token) => signAgain(token, { nonce: 'another' }),
+      'an hour that is over': (token) => signAgain(token, { exp: 1_000_000_000 }),
     };
     for (const [name, forge] of Object.entries(forgeries)) {
-      forgeToken = (token) => forge(token.split('.'));
+      forgeToken = forge;
       try {
         isRefused((await signIn('forger')).answer);
       } catch (error) {
@@ -314,8 +332,25 @@ describe('a sign-in through an issuer', () => {
         forgeToken = null;
       }
     }
+    // The key of the test is the provider's, so only the change was refused.
+    forgeToken = (token) => signAgain(token, {});
     const { answer } = await signIn('forger');
-    assert.ok(cookieOf(answer, session), 'the same person with the token as it was made');
+    forgeToken = null;
+    assert.ok(cookieOf(answer, session));
+  });
+
+  test('needs metadata that names the issuer of the settings', async (t) => {
+    const liar = createServer((_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ issuer, authorization_endpoint: `${issuer}/auth` }));
+    });
+    await new Promise<void>((resolve) => liar.listen(0, 'localhost', resolve));
+    t.after(() => liar.close());
+    const { port } = liar.address() as AddressInfo;
+    const settings = { clientId: client.id, clientSecret: client.secret };
+    const other = { ...settings, issuer: `http://localhost:${port}` };
+    await assert.rejects(beginOidc(service.deps, other), /issuer/);
+    assert.match((await beginOidc(service.deps, { ...settings, issuer })).url, /\/auth\?/);
   });
 
   test('lets a person add their first passkey, which then gives the fresh proof', async () => {
