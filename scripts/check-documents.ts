@@ -288,7 +288,7 @@ function* linesOf(root: string, patterns: string[]): Generator<Line> {
 }
 
 /** The cells of the tables of a document, or of the section with this heading. */
-function* tableRows(root: string, document: string, heading?: string): Generator<string[]> {
+export function* tableRows(root: string, document: string, heading?: string): Generator<string[]> {
   let isWithin = heading === undefined;
   for (const { text } of linesOf(root, [document])) {
     if (heading !== undefined && /^#/.test(text)) isWithin = text.replace(/^#+ /, '') === heading;
@@ -300,6 +300,6 @@ function* tableRows(root: string, document: string, heading?: string): Generator
   }
 }
 
-function codeSpans(cell = ''): string[] {
+export function codeSpans(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
 }

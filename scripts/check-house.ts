@@ -2,6 +2,7 @@
 
 import path from 'node:path';
 import { readConfig } from '#config.ts';
+import { findAsvsGaps } from './check-asvs.ts';
 import { findConsoleImports, findMantineVersions } from './check-console.ts';
 import {
   findBadCitations,
@@ -33,6 +34,7 @@ export function findProblems(root: string): string[] {
     ...findUndocumentedSettings(root, readConfig),
     ...findUnlistedRooms(root),
     ...findWrongInvariants(root),
+    ...findAsvsGaps(root),
     ...findLockGaps(root),
     ...findMantineVersions(root),
     ...findConsoleImports(root),

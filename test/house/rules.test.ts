@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { findAsvsGaps } from '../../scripts/check-asvs.ts';
 import { findConsoleImports, findMantineVersions } from '../../scripts/check-console.ts';
 import {
   findBadCitations,
@@ -315,6 +316,41 @@ test('a README lists every invariant, and shows those that no SQL checks', (t) =
   assert.deepEqual(findWrongInvariants(root), [
     `${readme} lists K2: no statement checks it and no test is named`,
     `${readme} does not list the invariant M2`,
+  ]);
+});
+
+test('the assessment by ASVS has each requirement once, and names files and tests that exist', (t) => {
+  const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
+  const root = plant(t, {
+    'scripts/asvs-5.0.0.json': JSON.stringify({ '1.1.1': 1, '1.1.2': 2, '1.1.3': 1, '1.1.4': 2 }),
+    'src/a.ts': '',
+    'docs/a.md': '',
+    'test/a.test.ts': "test('holds', () => {});",
+    'docs/operators/asvs.md': [
+      '5 are met, 1 are not ours, 1 are open.',
+      row('1.1.1', '1', 'a', 'met', '`src/a.ts`; `test/a.test.ts` "holds"'),
+      row('1.1.1', '1', 'a', 'met', '`docs/a.md`'),
+      row('1.1.2', '1', 'a', 'met', '`src/a.ts`'),
+      row('1.1.3', '1', 'a', 'met', '`src/b.ts`; `test/a.test.ts` "breaks"'),
+      row('1.1.5', '1', 'a', 'not ours', 'There is none.'),
+      row('1.1.6', '1', 'a', 'open', ''),
+      row('1.1.7', '1', 'a', 'nearly', 'A part.'),
+    ].join('\n'),
+  });
+  const document = 'docs/operators/asvs.md';
+  assert.deepEqual(findAsvsGaps(root), [
+    `${document}: 1.1.1 is there twice`,
+    `${document}: 1.1.2 is of level 2`,
+    `${document}: 1.1.2 is met, and no test or document shows it`,
+    `${document}: 1.1.3 names src/b.ts, which does not exist`,
+    `${document}: 1.1.3 names "breaks", which is no test of test/a.test.ts`,
+    `${document}: 1.1.5 is no requirement of levels 1 and 2`,
+    `${document}: 1.1.6 is no requirement of levels 1 and 2`,
+    `${document}: 1.1.6 has an empty cell`,
+    `${document}: 1.1.7 is no requirement of levels 1 and 2`,
+    `${document}: 1.1.7 is "nearly": write met, not ours, open`,
+    `${document} does not have 1.1.4`,
+    `${document} must say: 4 are met, 1 are not ours, 1 are open.`,
   ]);
 });
 
