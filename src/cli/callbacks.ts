@@ -1,5 +1,5 @@
 import type { FourEyesDefault } from '#merchants/merchant.ts';
-import { callbackList, readCallback } from '#operating/operations/callbacks.ts';
+import { callbackList, type ReadCallback, readCallback } from '#operating/operations/callbacks.ts';
 import type { List } from '#operating/operations/list.ts';
 import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
@@ -7,10 +7,11 @@ import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callbac
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
-import { viewerOf, withMigrated } from './connect.ts';
+import { viewerOf } from './connect.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
+import { showCommand } from './show-command.ts';
 import { fields, showShortTime, showTime, type Terminal, table } from './terminal.ts';
 
 /** The members of a callback in --json. */
@@ -67,26 +68,19 @@ function whyFailed(attempt: { reason: string | null; response_status: number | n
     : `${reason}, answered ${response_status}`;
 }
 
-const show = command({
+const show = showCommand({
   name: 'callbacks show',
   summary: 'one callback with all its attempts',
-  usage: ['ID'],
   help: `Shows what a callback says, where it is sent, and the outcome of every attempt.
 
   tranche callbacks show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    const { callback, attempts } = await withMigrated(context, (connection) =>
-      readCallback(viewerOf(connection), id),
-    );
-    const payload = callback.payload.toString('utf8');
-    context.print(
-      { ...presentCallback(callback), payload, history: attempts.map(presentAttempt) },
-      () => describe(context.terminal, callback, payload, attempts),
-    );
-  },
+  read: readCallback,
+  json: ({ callback, attempts }) => ({
+    ...presentCallback(callback),
+    payload: callback.payload.toString('utf8'),
+    history: attempts.map(presentAttempt),
+  }),
+  show: describe,
 });
 
 const retry = command({
@@ -198,12 +192,7 @@ export function presentAttempt(attempt: CallbackAttempt) {
   return { ...rest, response_body: response_body?.toString('utf8') ?? null };
 }
 
-function describe(
-  terminal: Terminal,
-  callback: Callback,
-  payload: string,
-  attempts: CallbackAttempt[],
-): string {
+function describe(terminal: Terminal, { callback, attempts }: ReadCallback): string {
   const last = attempts.at(-1);
   const expired = callback.attempts_expired;
   return [
@@ -212,7 +201,7 @@ function describe(
       ['Checkout', callback.checkout_id],
       ['Status', callback.status],
       ['To', callback.notify_url],
-      ['Says', payload],
+      ['Says', callback.payload.toString('utf8')],
       ['Next attempt', showTime(callback.due_at) ?? 'none'],
       ['Last answer', last && describeAnswer(last)],
       ['Expired', expired === 0 ? null : `the first ${expired} attempts`],

@@ -8,12 +8,12 @@ import { showMoney } from '#platform/shared/money.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { actorOf } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
-import { type CommandGroup, command } from './command.ts';
-import { withMigrated } from './connect.ts';
+import type { CommandGroup } from './command.ts';
 import { presentInstalment } from './instalments.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { presentPart, refundMembers } from './refund-details.ts';
 import { pick } from './schema-options.ts';
+import { showCommand } from './show-command.ts';
 import {
   byDay,
   fields,
@@ -66,24 +66,20 @@ are in UTC, on the merchant's clock.`,
     ),
 });
 
-const show = command({
+const show = showCommand({
   name: 'checkouts show',
   summary: 'everything that happened to a checkout',
-  usage: ['ID'],
   help: `Shows one checkout: its plan, its refunds, everything that happened to it in order of time
 (in UTC, on the merchant's clock), and its books.
 
   tranche checkouts show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    const history = await withMigrated(context, (connection) =>
-      readCheckoutHistory(connection, 'all merchants', id),
-    );
+  async read({ deps, scope }, id) {
+    const history = await readCheckoutHistory(deps, scope, id);
     if (!history) throw new OperatorError(`There is no checkout ${id}.`);
-    context.print(present(history), () => describe(context.terminal, history));
+    return history;
   },
+  json: present,
+  show: describe,
 });
 
 const cardMembers = [

@@ -41,7 +41,7 @@ type Definition<O extends ParseArgsOptionsConfig> = {
   /** Names of the positional arguments that may follow. */
   optionalPositionals?: string[];
   /** Options for `parseArgs`. Every command also takes --json and --help. */
-  options: O;
+  options?: O;
   /** False for a command that runs until it is stopped and has no answer to print. */
   json?: false;
   /** Returns the exit code; undefined means 0. */
@@ -55,7 +55,7 @@ export type Command = Definition<any>;
 export type CommandGroup = { name: string; summary: string; commands: Command[] };
 
 /** Checks a command's `run` against its options. */
-export function command<const O extends ParseArgsOptionsConfig>(
+export function command<const O extends ParseArgsOptionsConfig = Record<never, never>>(
   definition: Definition<O>,
 ): Command {
   return definition;

@@ -26,7 +26,6 @@ migration that finds its table in use steps aside every two seconds and tries ag
 belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
   DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,
-  options: {},
   async run({ print, ...context }) {
     const migrated = await withDatabase(context, async ({ database, clock, config }) => {
       await refuseOtherEnvironment(database.db, config.environment);
@@ -38,7 +37,6 @@ belongs for ever to the environment (TRANCHE_ENV) that first used it.
       migrated,
       () => `The ${migrated.environment} database is at migration ${migrated.version}.`,
     );
-    return 0;
   },
 });
 
@@ -53,7 +51,6 @@ Before you run it, stop the service and add the coordinator and the workers to t
 (citus_set_coordinator_host, citus_add_node). A single PostgreSQL server does not need this.
 
   DATABASE_URL=postgres://coordinator/tranche tranche database distribute`,
-  options: {},
   async run({ terminal, print, ...context }) {
     const distributed = await withMigrated(context, async (connection) => {
       const tables = await distributeDatabase(connection.database, (table, index, count) =>
@@ -73,7 +70,6 @@ Before you run it, stop the service and add the coordinator and the workers to t
         ? 'All tables are already distributed.'
         : `Distributed: ${distributed.join(', ')}.`,
     );
-    return 0;
   },
 });
 
@@ -88,7 +84,6 @@ as the owner of the tables, and again after each migration.
 
   tranche database grant serve tranche_serve`,
   positionals: ['KIND', 'ROLE'],
-  options: {},
   async run(context) {
     const [kind, role = ''] = context.positionals;
     if (!roleKinds.some((known) => known === kind)) {
@@ -111,7 +106,6 @@ as the owner of the tables, and again after each migration.
       }));
     });
     context.print({ kind, role }, () => `${role} may ${kind}.`);
-    return 0;
   },
 });
 
@@ -125,7 +119,6 @@ alerts. Creation times that merchants have seen stay as they are. The time is th
 wrong clock first: the node refuses to serve until then.
 
   tranche database repair-clock`,
-  options: {},
   async run({ print, ...context }) {
     const repair = await withMigrated(context, (connection) =>
       repairClock(connection, connection.operator),
@@ -135,7 +128,6 @@ wrong clock first: the node refuses to serve until then.
       () =>
         `Repaired ${repair.list_positions} lists, ${repair.leases} leases and ${repair.due_rows} due times.`,
     );
-    return 0;
   },
 });
 

@@ -15,6 +15,7 @@ import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
+import { showCommand } from './show-command.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -66,19 +67,15 @@ const list = listCommand(disputeList, {
     ),
 });
 
-const show = command({
+const show = showCommand({
   name: 'disputes show',
   summary: 'one dispute',
-  usage: ['ID'],
   help: `Shows a dispute by its ID or by the gateway's reference.
 
   tranche disputes show ${example}`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    print(context, await withMigrated(context, (deps) => mustSeeDispute(viewerOf(deps), id)));
-  },
+  read: mustSeeDispute,
+  json: present,
+  show: describe,
 });
 
 const evidence = command({

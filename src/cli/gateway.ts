@@ -89,7 +89,6 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
       releaseCheckout(deps, deps.operator, id, reason),
     );
     context.print(answer, () => `Checkout ${answer.checkout_id} goes on.`);
-    return undefined;
   },
 });
 

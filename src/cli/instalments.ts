@@ -62,7 +62,6 @@ payment's number.
 
   tranche instalments retry 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11:2`,
   positionals: ['ID'],
-  options: {},
   async run(context) {
     const [id = ''] = context.positionals;
     const { payment, money } = await withGateway(context, async (deps) => {

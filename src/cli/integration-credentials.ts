@@ -50,7 +50,6 @@ another rotation.
 
 The new one is shown only once. Hand it over safely.`,
     );
-    return 0;
   },
 });
 
@@ -109,6 +108,5 @@ that were created through v1 still get their callback in the v1 form.
 The secret is shown only once. Hand it over safely. To replace it, use --disable
 and then --enable.`,
     );
-    return 0;
   },
 });

@@ -9,7 +9,7 @@ import {
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import { actionCommand } from './action-command.ts';
 import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
-import { viewerOf, withMigrated, withSealing } from './connect.ts';
+import { withMigrated, withSealing } from './connect.ts';
 import { revoke, rotate, v1 } from './integration-credentials.ts';
 import {
   describeDetails,
@@ -19,6 +19,7 @@ import {
   presentDetails,
 } from './integration-details.ts';
 import { listCommand } from './list-command.ts';
+import { showCommand } from './show-command.ts';
 import { fields, showTime, table } from './terminal.ts';
 
 const create = command({
@@ -74,7 +75,6 @@ refunds an operator reviews each one; with auto they are approved automatically.
 Both are shown only once. Hand them over safely. To replace a lost one, use
 \`tranche integrations rotate\`.`,
     );
-    return 0;
   },
 });
 
@@ -104,23 +104,16 @@ the intermediaries that manage it.`,
     ),
 });
 
-const show = command({
+const show = showCommand({
   name: 'integrations show',
   summary: 'one integration: limits, merchants, keys',
-  usage: ['ID'],
   help: `Shows an integration: the merchants that it acts for, its limits, since when it must sign, and
 which credentials are in force. It never shows the credentials themselves.
 
   tranche integrations show ${exampleId}`,
-  positionals: ['ID'],
-  options: {},
-  async run({ positionals: [id = ''], terminal, print, ...context }) {
-    const details = presentDetails(
-      await withMigrated(context, (connection) => mustSeeIntegration(viewerOf(connection), id)),
-    );
-    print(details, () => describeDetails(terminal, details));
-    return 0;
-  },
+  read: async (viewer, id) => presentDetails(await mustSeeIntegration(viewer, id)),
+  json: (details) => details,
+  show: describeDetails,
 });
 
 const manage = command({
@@ -151,7 +144,6 @@ list and may be repeated.
         ['Manages', managed_merchant_ids.length > 0 ? managed_merchant_ids : 'no merchants'],
       ]),
     );
-    return 0;
   },
 });
 

@@ -18,7 +18,6 @@ const reencrypt = command({
      payment pages and repeated answers may still need it.
 
   MASTER_KEY=… MASTER_KEY_PREVIOUS=… tranche keys reencrypt`,
-  options: {},
   async run({ terminal, print, ...context }) {
     const done = await withSealing(context, (connection) =>
       reencryptAll(connection, (text) => terminal.progress(text)),
@@ -36,7 +35,6 @@ const reencrypt = command({
       () =>
         `${examined} signing keys and bank accounts are under the current master key. ${reencrypted} of them were re-encrypted now.`,
     );
-    return 0;
   },
 });
 

@@ -17,7 +17,6 @@ check continuously, a few checkouts or merchants at a time, and raises an alert 
 difference.
 
   tranche ledger check`,
-  options: {},
   async run(context) {
     const { terminal } = context;
     const result = await withMigrated(context, (connection) =>

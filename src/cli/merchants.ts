@@ -15,6 +15,7 @@ import { listCommand } from './list-command.ts';
 import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
 import { pick } from './schema-options.ts';
+import { showCommand } from './show-command.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
@@ -84,7 +85,6 @@ ${fourEyesHelp}
 Next, its credentials:
   ${terminal.accent(`tranche integrations create --merchant ${merchant.id}`)}`,
     );
-    return 0;
   },
 });
 
@@ -106,33 +106,24 @@ the beginning of its name, use \`tranche find\`.`,
     ),
 });
 
-const show = command({
+const show = showCommand({
   name: 'merchants show',
   summary: 'one shop with its rules',
-  usage: ['ID'],
   help: `Shows a merchant, its rules, and how many integrations act for it.
 
   tranche merchants show 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
-  positionals: ['ID'],
-  options: {},
-  async run({ positionals: [id = ''], terminal, print, ...context }) {
-    const { merchant, integrations } = await withMigrated(context, (connection) =>
-      reading(connection, async (db) => {
-        const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
-        if (!merchant) throw noMerchant(id);
-        const shown = withDefault(connection, merchant);
-        return { merchant: shown, integrations: await listIntegrations(db, id) };
-      }),
-    );
-    print(
-      present(merchant),
-      () => `${describe(terminal, merchant)}
+  read: ({ deps }, id) =>
+    reading(deps, async (db) => {
+      const found = isUuid(id) ? await findMerchantRow(db, id) : null;
+      if (!found) throw noMerchant(id);
+      const acting = (await listIntegrations(db, id)).length;
+      return { merchant: withDefault(deps, found), acting };
+    }),
+  json: ({ merchant }) => present(merchant),
+  show: (terminal, { merchant, acting }) => `${describe(terminal, merchant)}
 
-${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integrations act'} for it:
-  ${terminal.accent(`tranche integrations list --merchant ${id}`)}`,
-    );
-    return 0;
-  },
+${acting} ${acting === 1 ? 'integration acts' : 'integrations act'} for it:
+  ${terminal.accent(`tranche integrations list --merchant ${merchant.id}`)}`,
 });
 
 const rules = command({
@@ -169,7 +160,6 @@ ${fourEyesHelp} With \`default\` the setting holds again.
       withDefault(connection, await changeRules(connection, connection.operator, wanted)),
     );
     print(present(merchant), () => describe(terminal, merchant));
-    return 0;
   },
 });
 
@@ -204,7 +194,6 @@ characters. Without it, or with \`none\`, the statement shows the beginning of t
       withDefault(connection, await changePage(connection, connection.operator, wanted)),
     );
     print(present(merchant), () => describe(terminal, merchant));
-    return 0;
   },
 });
 

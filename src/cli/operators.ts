@@ -87,7 +87,6 @@ their next request. To let them in again, invite them again.
 
   tranche operators revoke nomsa@example.com`,
   positionals: ['EMAIL'],
-  options: {},
   async run(context) {
     const [email = ''] = context.positionals;
     const {
@@ -109,7 +108,6 @@ const signIn = command({
 sandbox on this machine has such links; production refuses them.
 
   tranche console sign-in --json`,
-  options: {},
   async run(context) {
     const url = await withMigrated(context, async (connection) =>
       createSignInLink(

@@ -27,6 +27,7 @@ import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { withBankRun, withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
+import { showCommand } from './show-command.ts';
 import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -157,22 +158,15 @@ function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown
   ].join('\n\n');
 }
 
-const show = command({
+const show = showCommand({
   name: 'payouts show',
   summary: 'one payout with its lines',
-  usage: ['ID'],
   help: `Shows a payout, who approved it, and the lines that sum to its amount.
 
   tranche payouts show ${example}`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    const found = await withMigrated(context, async (connection) =>
-      read(connection, await mustFindPayout(connection.database.db, id)),
-    );
-    context.print(present(found), () => describe(context.terminal, found));
-  },
+  read: async ({ deps }, id) => read(deps, await mustFindPayout(deps.database.db, id)),
+  json: present,
+  show: describe,
 });
 
 /** The use case says why money is stopped. */

@@ -11,7 +11,7 @@ import { showMoney } from '#platform/shared/money.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { actionCommand } from './action-command.ts';
 import { type CommandGroup, command, required } from './command.ts';
-import { viewerOf, withMigrated } from './connect.ts';
+import { withMigrated } from './connect.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { moneyOf, readCents } from './money.ts';
 import {
@@ -23,6 +23,7 @@ import {
   statusOf,
 } from './refund-details.ts';
 import { withGateway } from './sandbox-gateway.ts';
+import { showCommand } from './show-command.ts';
 import { fields, fill, showShortTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -53,26 +54,20 @@ async function withActions(viewer: Viewer, refund: ListedRefund): Promise<FoundR
   return { refund, actions: await reading(viewer.deps, (db) => listActionsOn(db, refund.id)) };
 }
 
-const show = command({
+const show = showCommand({
   name: 'refunds show',
   summary: 'one refund, and what it is taken from',
-  usage: ['ID'],
   help: `Shows a refund request, who reviewed it, and which payments it is taken from, with the
 gateway's references. If it has not begun, it shows the payments that it would be taken from now.
 Every retry of a failed refund is a new round, which splits the rest anew.
 
   tranche refunds show ${example}`,
-  positionals: ['ID'],
-  options: {},
-  async run(context) {
-    const [id = ''] = context.positionals;
-    const found = await withMigrated(context, async (connection) => {
-      const viewer = viewerOf(connection);
-      const row = await mustSee(viewer, 'refund_requests', id);
-      return await withActions(viewer, await readRefund(viewer, row));
-    });
-    context.print(presentFound(found), () => describeRefund(context.terminal, found));
+  read: async (viewer, id) => {
+    const row = await mustSee(viewer, 'refund_requests', id);
+    return await withActions(viewer, await readRefund(viewer, row));
   },
+  json: presentFound,
+  show: describeRefund,
 });
 
 /** Prints an operator's decision and what followed from it. */

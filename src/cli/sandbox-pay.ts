@@ -54,7 +54,6 @@ checkout's status and where the browser would go.
 
   tranche sandbox cancel 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   positionals: ['CHECKOUT_ID'],
-  options: {},
   async run(context) {
     const [id = ''] = context.positionals;
     report(context, await cancelCheckout(context, id));

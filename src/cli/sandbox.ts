@@ -97,7 +97,6 @@ when that process ends; npm start names npm.
       await running.stop();
       log.flushSync();
     }
-    return 0;
   },
 });
 

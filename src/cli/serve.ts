@@ -50,6 +50,5 @@ Migrations are applied first; nodes that start together wait for each other.
     await running.stop();
     log.info({}, 'stopped');
     log.flushSync();
-    return 0;
   },
 });

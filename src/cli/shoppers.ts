@@ -20,7 +20,6 @@ personal data of this shopper alone; check who asks before you hand it out.
 
   tranche shoppers export thandi@example.com > thandi.json`,
   positionals: ['EMAIL'],
-  options: {},
   async run(context) {
     const email = readAddress(context.positionals);
     const found = await withMigrated(context, (connection) => exportShopper(connection, email));

@@ -199,32 +199,27 @@ const subjects: Record<MessageKind, string> = {
   sign_in_link: 'link to the plan',
 };
 
-export const presentMessage = ({
-  kind,
-  status,
-  settled_at,
-  planned_at,
-}: Message): TimelineEntry => ({
-  at: settled_at ?? planned_at,
-  description: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
-  kind: 'message',
-  by: null,
-  tone: toneOf(status),
-});
+const entryOf = (
+  kind: TimelineEntry['kind'],
+  at: Timestamp,
+  description: string,
+  tone: TimelineEntry['tone'] = 'neutral',
+  by: string | null = null,
+): TimelineEntry => ({ at, description, kind, by, tone });
+
+export const presentMessage = ({ kind, status, settled_at, planned_at }: Message): TimelineEntry =>
+  entryOf(
+    'message',
+    settled_at ?? planned_at,
+    `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
+    toneOf(status),
+  );
 
 /** Messages to the shopper and notes of operators, which the command line does not show. */
 export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
   return [
     ...messages.map(presentMessage),
-    ...notes.map(
-      ({ at, name, text }): TimelineEntry => ({
-        at,
-        description: text,
-        kind: 'note',
-        by: name,
-        tone: 'neutral',
-      }),
-    ),
+    ...notes.map(({ at, name, text }) => entryOf('note', at, text, 'neutral', name)),
   ];
 }
 
@@ -232,70 +227,44 @@ export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] 
 export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
-  const entries: TimelineEntry[] = [
-    {
-      at: checkout.created_at,
-      description: `created, ${money(checkout.amount)}`,
-      kind: 'checkout',
-      by: null,
-      tone: 'neutral',
-    },
-    ...history.attempts.map((attempt) => ({
-      at: attempt.settled_at ?? attempt.created_at,
-      description: describeAttempt(attempt, money),
-      kind: 'attempt' as const,
-      by: null,
-      tone: toneOf(attempt.status),
-    })),
-  ];
-  if (move) {
-    const { number_of_payments } = checkout;
-    const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
-    entries.push({
-      at: move.at,
-      description: `${move.to_status.replace('_', ' ')}${term}`,
-      kind: 'checkout',
-      by: null,
-      tone: toneOf(move.to_status),
-    });
-  }
-  for (const attempt of history.callback_attempts) {
-    const { number, outcome, reason, operator, started_at } = attempt;
-    const by = operator === null ? '' : ` by ${operator}`;
-    const why = reason === null ? '' : `: ${reason}`;
-    entries.push({
-      at: started_at,
-      description: `callback, attempt ${number}${by}, ${outcome}${why}`,
-      kind: 'callback',
-      by: operator,
-      tone: toneOf(outcome),
-    });
-  }
-  for (const collection of history.collections) {
-    entries.push({
-      at: collection.settled_at ?? collection.created_at,
-      description: describeCollection(collection, money),
-      kind: 'collection',
-      by: null,
-      tone: toneOf(collection.status),
-    });
-  }
-  for (const attempt of history.planAttempts) {
-    entries.push({
-      at: attempt.settled_at ?? attempt.created_at,
-      description: describePlanAttempt(attempt, money),
-      kind: 'attempt',
-      by: null,
-      tone: toneOf(attempt.status),
-    });
-  }
-  for (const dispute of history.disputes) entries.push(...disputeEntries(dispute, money));
-  for (const [index, refund] of history.refunds.entries()) {
-    entries.push(
-      ...refundEntries(history, refund, `refund ${history.earlier_refunds + index + 1}`, money),
+  const { number_of_payments } = checkout;
+  const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
+  const settled = <
+    Row extends { settled_at: Timestamp | null; created_at: Timestamp; status: string },
+  >(
+    kind: TimelineEntry['kind'],
+    rows: Row[],
+    describe: (row: Row, money: Money) => string,
+  ) =>
+    rows.map((row) =>
+      entryOf(kind, row.settled_at ?? row.created_at, describe(row, money), toneOf(row.status)),
     );
-  }
-  return inOrder(entries);
+  return inOrder([
+    entryOf('checkout', checkout.created_at, `created, ${money(checkout.amount)}`),
+    ...settled('attempt', history.attempts, describeAttempt),
+    ...(move
+      ? [
+          entryOf(
+            'checkout',
+            move.at,
+            `${move.to_status.replace('_', ' ')}${term}`,
+            toneOf(move.to_status),
+          ),
+        ]
+      : []),
+    ...history.callback_attempts.map(({ number, outcome, reason, operator, started_at }) => {
+      const by = operator === null ? '' : ` by ${operator}`;
+      const why = reason === null ? '' : `: ${reason}`;
+      const text = `callback, attempt ${number}${by}, ${outcome}${why}`;
+      return entryOf('callback', started_at, text, toneOf(outcome), operator);
+    }),
+    ...settled('collection', history.collections, describeCollection),
+    ...settled('attempt', history.planAttempts, describePlanAttempt),
+    ...history.disputes.flatMap((dispute) => disputeEntries(dispute, money)),
+    ...history.refunds.flatMap((refund, index) =>
+      refundEntries(history, refund, `refund ${history.earlier_refunds + index + 1}`, money),
+    ),
+  ]);
 }
 
 /** The sort is stable: entries of the same moment keep their order, causes first. */
@@ -335,17 +304,8 @@ function describeCollection(collection: Collection, money: Money): string {
 /** The history of one dispute. */
 function disputeEntries(dispute: Dispute, money: Money): TimelineEntry[] {
   const { instalment, status, amount, reason, submitted_at, closed_at } = dispute;
-  const entry = (
-    at: Timestamp,
-    description: string,
-    tone: TimelineEntry['tone'],
-  ): TimelineEntry => ({
-    at,
-    description: `payment ${instalment}, dispute of ${money(amount)} ${description}`,
-    kind: 'dispute',
-    by: null,
-    tone,
-  });
+  const entry = (at: Timestamp, text: string, tone: TimelineEntry['tone']) =>
+    entryOf('dispute', at, `payment ${instalment}, dispute of ${money(amount)} ${text}`, tone);
   return [
     entry(dispute.created_at, `opened: ${reason.replaceAll('_', ' ')}`, 'bad'),
     ...(submitted_at === null ? [] : [entry(submitted_at, 'answered with evidence', 'waiting')]),
@@ -383,13 +343,7 @@ function refundEntries(
       actions
         .filter((one) => one.subject_id === refund.id && one.action === action)
         .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator),
-    entry: (at, text, tone = 'neutral', by = null) => ({
-      at,
-      description: `${name} ${text}`,
-      kind: 'refund',
-      by,
-      tone,
-    }),
+    entry: (at, text, tone, by) => entryOf('refund', at, `${name} ${text}`, tone, by),
     money,
     booked: postings.filter(({ refund_id }) => refund_id === refund.id),
   };
