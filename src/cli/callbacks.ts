@@ -1,13 +1,16 @@
-import type { FourEyesDefault } from '#merchants/merchant.ts';
-import { callbackList, type ReadCallback, readCallback } from '#operating/operations/callbacks.ts';
+import {
+  callbackActions,
+  callbackList,
+  type ReadCallback,
+  readCallback,
+} from '#operating/operations/callbacks.ts';
 import type { List } from '#operating/operations/list.ts';
-import { listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
-import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { runAction } from './action-command.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
-import { viewerOf } from './connect.ts';
+import { type Connection, viewerOf } from './connect.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
@@ -161,17 +164,12 @@ async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried
   }
 }
 
-type Retrigger = DeliveryDeps & OperatorDeps & FourEyesDefault & { operator: string };
+type Retrigger = Connection & DeliveryDeps;
 
 /** Delivers a callback now. `reason` says why that failed, and is null if it did not. */
-async function retrigger(
-  deps: Retrigger,
-  id: string,
-): Promise<{ callback: Callback; reason: string | null }> {
-  const callback = await retriggerCallback(deps, deps.operator, id);
-  const attempts = await listCallbackAttempts(deps.database.db, callback);
-  const last = attempts.findLast(({ trigger }) => trigger === 'operator');
-  return { callback, reason: last ? whyFailed(last) || null : null };
+async function retrigger(deps: Retrigger, id: string) {
+  const retried = await runAction(deps, callbackActions.retry, { params: { id } });
+  return { callback: retried, reason: whyFailed(retried) || null };
 }
 
 /** A callback that another process is delivering does not stop the rest of the batch. */

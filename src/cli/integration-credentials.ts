@@ -1,8 +1,6 @@
-import { credentials, rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { credentials } from '#merchants/integrations/rotate-credential.ts';
 import { integrationActions } from '#operating/operations/integrations.ts';
-import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
-import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
-import { actionCommand } from './action-command.ts';
+import { actionCommand, runAction } from './action-command.ts';
 import { command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
@@ -32,8 +30,9 @@ another rotation.
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
     const credential = oneOf(required(values.credential, 'credential'), credentials, 'credential');
     const overlapSeconds = readDuration(values.overlap, 'overlap');
-    const rotated = await withSealing(context, (connection) =>
-      rotateCredential(connection, connection.operator, { id, credential, overlapSeconds }),
+    const body = { credential, overlap_seconds: overlapSeconds };
+    const rotated = await withSealing(context, (deps) =>
+      runAction(deps, integrationActions.rotate, { params: { id }, body }),
     );
     print(
       { id: rotated.id, [credential]: rotated.value },
@@ -84,18 +83,16 @@ that were created through v1 still get their callback in the v1 form.
       throw new UsageError('Give either --enable or --disable.');
     }
     if (values.disable) {
-      const withdrawn = await withMigrated(context, (connection) =>
-        disableLegacy(connection, connection.operator, id),
+      const withdrawn = await withMigrated(context, (deps) =>
+        runAction(deps, integrationActions.disableV1, { params: { id } }),
       );
       print(withdrawn, () => `v1 is off since ${showTime(withdrawn.disabled_at)}.`);
       return 0;
     }
-    const issued = await withMigrated(context, (connection) =>
-      enableLegacy(
-        { ...connection, environment: connection.config.environment },
-        connection.operator,
-        id,
-      ),
+    const issued = await withMigrated(context, ({ config, ...deps }) =>
+      runAction({ ...deps, config, environment: config.environment }, integrationActions.enableV1, {
+        params: { id },
+      }),
     );
     print(
       issued,

@@ -1,13 +1,12 @@
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { refundModes } from '#merchants/integrations/integration.ts';
-import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import {
   integrationActions,
   integrationList,
   mustSeeIntegration,
 } from '#operating/operations/integrations.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
-import { actionCommand } from './action-command.ts';
+import { actionCommand, runAction } from './action-command.ts';
 import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { revoke, rotate, v1 } from './integration-credentials.ts';
@@ -131,17 +130,18 @@ list and may be repeated.
     remove: { type: 'string', multiple: true },
   },
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
-    const wanted = { id, add: idsOf(values.add), remove: idsOf(values.remove) };
-    if (wanted.add.length + wanted.remove.length === 0) {
+    const body = { add: idsOf(values.add), remove: idsOf(values.remove) };
+    if (body.add.length + body.remove.length === 0) {
       throw new UsageError('Give --add ID, --remove ID, or both.');
     }
-    const managed_merchant_ids = await withMigrated(context, (connection) =>
-      manageMerchants(connection, connection.operator, wanted),
+    const managed = await withMigrated(context, (deps) =>
+      runAction(deps, integrationActions.manage, { params: { id }, body }),
     );
-    print({ id, managed_merchant_ids }, () =>
+    const { managed_merchant_ids: ids } = managed;
+    print(managed, () =>
       fields(terminal, [
-        ['ID', id],
-        ['Manages', managed_merchant_ids.length > 0 ? managed_merchant_ids : 'no merchants'],
+        ['ID', managed.id],
+        ['Manages', ids.length > 0 ? ids : 'no merchants'],
       ]),
     );
   },

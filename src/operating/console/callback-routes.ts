@@ -2,23 +2,20 @@ import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
 import { countCallbacksToRetry } from '#operating/bulk-actions/bulk-action.sql.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { readBulkAction } from '#operating/operations/bulk-actions.ts';
-import { RetriedCallback, RetryCallbacks } from '#operating/operations/callback.schema.ts';
+import { RetryCallbacks } from '#operating/operations/callback.schema.ts';
 import {
+  callbackActions,
   callbackList,
-  listLastAttempts,
   presentCallback,
   readCallback,
 } from '#operating/operations/callbacks.ts';
 import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { destinationList } from '#operating/operations/destinations.ts';
-import { IdParams } from '#operating/operations/list.schema.ts';
-import { mustSee } from '#operating/operations/viewer.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
+import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
 /** A larger number is not counted: the answer then has only how many are done. */
 const totalMax = 10_000;
@@ -26,29 +23,10 @@ const totalMax = 10_000;
 export const callbackRoutes: ConsoleRoute[] = [
   ...listRoutes(callbackList),
   ...listRoutes(destinationList),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/callbacks/:id',
-    permission: 'callbacks.read',
-    schema: { params: IdParams, response: CallbackDetails },
-    handle: async (context, { params }) => presentCallback(await readCallback(context, params.id)),
-  }),
-  actionRoute({
-    method: 'POST',
-    url: '/api/callbacks/:id/retry',
-    permission: 'callbacks.retry',
-    schema: { params: IdParams, response: RetriedCallback },
-    async run(context, { params }) {
-      const { deps, operator } = context;
-      const { id } = await mustSee(context, 'callbacks', params.id);
-      const callback = await retriggerCallback(deps, operator, id);
-      return async () => {
-        const attempts = await reading(deps, (db) => listLastAttempts(db, callback));
-        const last = attempts.findLast(({ trigger }) => trigger === 'operator');
-        return { ...callback, reason: last?.reason ?? null };
-      };
-    },
-  }),
+  detailRoute('callbacks', 'callbacks.read', CallbackDetails, async (context, id) =>
+    presentCallback(await readCallback(context, id)),
+  ),
+  ...actionRoutes(callbackActions),
   actionRoute({
     method: 'POST',
     url: '/api/callbacks/retry-all',

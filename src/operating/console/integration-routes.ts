@@ -1,43 +1,23 @@
-import type { Static, TSchema, TUndefined } from 'typebox';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
-import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
-import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import {
   CreateIntegration,
-  DisabledV1,
   IntegrationRow,
   IssuedCredentials,
-  IssuedV1Credentials,
-  ManagedMerchants,
-  ManageMerchants,
-  RotateCredential,
-  RotatedCredential,
 } from '#operating/operations/integration.schema.ts';
 import {
   integrationActions,
   integrationList,
-  mustChangeIntegration,
   mustSeeIntegration,
 } from '#operating/operations/integrations.ts';
-import { IdParams } from '#operating/operations/list.schema.ts';
-import type { Permission } from '#operating/people/permission.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
-import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
-import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
 import { liftRefused } from '#record/alerts/lift-review.ts';
 import { forbidden, invalid, notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
 export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(integrationList),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/integrations/:id',
-    permission: 'integrations.read',
-    schema: { params: IdParams, response: IntegrationRow },
-    handle: (context, { params }) => mustSeeIntegration(context, params.id),
-  }),
+  detailRoute('integrations', 'integrations.read', IntegrationRow, mustSeeIntegration),
   actionRoute({
     method: 'POST',
     url: '/api/integrations',
@@ -65,57 +45,5 @@ export const integrationRoutes: ConsoleRoute[] = [
       return () => created;
     },
   }),
-  actionOn('rotate', 'credentials.rotate', {
-    body: RotateCredential,
-    response: RotatedCredential,
-    async run(deps, operator, id, { credential, overlap_seconds: overlapSeconds }) {
-      const rotated = await rotateCredential(deps, operator, { id, credential, overlapSeconds });
-      return { ...rotated, credential };
-    },
-  }),
-  actionRoute(integrationActions.revoke),
-  actionRoute(integrationActions.setLimit),
-  actionRoute(integrationActions.setRefundMode),
-  actionRoute(integrationActions.requireSigning),
-  actionOn('enable-v1', 'credentials.rotate', { response: IssuedV1Credentials, run: enableLegacy }),
-  actionOn('disable-v1', 'credentials.rotate', { response: DisabledV1, run: disableLegacy }),
-  actionOn('managed-merchants', 'integrations.change', {
-    body: ManageMerchants,
-    response: ManagedMerchants,
-    async run(deps, operator, id, wanted) {
-      const managed = await manageMerchants(deps, operator, { id, ...wanted });
-      return { id, managed_merchant_ids: managed };
-    },
-  }),
+  ...actionRoutes(integrationActions),
 ];
-
-/** An action on one integration, which needs a fresh proof: the use case of the command line. */
-function actionOn<const Response extends TSchema, const Body extends TSchema = TUndefined>(
-  name: string,
-  permission: Permission,
-  route: {
-    body?: Body;
-    response: Response;
-    run(
-      deps: Context['deps'],
-      operator: string,
-      id: string,
-      body: Static<Body>,
-    ): Promise<Static<Response>>;
-  },
-): ConsoleRoute {
-  const { body, response, run } = route;
-  return actionRoute({
-    method: 'POST',
-    url: `/api/integrations/:id/${name}`,
-    permission,
-    fresh: true,
-    schema: { params: IdParams, ...(body && { body }), response },
-    async run(context, input) {
-      const { deps, operator } = context;
-      const id = await mustChangeIntegration(context, input.params.id);
-      const result = await run(deps, operator, id, input.body as Static<Body>);
-      return () => result;
-    },
-  });
-}

@@ -5,7 +5,7 @@ import type { Viewer, ViewerDeps } from './viewer.ts';
 
 export type Schemas = { params?: TSchema; query?: TSchema; body?: TSchema; response: TSchema };
 type Part<S extends Schemas, Name extends 'params' | 'query' | 'body'> = S extends {
-  [name in Name]: infer Schema extends TSchema;
+  [name in Name]?: infer Schema extends TSchema;
 }
   ? Static<Schema>
   : undefined;

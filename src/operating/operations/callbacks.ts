@@ -3,13 +3,17 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { findCallback } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
-import { CallbackRow, CallbacksQuery } from './callback.schema.ts';
+import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import { defineAction } from './action.ts';
+import { CallbackRow, CallbacksQuery, RetriedCallback } from './callback.schema.ts';
 import { pageCallbacks } from './callbacks.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { historyLimits, listNewest } from './history.sql.ts';
+import { IdParams } from './list.schema.ts';
 import { BadFilter, defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
-import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
+import { mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Pending callbacks by their next attempt. All others the newest first. */
 export const callbackList = defineList({
@@ -56,7 +60,7 @@ export const callbackList = defineList({
 export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 
 /** The newest attempts to deliver a callback, in order. */
-export const listLastAttempts = (
+const listLastAttempts = (
   db: Handle,
   { merchant_id, id }: Callback,
 ): Promise<CallbackAttempt[]> =>
@@ -84,3 +88,24 @@ export function presentCallback({ callback, attempts }: ReadCallback) {
     })),
   };
 }
+
+export const callbackActions = {
+  /** Delivers a callback now. The answer says why that failed. */
+  retry: defineAction({
+    method: 'POST',
+    url: '/api/callbacks/:id/retry',
+    permission: 'callbacks.retry',
+    schema: { params: IdParams, response: RetriedCallback },
+    async run(viewer: Viewer<ViewerDeps & DeliveryDeps>, { params }) {
+      const { deps, operator } = viewer;
+      const { id } = await mustSee(viewer, 'callbacks', params.id);
+      const callback = await retriggerCallback(deps, operator, id);
+      return async () => {
+        const attempts = await reading(deps, (db) => listLastAttempts(db, callback));
+        const last = attempts.findLast(({ trigger }) => trigger === 'operator');
+        const { reason = null, response_status = null } = last ?? {};
+        return { ...callback, reason, response_status };
+      };
+    },
+  }),
+};

@@ -1,24 +1,37 @@
+import type { Static, TSchema, TUndefined } from 'typebox';
+import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
 import type { Integration } from '#merchants/integrations/integration.ts';
+import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import { requireSigning } from '#merchants/integrations/require-signing.ts';
 import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
+import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { setLimit } from '#merchants/integrations/set-limit.ts';
 import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
+import type { Permission } from '#operating/people/permission.ts';
 import { recentDays } from '#operating/search/overview.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
+import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
 import { dayBefore } from './destinations.ts';
 import {
+  DisabledV1,
   IntegrationRow,
   IntegrationsQuery,
+  IssuedV1Credentials,
   LimitSet,
+  ManagedMerchants,
+  ManageMerchants,
   RefundModeSet,
   RequiredSigning,
   RevokedIntegration,
+  RotateCredential,
+  RotatedCredential,
   SetLimit,
   SetRefundMode,
 } from './integration.schema.ts';
@@ -129,65 +142,92 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
  * An integration that the viewer may change: one of a merchant of their scope. An intermediary also
  * acts for merchants outside of a scope, so it needs the scope of all.
  */
-export async function mustChangeIntegration(viewer: Viewer, id: string): Promise<string> {
+async function mustChangeIntegration(viewer: Viewer, id: string): Promise<string> {
   const integration = await mustSeeIntegration(viewer, id);
   const isShared = integration.merchant_id === null;
   if (isShared && viewer.scope !== 'all merchants') throw noIntegration(id);
   return integration.id;
 }
 
-/** Actions on one integration. They need a fresh proof. */
+/** An action on one integration, which needs a fresh proof. Its answer is the use case's. */
+function on<
+  const Response extends TSchema,
+  Deps extends ViewerDeps = ViewerDeps,
+  const Body extends TSchema = TUndefined,
+>(
+  verb: string,
+  permission: Permission,
+  action: {
+    mayNeed?: Permission;
+    body?: Body;
+    response: Response;
+    run(viewer: Viewer<Deps>, id: string, body: Static<Body>): Promise<Static<Response>>;
+  },
+) {
+  const { mayNeed, body, response, run } = action;
+  return defineAction({
+    method: 'POST',
+    url: `/api/integrations/:id/${verb}`,
+    permission,
+    ...(mayNeed && { mayNeed }),
+    fresh: true,
+    schema: { params: IdParams, ...(body && { body }), response },
+    async run(viewer: Viewer<Deps>, input) {
+      const id = await mustChangeIntegration(viewer, input.params.id);
+      const result = await run(viewer, id, input.body as Static<Body>);
+      return () => result;
+    },
+  });
+}
+
+type Issue = Viewer<ViewerDeps & IntegrationDeps>;
+
 export const integrationActions = {
-  revoke: defineAction({
-    method: 'POST',
-    url: '/api/integrations/:id/revoke',
-    permission: 'credentials.rotate',
-    fresh: true,
-    schema: { params: IdParams, response: RevokedIntegration },
-    async run(viewer: Viewer, { params }) {
-      const id = await mustChangeIntegration(viewer, params.id);
-      const revoked = await revokeIntegration(viewer.deps, viewer.operator, id);
-      return () => revoked;
+  rotate: on('rotate', 'credentials.rotate', {
+    body: RotateCredential,
+    response: RotatedCredential,
+    async run({ deps, operator }: Issue, id, { credential, overlap_seconds: overlapSeconds }) {
+      const rotated = await rotateCredential(deps, operator, { id, credential, overlapSeconds });
+      return { ...rotated, credential };
     },
   }),
-  setLimit: defineAction({
-    method: 'POST',
-    url: '/api/integrations/:id/limit',
-    permission: 'integrations.change',
+  revoke: on('revoke', 'credentials.rotate', {
+    response: RevokedIntegration,
+    run: ({ deps, operator }, id) => revokeIntegration(deps, operator, id),
+  }),
+  setLimit: on('limit', 'integrations.change', {
     mayNeed: 'limits.raise',
-    fresh: true,
-    schema: { params: IdParams, body: SetLimit, response: LimitSet },
-    async run(viewer: Viewer, { params, body }) {
-      const id = await mustChangeIntegration(viewer, params.id);
-      const wanted = { id, ...body, mayRaiseLimits: viewer.may('limits.raise') };
-      const set = await setLimit(viewer.deps, viewer.operator, wanted);
-      return () => set;
-    },
+    body: SetLimit,
+    response: LimitSet,
+    run: ({ deps, operator, may }, id, body) =>
+      setLimit(deps, operator, { id, ...body, mayRaiseLimits: may('limits.raise') }),
   }),
-  setRefundMode: defineAction({
-    method: 'POST',
-    url: '/api/integrations/:id/refund-mode',
-    permission: 'integrations.change',
+  setRefundMode: on('refund-mode', 'integrations.change', {
     mayNeed: 'review.lift',
-    fresh: true,
-    schema: { params: IdParams, body: SetRefundMode, response: RefundModeSet },
-    async run(viewer: Viewer<ViewerDeps & LiftDeps>, { params, body }) {
-      const id = await mustChangeIntegration(viewer, params.id);
-      const wanted = { id, ...body, mayLiftReview: viewer.may('review.lift') };
-      const set = await setRefundMode(viewer.deps, viewer.operator, wanted);
-      return () => set;
-    },
+    body: SetRefundMode,
+    response: RefundModeSet,
+    run: ({ deps, operator, may }: Viewer<ViewerDeps & LiftDeps>, id, body) =>
+      setRefundMode(deps, operator, { id, ...body, mayLiftReview: may('review.lift') }),
   }),
-  requireSigning: defineAction({
-    method: 'POST',
-    url: '/api/integrations/:id/require-signing',
-    permission: 'integrations.change',
-    fresh: true,
-    schema: { params: IdParams, response: RequiredSigning },
-    async run(viewer: Viewer, { params }) {
-      const id = await mustChangeIntegration(viewer, params.id);
-      const required = await requireSigning(viewer.deps, viewer.operator, id);
-      return () => required;
-    },
+  requireSigning: on('require-signing', 'integrations.change', {
+    response: RequiredSigning,
+    run: ({ deps, operator }, id) => requireSigning(deps, operator, id),
+  }),
+  enableV1: on('enable-v1', 'credentials.rotate', {
+    response: IssuedV1Credentials,
+    run: ({ deps, operator }: Viewer<ViewerDeps & Omit<IntegrationDeps, 'sealing'>>, id) =>
+      enableLegacy(deps, operator, id),
+  }),
+  disableV1: on('disable-v1', 'credentials.rotate', {
+    response: DisabledV1,
+    run: ({ deps, operator }, id) => disableLegacy(deps, operator, id),
+  }),
+  manage: on('managed-merchants', 'integrations.change', {
+    body: ManageMerchants,
+    response: ManagedMerchants,
+    run: async ({ deps, operator }, id, wanted) => ({
+      id,
+      managed_merchant_ids: await manageMerchants(deps, operator, { id, ...wanted }),
+    }),
   }),
 };
