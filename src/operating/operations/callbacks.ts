@@ -60,10 +60,7 @@ export const callbackList = defineList({
 export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 
 /** The newest attempts to deliver a callback, in order. */
-const listLastAttempts = (
-  db: Handle,
-  { merchant_id, id }: Callback,
-): Promise<CallbackAttempt[]> =>
+const listLastAttempts = (db: Handle, { merchant_id, id }: Callback): Promise<CallbackAttempt[]> =>
   listNewest(db, 'callback_attempts', { merchant_id, callback_id: id }, historyLimits.rows);
 
 /** A callback with its newest attempts. */
