@@ -70,9 +70,9 @@ export async function benchReconcile(
     const bare: number[] = [];
     const service: number[] = [];
     const memory = { early: 0, late: 0 };
-    await walkPages(adapter);
+    await readPages(adapter);
     for (let round = 0; round < options.rounds; round += 1) {
-      bare.push(await rate(() => walkPages(adapter)));
+      bare.push(await rate(() => readPages(adapter)));
       service.push(
         await rate(async () => {
           const { checked, differences } = await reconcile(
@@ -101,9 +101,9 @@ export async function benchReconcile(
   }
 }
 
-async function rate(walk: () => Promise<number>): Promise<number> {
+async function rate(read: () => Promise<number>): Promise<number> {
   const start = performance.now();
-  const records = await walk();
+  const records = await read();
   return (1_000 * records) / (performance.now() - start);
 }
 
@@ -111,7 +111,7 @@ const median = (values: number[]) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 
 /** The upper bound: the same pages, read one after the other and forgotten. */
-async function walkPages(gateway: Gateway): Promise<number> {
+async function readPages(gateway: Gateway): Promise<number> {
   let records = 0;
   for (const kind of recordKinds) {
     let after: string | null = null;

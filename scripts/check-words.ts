@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// Comments are sentences in plain words: CONTRIBUTING, "Words" and "Style". This finds the beginnings
-// and the words that made readers stop, where a pattern can tell them from good ones.
+// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING, "Words"
+// and "Style". This finds the beginnings and the words that made readers stop, where a pattern can
+// tell them from good ones.
 
 const covered =
   '{bench,examples,migrations,scripts,sdk,src,test,test-gateway,web}/**/*.{css,js,mjs,sql,ts,tsx}';
@@ -41,7 +42,12 @@ const rules: Rule[] = [
   { pattern: /\bwalk(s|ed|ing)?\b/i, advice: 'read through' },
   { pattern: /\blanes?\b/i, advice: 'queue' },
   { pattern: /\bbeats?\b/i, advice: 'heartbeat' },
-  { pattern: /\b(a|an|the|each|every|its|no|of) findings?\b/i, advice: 'difference' },
+  { pattern: /\b(a|an|the|each|every|its|no|of) findings?\b(?! out)/i, advice: 'difference' },
+  { pattern: /\badopt(s|ed|ing|ion|er)?\b/i, advice: 'record' },
+  {
+    pattern: /\b(a|the|its|each|every|no|of|last|next) marks?\b/i,
+    advice: 'position, heartbeat, retention date, key check or logo',
+  },
   { pattern: /\bsurely\b/i, advice: 'certainly' },
   {
     pattern:
@@ -50,8 +56,28 @@ const rules: Rule[] = [
   },
 ];
 
-/** Comments with words that are right where they stand, each with the reason. */
-const exceptions: Record<string, string> = {};
+/** Names of code, tables, columns, classes and files, with a space between their words. */
+const nameRules: Rule[] = [
+  { pattern: /\bacts?\b/, advice: 'attempt (shopper), action (operator), bulk action or run' },
+  { pattern: /\bbeats?\b/, advice: 'heartbeat' },
+  { pattern: /\badopt(s|ed|ing|ion|er)?\b/, advice: 'record' },
+  { pattern: /\bfindings?\b/, advice: 'difference, answer or problem' },
+  { pattern: /\blanes?\b/, advice: 'queue, or concurrency for a number' },
+  { pattern: /\bwalk(s|ed|ing)?\b/, advice: 'read through' },
+  { pattern: /\btries\b/, advice: 'attempts' },
+  { pattern: /^says$/, advice: 'description' },
+  // A name that begins with it is a verb: `markSent`.
+  { pattern: /\bmarks?$/, advice: 'position, heartbeat, retention date, key check or logo' },
+];
+
+/** Words that are right where they stand, each with the reason. */
+const exceptions: Record<string, string> = {
+  'src/operating/docs/docs.css mark': 'the element of HTML',
+  'src/purchases/callbacks/delivery/limits.ts tries': "an option of Node's resolver",
+  'web/console/pages/payout.tsx says': 'a text of the page',
+  'web/console/parts/states.tsx tries': 'a text of the page',
+  'web/docs/search.ts mark': 'the element of HTML',
+};
 
 export function findWrongWords(root: string): string[] {
   const problems: string[] = [];
@@ -67,9 +93,37 @@ export function findWrongWords(root: string): string[] {
         problems.push(`${file}:${line} says "${found.trim()}" in a comment: ${advice}`);
       }
     }
+    const names = [path.basename(file, path.extname(file)), ...readNames(source, file)];
+    for (const name of new Set(names)) {
+      const words = wordsOf(name);
+      const rule = nameRules.find(({ pattern }) => pattern.test(words));
+      if (!rule || exceptions[`${file} ${name}`] !== undefined) continue;
+      problems.push(`${file} has the name "${name}": ${rule.advice}`);
+    }
   }
   return problems;
 }
+
+/** The names in a file, outside of its comments, texts and patterns. */
+function readNames(source: string, file: string): string[] {
+  const ignored = [
+    String.raw`/\*[^]*?\*/`,
+    file.endsWith('.sql') ? '--.*' : '//.*',
+    String.raw`'(\\.|[^'\\\n])*'`,
+    String.raw`"(\\.|[^"\\\n])*"`,
+    '`(\\\\[^]|[^`\\\\])*`',
+    String.raw`(?<=[(,=:[!&|?] ?|^\s+)/(\\.|\[(\\.|[^\]\\\n])*\]|[^/\\\n[])+/`,
+  ];
+  const code = source.replace(new RegExp(ignored.join('|'), 'gm'), ' ');
+  return code.match(/[A-Za-z_][\w-]*/g) ?? [];
+}
+
+/** `seenAct`, `act_id` and `dialog-acts` become "seen act", "act id" and "dialog acts". */
+const wordsOf = (name: string) =>
+  name
+    .replace(/(?<=[a-z\d])(?=[A-Z])|[_.-]+/g, ' ')
+    .trim()
+    .toLowerCase();
 
 type Comment = { line: number; text: string };
 
@@ -84,8 +138,8 @@ function readComments(source: string, isSql: boolean): Comment[] {
   let inBlock = false;
   for (const [index, line] of source.split('\n').entries()) {
     const begins = !inBlock && /^\s*\{?\/\*/.test(line);
-    const [, afterMark] = single.exec(line) ?? [];
-    const text = inBlock || begins ? readBlockLine(line) : afterMark;
+    const [, afterSlashes] = single.exec(line) ?? [];
+    const text = inBlock || begins ? readBlockLine(line) : afterSlashes;
     if (begins || text === undefined) open = null;
     if (text === undefined) continue;
     if (open === null) {

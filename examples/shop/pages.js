@@ -108,7 +108,7 @@ function layout({ title, cart, main, className = '' }) {
   </header>
   <main id="main" class="${className}">${main}</main>
   <footer>
-    <p>Payments by <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect class="paid" x="4.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="13.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="22.25" y="5.25" width="5.5" height="21.5" rx="1.5"/></svg> <b>Tranche</b></p>
+    <p>Payments by <svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect class="paid" x="4.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="13.25" y="5.25" width="5.5" height="21.5" rx="1.5"/><rect x="22.25" y="5.25" width="5.5" height="21.5" rx="1.5"/></svg> <b>Tranche</b></p>
     <p>This shop is a few short files: read them in <code>examples/shop</code>.</p>
   </footer>
 </body>
@@ -309,7 +309,7 @@ function standing({ status, refund, payment_url }) {
   };
 }
 
-const marks = {
+const symbols = {
   done: '<path d="m9 16.5 5 5 9.5-11"/>',
   waiting: '<path d="M16 9v7.5l5 3"/>',
   bad: '<path d="m11 11 10 10m0-10L11 21"/>',
@@ -322,7 +322,7 @@ export function orderBody(one) {
   const mayRefund = one.status === 'paid' && (!refund || refund.status === 'failed');
   return String(html`
     <div class="outcome ${tone}">
-      <svg viewBox="0 0 32 32" aria-hidden="true"><circle cx="16" cy="16" r="15"/>${trusted(marks[tone])}</svg>
+      <svg viewBox="0 0 32 32" aria-hidden="true"><circle cx="16" cy="16" r="15"/>${trusted(symbols[tone])}</svg>
       <div><h1>${title}</h1><p>${text}</p></div>
     </div>
     <p class="amount">${money(one.amount)}</p>

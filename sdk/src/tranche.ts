@@ -97,7 +97,7 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
       get: async (id, options) =>
         (await send('GET /api/checkouts/{id}', { ...options, parameter: id })).data,
       list: (options) =>
-        walk<Checkout>((page) => send('GET /api/checkouts', page), merchant_id, options),
+        listAll<Checkout>((page) => send('GET /api/checkouts', page), merchant_id, options),
     },
     refunds: {
       create: async (body, options) =>
@@ -105,7 +105,7 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
       get: async (id, options) =>
         (await send('GET /api/refunds/{id}', { ...options, parameter: id })).data,
       list: (options) =>
-        walk<RefundRequest>((page) => send('GET /api/refunds', page), merchant_id, options),
+        listAll<RefundRequest>((page) => send('GET /api/refunds', page), merchant_id, options),
     },
     payouts: {
       async get(id, { page = 1, itemsPerPage = 1_000, ...options } = {}) {
@@ -116,7 +116,7 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
         return (await send('GET /api/payouts/{id}', { ...options, parameter: id, query })).data;
       },
       list: (options) =>
-        walk<Payout>((page) => send('GET /api/payouts', page), merchant_id, options),
+        listAll<Payout>((page) => send('GET /api/payouts', page), merchant_id, options),
     },
     config: async (options) =>
       merchant_id === null
@@ -141,7 +141,7 @@ type AskForPage<Item> = (
   request: CallOptions & { query: string; usualWaitMs: number },
 ) => Promise<{ data: Item[]; links: Links }>;
 
-async function* walk<Item extends { id: string }>(
+async function* listAll<Item extends { id: string }>(
   askForPage: AskForPage<Item>,
   merchant_id: string | null,
   { itemsPerPage = 100, ...options }: ListOptions = {},

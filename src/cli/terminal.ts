@@ -27,13 +27,13 @@ const narrowest = 40;
 
 // Colours are marked by noncharacters until a page is printed, because text of merchants, shoppers
 // and receivers may hold escape sequences of its own, which must never reach the terminal.
-const marks = {
+const colours = {
   '\ufdd0': '\x1b[36m',
   '\ufdd1': '\x1b[39m',
   '\ufdd2': '\x1b[2m',
   '\ufdd3': '\x1b[22m',
 } as const;
-const markPattern = /[\ufdd0-\ufdd3]/g;
+const colourPattern = /[\ufdd0-\ufdd3]/g;
 
 /** Control, format and bidirectional characters, and the separators that some terminals obey. */
 const unprintable = /[\p{C}\u2028\u2029]/gu;
@@ -42,8 +42,8 @@ const unprintable = /[\p{C}\u2028\u2029]/gu;
 function toPrinted(page: string, hasColours: boolean): string {
   return page.replace(unprintable, (character) => {
     if (character === '\n') return character;
-    if (!Object.hasOwn(marks, character)) return '\ufffd';
-    return hasColours ? marks[character as keyof typeof marks] : '';
+    if (!Object.hasOwn(colours, character)) return '\ufffd';
+    return hasColours ? colours[character as keyof typeof colours] : '';
   });
 }
 
@@ -93,7 +93,7 @@ const gap = '  ';
 
 /** The columns that a text takes up. Colour codes take no columns. */
 function widthOf(text: string): number {
-  return text.replace(markPattern, '').length;
+  return text.replace(colourPattern, '').length;
 }
 
 function padTo(text: string, width: number): string {

@@ -906,7 +906,7 @@ describe('a crash loses no callback', () => {
         return new Promise<never>(() => {});
       },
       // Marks without the pause.
-      sentExchanges: { add: (mark: () => void) => mark(), remove() {}, close() {} },
+      sentExchanges: { add: (run: () => void) => run(), remove() {}, close() {} },
     };
     void deliverFirst(deps, paying.account.merchant, id);
     await until('the mark', async () => (await readCallback(service, id)).sent_attempt === 1);

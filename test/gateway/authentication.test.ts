@@ -286,18 +286,18 @@ describe('lists', () => {
       conforms(all.body, `ApiList<${type}>`);
       const ids: string[] = all.body.data.map(({ id }: { id: string }) => id);
       assert.ok(ids.length >= 5);
-      const walked: string[] = [];
+      const listed: string[] = [];
       for (let more = true; more; ) {
-        const after = walked.at(-1);
+        const after = listed.at(-1);
         const page = await call('GET', path, {
           ...filter,
           limit: '2',
           ...(after && { starting_after: after }),
         });
-        walked.push(...page.body.data.map(({ id }: { id: string }) => id));
+        listed.push(...page.body.data.map(({ id }: { id: string }) => id));
         more = page.body.has_more;
       }
-      assert.deepEqual(walked, ids);
+      assert.deepEqual(listed, ids);
       const back = await call('GET', path, {
         ...filter,
         limit: '2',

@@ -435,7 +435,7 @@ test('the packages of Mantine have one exact version', (t) => {
   ]);
 });
 
-test('a comment begins with its subject and uses the words of CONTRIBUTING', (t) => {
+test('comments and names use the words of CONTRIBUTING, and a comment begins with its subject', (t) => {
   const root = plant(t, {
     'src/wrong.ts': [
       '/** Of a refund, the amount. */',
@@ -448,24 +448,38 @@ test('a comment begins with its subject and uses the words of CONTRIBUTING', (t)
       '    {/* Every act of an operator. */}',
     ].join('\n'),
     'migrations/0001_wrong.sql': '-- Whoever pays\n-- tries again.',
-    'web/wrong.css': '/* The row is in hand. */',
+    'web/wrong.css': '/* The row is in hand. */\n.dialog-acts { color: red }',
+    'src/restore.ts': '// It adopts a payment.\n\n// Each mark is a heartbeat.',
+    'src/names.ts':
+      'const seenAct = { beat_at, adoptLost, RunFinding, lanes, walk, tries, says, key_mark };',
+    'test/api-acts.test.ts': '',
     'src/right.ts': [
       '// Returns what the gateway said. The account is `nobody`, and "in hand" is a quotation.',
       "const help = 'What nobody knows';",
       '// A route that acts tries each card of the shopper.',
+      "markSent(heartbeat, 'act', `finding`, exact, /byte order mark/);",
     ].join('\n'),
     'sdk/src/api.ts': '/** What your bank statement shows. */',
   });
   assert.deepEqual(
-    findWrongWords(root).map((problem) => problem.split(' in a comment')[0]),
+    findWrongWords(root).map((problem) => problem.split(/ in a comment|: /)[0]),
     [
       'migrations/0001_wrong.sql:1 says "Whoever"',
       'migrations/0001_wrong.sql:1 says "tries again"',
+      ...['seenAct', 'beat_at', 'adoptLost', 'RunFinding', 'lanes', 'walk', 'tries'].map(
+        (name) => `src/names.ts has the name "${name}"`,
+      ),
+      'src/names.ts has the name "says"',
+      'src/names.ts has the name "key_mark"',
+      'src/restore.ts:1 says "adopts"',
+      'src/restore.ts:3 says "Each mark"',
       'src/wrong.ts:1 says "Of"',
       'src/wrong.ts:2 says "What"',
       'src/wrong.ts:3 says "null:"',
       'src/wrong.ts:8 says "Every act"',
+      'test/api-acts.test.ts has the name "api-acts.test"',
       'web/wrong.css:1 says "in hand"',
+      'web/wrong.css has the name "dialog-acts"',
     ],
   );
 });

@@ -77,8 +77,8 @@ test("the gateway's fees are posted once, however often they are read", async ()
       .map(({ kind, amount }) => `${kind} ${amount}`)
       .sort();
   assert.deepEqual(await fees(), []);
-  const walks = Array.from({ length: 3 }, () => reconcileRecords(deps, { from: null, to: null }));
-  await Promise.all(walks);
+  const runs = Array.from({ length: 3 }, () => reconcileRecords(deps, { from: null, to: null }));
+  await Promise.all(runs);
   await reconcile();
   // Two payments of 300 rand at 2.9 % and 2 rand each, and a dispute. Refunds cost nothing.
   const expected = ['gateway_fee 1070', 'gateway_fee 1070', 'gateway_fee 25000'];
@@ -123,7 +123,7 @@ test('what the gateway charges without a payment is posted once and shown by the
   assert.match(stdout, /Gateway's account fees +R\s?20[.,]00/);
 });
 
-test('a walk that is interrupted continues where it was', async () => {
+test('a run that is interrupted continues where it was', async () => {
   const { pool } = paying.service.deps.database;
   const runs = async () =>
     (await pool.query('select id, kind, ended_at from reconciliation_runs order by began_at')).rows;
@@ -200,7 +200,7 @@ test('a process that is killed within a kind of records is continued after the l
   assert.deepEqual([continued.checked, continued.differences], [whole.checked, whole.differences]);
 });
 
-test('a walk waits when the gateway answers 429, and goes on', async () => {
+test('a run waits when the gateway answers 429, and goes on', async () => {
   const { checked } = await reconcile();
   const path = '/v1/charges';
   await paying.gateway.fault({ fault: 'too_many', method: 'GET', path, times: 2 });
@@ -228,9 +228,9 @@ test('what the gateway could not list in the range is not missing there', async 
       return await deps.gateway.listRecords(kind, range);
     },
   };
-  const walked = await reconcileRecords({ ...deps, gateway }, { from: null, to: null });
+  const reconciled = await reconcileRecords({ ...deps, gateway }, { from: null, to: null });
   assert.equal((await shopper.rows('instalments'))[1].status, 'collected');
-  assert.deepEqual(walked.differences, []);
+  assert.deepEqual(reconciled.differences, []);
 });
 
 test('reconciliation finds each of twenty planted differences and nothing else', async () => {

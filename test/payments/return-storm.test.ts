@@ -126,8 +126,8 @@ describe('all users of the gateway in a process share', () => {
     assert.ok(now >= 1_000, `two probes in ${now} ms`);
     assert.equal(await asked(), 7);
     await paying.clearFaults();
-    for (let tries = 0; !/status 404/.test(await ask()); tries += 1, now += 100) {
-      assert.ok(tries < 100, 'it closes again');
+    for (let attempts = 0; !/status 404/.test(await ask()); attempts += 1, now += 100) {
+      assert.ok(attempts < 100, 'it closes again');
     }
     assert.match(await ask(), /status 404/);
   });

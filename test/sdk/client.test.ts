@@ -338,8 +338,8 @@ describe('a list', () => {
 
     const controller = new AbortController();
     const begun = performance.now();
-    const walking = all(tranche.checkouts.list({ signal: controller.signal }));
-    const refused = assert.rejects(walking, /enough/);
+    const listing = all(tranche.checkouts.list({ signal: controller.signal }));
+    const refused = assert.rejects(listing, /enough/);
     setTimeout(() => controller.abort(new Error('enough')), 50);
     await refused;
     assert.ok(performance.now() - begun < 30_000, 'it did not wait for the minute to end');
@@ -554,12 +554,12 @@ describe('a request that can be repeated is retried', () => {
     const impatient = clientOf(account, { maxWaitMs: 0 });
     const explicit = { maxWaitMs: undefined };
     const begun = performance.now();
-    for (const walk of [
+    for (const listing of [
       impatient.checkouts.list(),
       impatient.checkouts.list(explicit),
       clientOf(account).checkouts.list({ maxWaitMs: 0 }),
     ]) {
-      assert.ok((await failure(all(walk))) instanceof RateLimitedError);
+      assert.ok((await failure(all(listing))) instanceof RateLimitedError);
     }
     assert.ok(performance.now() - begun < 30_000);
   });

@@ -210,7 +210,7 @@ export function Attempted({
   of: CheckoutDetails;
   show: (cents: number) => string;
 }) {
-  const tries = [
+  const attempts = [
     ...checkout.attempts.map((one) => ({
       ...one,
       what: 'On the page',
@@ -222,7 +222,7 @@ export function Attempted({
       card: null,
     })),
   ].sort((one, other) => (one.created_at < other.created_at ? -1 : 1));
-  if (tries.length === 0) return null;
+  if (attempts.length === 0) return null;
   return (
     <Card title="Requests to the bank" bare>
       <Scroll label="Requests to the bank">
@@ -239,7 +239,7 @@ export function Attempted({
             </tr>
           </thead>
           <tbody>
-            {tries.map((one) => (
+            {attempts.map((one) => (
               <tr key={one.id}>
                 <td>
                   <Time at={one.created_at} zone={checkout.time_zone} exact />
