@@ -635,12 +635,12 @@ describe('a bulk action', () => {
       const reviewer = await person('refunds');
       const shopper = await paid();
       const id = await askRefund(paying, shopper, 10_000);
-      const act = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
-      await end(reviewer, `/api/bulk-actions/${act.id}`);
+      const bulkAction = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
+      await end(reviewer, `/api/bulk-actions/${bulkAction.id}`);
       await work();
       const { rows } = await deps.database.pool.query(
         'select done, failed, stopped, finished_at from bulk_actions where id = $1',
-        [act.id],
+        [bulkAction.id],
       );
       assert.deepEqual([rows[0].done, rows[0].failed], [0, 0]);
       assert.ok(rows[0].stopped.includes(why) && rows[0].finished_at !== null, rows[0].stopped);
@@ -652,8 +652,8 @@ describe('a bulk action', () => {
   test('is stopped by its own person only, and once', async () => {
     const [reviewer, other] = [await person('refunds'), await person()];
     const id = await askRefund(paying, await paid(), 10_000);
-    const { id: act } = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
-    const url = `/api/bulk-actions/${act}/stop`;
+    const { id: bulkAction } = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));
+    const url = `/api/bulk-actions/${bulkAction}/stop`;
     await refused(404, post(other, url));
     const stopped = await done(post(reviewer, url));
     assert.equal(stopped.stopped, `${reviewer.email} stopped this.`);
