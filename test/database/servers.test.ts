@@ -236,7 +236,6 @@ describe('counts of rate limits in the database', () => {
     try {
       const limits = createRateLimits(postgresRateLimitStore({ database, clock: systemClock }));
       await limits.planLink('a checkout', '192.0.2.1');
-      await limits.planSession('a checkout', '192.0.2.1');
       await limits.failedLogin('192.0.2.1', 'a client');
     } finally {
       await database.close();

@@ -201,24 +201,41 @@ test('asking with another address is answered the same, takes as long, and sends
   assert.equal((await mailsOf(shopper)).length, 1);
 });
 
-test('links are limited per plan and per address', async () => {
+test('links are limited per plan and address, and a stranger locks out no shopper', async () => {
   const shoppers: Shopper[] = [];
   for (let count = 0; count < 8; count += 1) shoppers.push(await paidShopper());
   const [shopper, ...others] = shoppers;
   assert(shopper);
   const ask = (one: Shopper) => one.send('POST', 'link', { email: 'thandi@example.com' });
+  shopper.moveTo('192.0.2.66');
   const ofPlan = await inParallel(4, () => ask(shopper));
   assert.deepEqual(countStatuses(ofPlan), { 202: 3, 429: 1 });
+  shopper.moveTo('192.0.2.67');
+  assert.equal((await ask(shopper)).status, 202);
   // Seven other plans could have 21 links, but not from one address.
   for (const one of others) one.moveTo('192.0.2.21');
   const ofAddress = await Promise.all(others.flatMap((one) => [ask(one), ask(one), ask(one)]));
   assert.deepEqual(countStatuses(ofAddress), { 202: 20, 429: 1 });
 });
 
-test('guesses at a link and reports are limited', async () => {
+test('a shopper gets ten mails with a link in a quarter of an hour, whoever asks', async () => {
   const shopper = await paidShopper();
+  const ask = (email: string) => shopper.send('POST', 'link', { email });
+  for (let count = 0; count < 12; count += 1) {
+    shopper.moveTo(`192.0.2.${100 + count}`);
+    assert.equal((await ask('sipho@example.com')).status, 202);
+    assert.equal((await ask('thandi@example.com')).status, 202);
+  }
+  await paying.work();
+  assert.equal((await mailsOf(shopper)).length, 10);
+});
+
+test('guesses at a link and reports are limited, and the right link works after any number of them', async () => {
+  const shopper = await paidShopper();
+  const token = await linkFor(shopper);
   const guess = () => shopper.send('POST', 'session', { token: 'x'.repeat(43) });
   assert.deepEqual(countStatuses(await inParallel(22, guess)), { 422: 20, 429: 2 });
+  assert.equal((await shopper.send('POST', 'session', { token })).status, 200);
   const other = await paidShopper();
   const { headers } = await actingOn(paying, other);
   const report = () => other.send('POST', 'report', { text: 'Where is it?' }, headers);

@@ -37,12 +37,18 @@ const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 /** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 
-/** One-time links for a plan: per plan, and per client address. Each makes a mail. */
+// Any of a shopper's links may be known to others. So what they do with it from their own address must
+// not use up what the shopper may do (decision 0007).
+
+/** Requests for a one-time link: per plan and client address, and per client address. */
 const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
 const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
 
-/** Attempts to open a session with a link: guessing is hopeless, and this keeps it cheap. */
-const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
+/** Mails with a one-time link to one shopper. Each link works until it has ended. */
+const planMails: Limit = { max_requests: 10, window_seconds: 900 };
+
+/** One-time links that are unknown, used or ended: guessing is hopeless, and this keeps it cheap. */
+const unknownPlanLinks: Limit = { max_requests: 20, window_seconds: 900 };
 
 /** Reports of a shopper that something is wrong: each is an alert for operators. */
 const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
@@ -55,11 +61,16 @@ const planAttempts: Limit = { max_requests: 20, window_seconds: 3600 };
  * times a minute. Mobile networks put thousands of shoppers behind one address.
  */
 const pageRequests = {
+  /** Per link and network. */
   ofLink: { max_requests: 240, window_seconds: 60 },
   ofNetwork: { max_requests: 6_000, window_seconds: 60 },
+  /** Whole pages, which cost the most, per network. What they ask for later is cheaper. */
+  wholeOfNetwork: { max_requests: 1_200, window_seconds: 60 },
+  /** Links that do not exist, per network. */
+  unknown: { max_requests: 600, window_seconds: 60 },
 } satisfies Record<string, Limit>;
 
-/** Returns from the bank's challenge: each asks the gateway. */
+/** Returns from the bank's challenge, per link and network: each asks the gateway. */
 const returns: Limit = { max_requests: 20, window_seconds: 60 };
 
 /** Cards that were declined, per network and per merchant. */
@@ -161,11 +172,21 @@ const apiLimits = (hit: Hit) => ({
 const pageLimits = (hit: Hit) => ({
   async planLink(checkout_id: string, address: string): Promise<void> {
     await hit(`plan link address ${address}`, planLinksOfAddress);
-    await hit(`plan link ${checkout_id}`, planLinks);
+    await hit(`plan link ${checkout_id} ${address}`, planLinks);
   },
-  async planSession(checkout_id: string, address: string): Promise<void> {
-    await hit(`plan session address ${address}`, planSessions);
-    await hit(`plan session ${checkout_id}`, planSessions);
+  /** Whether another link may be mailed. If not, the shopper has some that work. */
+  async mayMailPlanLink(checkout_id: string): Promise<boolean> {
+    try {
+      await hit(`plan mail ${checkout_id}`, planMails);
+      return true;
+    } catch (error) {
+      if (error instanceof RateLimited) return false;
+      throw error;
+    }
+  },
+  /** Counted after the look-up, so that a link that is right always works. */
+  async unknownPlanLink(address: string): Promise<void> {
+    await hit(`plan session address ${address}`, unknownPlanLinks);
   },
   async planReport(checkout_id: string): Promise<void> {
     await hit(`plan report ${checkout_id}`, planReports);
@@ -173,15 +194,23 @@ const pageLimits = (hit: Hit) => ({
   async planAttempt(checkout_id: string): Promise<void> {
     await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
-  /** A request of the payment page. Only a link that exists has a window of its own. */
-  async paymentPage(network: string, checkout_id: string | null): Promise<void> {
+  /**
+   * A request of the payment page. Links that do not exist have a window of their own: guesses do not
+   * use up the requests of shoppers with the same address.
+   */
+  async paymentPage(network: string, checkout_id: string | null, isWhole: boolean): Promise<void> {
+    if (checkout_id === null) {
+      await hit(`page unknown ${network}`, pageRequests.unknown);
+      return;
+    }
     await Promise.all([
       hit(`page address ${network}`, pageRequests.ofNetwork),
-      checkout_id === null ? null : hit(`page ${checkout_id}`, pageRequests.ofLink),
+      hit(`page ${checkout_id} ${network}`, pageRequests.ofLink),
+      isWhole ? hit(`page whole ${network}`, pageRequests.wholeOfNetwork) : null,
     ]);
   },
-  async returned(checkout_id: string): Promise<void> {
-    await hit(`returned ${checkout_id}`, returns);
+  async returned(checkout_id: string, network: string): Promise<void> {
+    await hit(`returned ${checkout_id} ${network}`, returns);
   },
 });
 

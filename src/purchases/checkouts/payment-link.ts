@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { networkOf } from '#platform/http/authentication.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { takeRawBodies } from '#platform/http/raw-body.ts';
@@ -9,7 +9,7 @@ import { checkoutOfToken } from './payment-token.ts';
 const bodyBytesMax = 16 * 1024;
 
 /**
- * The first steps of all routes below `/pay/:token`: count the request per network and link, before
+ * The first steps of all routes below `/pay/:token`: open the token, then count the request, before
  * the body is parsed and before the database is asked (decision 0007).
  */
 export function usePaymentLinks(
@@ -20,7 +20,21 @@ export function usePaymentLinks(
   app.addHook('onRequest', async (request) => {
     const { token } = request.params as { token?: string };
     if (token === undefined) return;
-    const checkout = checkoutOfToken(deps.sealing, token);
-    await deps.rateLimits.paymentPage(networkOf(request), checkout?.id ?? null);
+    const checkout = checkoutOfLink(deps.sealing, request);
+    const isPage = request.routeOptions.url === '/pay/:token';
+    await deps.rateLimits.paymentPage(networkOf(request), checkout?.id ?? null, isPage);
   });
+}
+
+type Key = { merchant_id: string; id: string };
+const opened = new WeakMap<FastifyRequest, Key | null>();
+
+/** The checkout whose link was requested, or null. A token is opened once for a request. */
+export function checkoutOfLink(sealing: Sealing, request: FastifyRequest): Key | null {
+  const known = opened.get(request);
+  if (known !== undefined) return known;
+  const { token } = request.params as { token: string };
+  const key = checkoutOfToken(sealing, token);
+  opened.set(request, key);
+  return key;
 }

@@ -14,7 +14,7 @@ import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { checkoutOfToken } from '#purchases/checkouts/payment-token.ts';
+import { checkoutOfLink } from '#purchases/checkouts/payment-link.ts';
 import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
 import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
@@ -56,28 +56,30 @@ export async function openPage(
   deps: PageDeps,
   request: FastifyRequest,
 ): Promise<OpenedPage | null> {
-  const { token } = request.params as { token: string };
-  const key = checkoutOfToken(deps.sealing, token);
+  const key = checkoutOfLink(deps.sealing, request);
   if (!key) return null;
   joinCheckout(key.id);
   const isStopped = await isPaused(deps);
   // A page with a finished attempt and the plan from before it would ask no more.
   return await snapshot(deps, async (db) => {
-    const checkout = await findCheckout(db, key.merchant_id, key.id);
-    const merchant = checkout && (await findMerchant(db, deps.clock, key.merchant_id));
-    if (!merchant || checkout.erased_at !== null) return null;
-    const rows = checkout.status === 'successful' ? await readPlan(db, keyOf(checkout)) : null;
+    // Statements that do not need each other travel together: every answer wakes this process.
+    const of = { merchant_id: key.merchant_id, checkout_id: key.id };
+    const [checkout, merchant, attempts, isBlockedNow] = await Promise.all([
+      findCheckout(db, key.merchant_id, key.id),
+      findMerchant(db, deps.clock, key.merchant_id),
+      listAttempts(db, of),
+      isBlocked(db, of),
+    ]);
+    if (!checkout || !merchant || checkout.erased_at !== null) return null;
+    const [rows, callback] = await Promise.all([
+      checkout.status === 'successful' ? readPlan(db, of) : null,
+      checkout.completed_at === null ? null : findCheckoutCallback(db, key.merchant_id, key.id),
+    ]);
     // The order stays private once nothing has moved for long.
     if (isPast(checkout, rows ?? unpaid, merchant.now())) return null;
-    const callback =
-      checkout.completed_at === null
-        ? null
-        : await findCheckoutCallback(db, key.merchant_id, key.id);
-    const attempts = await listAttempts(db, keyOf(checkout));
     const opened = { merchant, checkout, attempts, callback };
     if (rows === null) {
-      const paused = isStopped || (await isBlocked(db, keyOf(checkout)));
-      return { ...opened, plan: null, session: null, paused };
+      return { ...opened, plan: null, session: null, paused: isStopped || isBlockedNow };
     }
     const session = await readSession(
       db,

@@ -7,7 +7,7 @@ import type { RateLimits } from '#platform/http/rate-limits.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { checkoutOfToken } from '#purchases/checkouts/payment-token.ts';
+import { checkoutOfLink } from '#purchases/checkouts/payment-link.ts';
 import { isPast } from './last-movement.ts';
 import { type Plan, presentPlan } from './plan.ts';
 import { readPlan } from './read-plan.ts';
@@ -23,8 +23,7 @@ export type OpenedPlan = { merchant: Merchant; checkout: Checkout; plan: Plan };
 
 /** The plan behind a payment link, for routes that do not show the page. */
 export async function openPlan(deps: ShopperDeps, request: FastifyRequest): Promise<OpenedPlan> {
-  const { token } = request.params as { token: string };
-  const key = checkoutOfToken(deps.sealing, token);
+  const key = checkoutOfLink(deps.sealing, request);
   const opened = key && (await read(deps, key));
   if (!opened) throw notFound('This payment link is not known, or it has no plan.');
   return opened;

@@ -65,7 +65,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     if (!opened) return sendPage(deps, html, reply, request, null);
     const inFlight = opened.attempts.find(isInFlight);
     if (inFlight) {
-      await deps.rateLimits.returned(opened.checkout.id);
+      await deps.rateLimits.returned(opened.checkout.id, networkOf(request));
       await spaced(inFlight.id, async () => {
         // Only the return that settled the attempt counts its decline.
         if (!(await settleReturned(deps, opened.merchant, inFlight))) return;

@@ -13,20 +13,22 @@ import type { PlanKey } from './plan-proof.sql.ts';
 /** Everything that the plan page of one checkout is made from. */
 export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
   const { merchant_id, checkout_id } = key;
-  return {
-    ...(await readMovements(db, key)),
-    collections: await listCollections(db, key),
-    parts: await listParts(db, merchant_id, checkout_id),
-    card: await findStoredCardFace(db, key),
-    isBlocked: await isBlocked(db, key),
-  };
+  const [movements, collections, parts, card, isBlockedNow] = await Promise.all([
+    readMovements(db, key),
+    listCollections(db, key),
+    listParts(db, merchant_id, checkout_id),
+    findStoredCardFace(db, key),
+    isBlocked(db, key),
+  ]);
+  return { ...movements, collections, parts, card, isBlocked: isBlockedNow };
 }
 
 /** The rows that say when a checkout last moved. */
 export async function readMovements(db: Handle, key: PlanKey): Promise<MovementRows> {
-  return {
-    instalments: await listInstalments(db, key),
-    refunds: await listCheckoutRefunds(db, key.merchant_id, key.checkout_id),
-    disputes: await listCheckoutDisputes(db, key),
-  };
+  const [instalments, refunds, disputes] = await Promise.all([
+    listInstalments(db, key),
+    listCheckoutRefunds(db, key.merchant_id, key.checkout_id),
+    listCheckoutDisputes(db, key),
+  ]);
+  return { instalments, refunds, disputes };
 }

@@ -36,7 +36,9 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     const { email } = readBody<{ email: string }>(request, explainLink);
     await deps.rateLimits.planLink(checkout.id, networkOf(request));
     const evened = deps.clock.sleep(linkMilliseconds);
-    await sendLink(deps, merchant, checkout, email);
+    await sendLink(deps, merchant, checkout, email, () =>
+      deps.rateLimits.mayMailPlanLink(checkout.id),
+    );
     await evened;
     return reply.code(202).send({ sent_if_known: true });
   });
@@ -44,9 +46,9 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   app.post('/pay/:token/session', async (request, reply) => {
     const { merchant, checkout } = await openPlan(deps, request);
     const { token } = readBody<{ token: string }>(request, explainSession);
-    await deps.rateLimits.planSession(checkout.id, networkOf(request));
     const session = await openSession(deps, merchant, keyOf(checkout), token);
     if (session === null) {
+      await deps.rateLimits.unknownPlanLink(networkOf(request));
       throw unprocessable('This link has been used or has ended. Ask for a new one.');
     }
     setCookie(deps, reply, request, session, sessionMinutes * 60);
