@@ -99,6 +99,8 @@ function readConsoleUrl({ text, problem }: Reader, baseUrl: string): string | nu
     problem('CONSOLE_URL must have a name, such as localhost: passkeys belong to a name.');
   } else if (url.origin === baseUrl) {
     problem('CONSOLE_URL must differ from BASE_URL: shoppers must not share its origin.');
+  } else if (!isLoopback(url.hostname) && url.hostname === new URL(baseUrl).hostname) {
+    problem('CONSOLE_URL must have another host name than BASE_URL: cookies ignore the port.');
   } else {
     return url.origin;
   }

@@ -195,6 +195,7 @@ describe('settings of the console', () => {
     assert.match(console('http://console.example'), /must be https/);
     assert.match(console('https://10.0.0.1'), /must have a name/);
     assert.match(console('https://pay.example'), /must differ from BASE_URL/);
+    assert.match(console('https://pay.example:8443'), /must have another host name/);
     assert.match(console('https://console.example/ops'), /must not have a path/);
     for (const CONSOLE_HOST of ['0.0.0.0', '0', '::', '[::]', '0:0:0:0:0:0:0:0']) {
       assert.match(

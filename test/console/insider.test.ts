@@ -167,6 +167,30 @@ function decidePayout(name: string, from: 'draft' | 'exported', verb: string, to
   };
 }
 
+/** Another person may have to release the link before it works. */
+function invite(name: string, addressOf: () => Promise<string>): Action {
+  return {
+    name,
+    async prepare() {
+      const email = await addressOf();
+      const read = async () =>
+        (
+          await query(
+            `select p.id, l.released_at from people p left join person_links l on l.person_id = p.id
+             where p.email = $1`,
+            email,
+          )
+        )[0];
+      const body = { email, roles: ['finance'], merchant_ids: null };
+      const steps: Step[] = [
+        (by) => request(by, 'POST', '/api/people', body),
+        async (by) => request(by, 'POST', `/api/people/${(await read())?.id}/release`),
+      ];
+      return { steps, isDone: async () => ((await read())?.released_at ?? null) !== null };
+    },
+  };
+}
+
 const actions: Action[] = [
   refundInParts('Refund up to the threshold', [threshold], 0),
   refundInParts('Refund above the threshold', [threshold + 1], 1),
@@ -235,26 +259,11 @@ const actions: Action[] = [
         window_seconds: 1,
       }),
   ),
-  {
-    name: 'Invite a colleague again and get the link',
-    async prepare() {
-      const colleague = await addPerson(paying.service, { roles: ['finance'] });
-      await query(
-        `insert into passkeys (id, person_id, credential_id, public_key, counter, transports, name,
-           created_at)
-         values ($1::uuid, $1::uuid, $1::text, '\\x00', 0, '{}', 'a key', now())`,
-        colleague.id,
-      );
-      let url: unknown = null;
-      const invite: Step = async (by) => {
-        const wanted = { email: colleague.email, roles: ['finance'], merchant_ids: null };
-        const answer = await request(by, 'POST', '/api/people', wanted);
-        if (answer.status === 200) url = answer.body.url;
-        return answer;
-      };
-      return { steps: [invite], isDone: async () => typeof url === 'string' };
-    },
-  },
+  invite('Invite a new person', async () => `new-${paying.service.deps.random.uuid()}@example.com`),
+  invite(
+    'Invite a colleague again, who loses their passkeys',
+    async () => (await addPerson(paying.service, { roles: ['finance'] })).email,
+  ),
   {
     name: 'Change one’s own roles',
     async prepare() {
@@ -305,15 +314,25 @@ async function begin(action: Action): Promise<Trial> {
   return trial;
 }
 
-/** Plays the steps of an action until one is refused, each by the person that `actorOf` names. */
-async function play(action: Action, actorOf: (index: number) => ConsolePerson): Promise<boolean> {
+/**
+ * Plays the steps of an action until one is refused, each by the person that `actorOf` names. Returns
+ * whether it was done, and `self` did a part of it.
+ */
+async function play(
+  action: Action,
+  self: ConsolePerson,
+  actorOf: (index: number) => ConsolePerson,
+): Promise<boolean> {
   const { steps, isDone } = await begin(action);
+  let hasTakenPart = false;
   for (const [index, step] of steps.entries()) {
-    const { status } = await step(actorOf(index));
+    const actor = actorOf(index);
+    const { status } = await step(actor);
     if (status >= 300) break;
     untouched.delete(action);
+    hasTakenPart ||= actor === self;
   }
-  return await isDone();
+  return hasTakenPart && (await isDone());
 }
 
 async function observe(
@@ -323,10 +342,11 @@ async function observe(
 ): Promise<Outcome> {
   const self = await addPerson(paying.service, { roles, ...(merchant_ids && { merchant_ids }) });
   const other = await addPerson(paying.service, { roles: ['admin'] });
-  if (await play(action, () => self)) return 'alone';
+  if (await play(action, self, () => self)) return 'alone';
   const { length } = (await begin(action)).steps;
   for (let own = 0; length > 1 && own < length; own += 1) {
-    if (await play(action, (index) => (index === own ? self : other))) return 'with another';
+    const isPart = await play(action, self, (index) => (index === own ? self : other));
+    if (isPart) return 'with another';
   }
   return 'no';
 }
