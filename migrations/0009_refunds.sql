@@ -30,6 +30,9 @@ create table refund_requests (
   first_approved_by      uuid,
   first_approved_by_name text,
   first_approved_at      timestamptz(3),
+  -- The person whose approval let it begin. Without one the service approved it when it was asked for.
+  approved_by            uuid,
+  approved_by_name       text,
   primary key (id, merchant_id),
   unique (merchant_id, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),

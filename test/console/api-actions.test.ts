@@ -30,7 +30,7 @@ import {
   wholeTerms,
 } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
-import { type Account, createAccount, rules } from '../support/service.ts';
+import { type Account, createAccount, liftLimits, rules } from '../support/service.ts';
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -425,6 +425,63 @@ describe('above the threshold of a merchant', () => {
     const { body } = await askExactly(console(), reviewer, 'GET', `/api/refunds/${large.id}`);
     assert.equal(body.may_approve, true);
     assert.equal((await request(900_000)).view, 'complete');
+  });
+
+  test('what one person let pass counts together, also what API credentials asked for', async () => {
+    const { account, shopper } = await large();
+    const { merchant } = account;
+    // An administrator of the merchant, who cannot lift the review, makes credentials and asks.
+    const scoped = await addPerson(paying.service, {
+      roles: ['admin'],
+      merchant_ids: [merchant.id],
+    });
+    const wanted = { merchant_id: merchant.id, refund_mode: 'manual' };
+    const issued = { ...(await done(post(scoped, '/api/integrations', wanted))), merchant };
+    await liftLimits(paying.service.deps, issued.id);
+    const part = () => askRefund(paying, shopper, 20_000, issued);
+    const approve = (by: ConsolePerson, id: string) => done(post(by, `/api/refunds/${id}/approve`));
+    const parts = [await part(), await part(), await part()];
+    assert.equal((await approve(scoped, parts[0] as string)).status, 'complete');
+    for (const id of parts.slice(1)) {
+      const { body } = await askExactly(console(), scoped, 'GET', `/api/refunds/${id}`);
+      assert.deepEqual([body.needs_second_person, body.is_first_of_two], [true, true]);
+      const once = await approve(scoped, id);
+      assert.deepEqual([once.view, once.may_approve], ['review', false]);
+      await refused(409, post(scoped, `/api/refunds/${id}/approve`));
+    }
+    // Nor by a decline and a new request, by the console, or by a retry of what failed.
+    await done(post(scoped, `/api/refunds/${parts[2]}/decline`, { reason: 'Anew.' }));
+    assert.equal((await approve(scoped, await part())).view, 'review');
+    const request_id = paying.service.deps.random.uuid();
+    const url = `/api/checkouts/${shopper.id}/refunds`;
+    assert.equal((await done(post(scoped, url, { amount: 1, request_id }))).view, 'review');
+    await refused(409, post(scoped, `/api/refunds/${parts[2]}/retry`));
+    // A refund that two people agreed to counts no more.
+    assert.equal((await approve(await person('refunds'), parts[1] as string)).status, 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('credentials of an integration whose refunds are approved at once are not for one person', async () => {
+    const account = await createAccount(paying.service, { refund_mode: 'auto' });
+    const shopper = await paid(1, account);
+    await paying.pass({ days: 2 });
+    const { merchant } = account;
+    const scoped = await addPerson(paying.service, {
+      roles: ['admin'],
+      merchant_ids: [merchant.id],
+    });
+    const rotation = { credential: 'client_secret', overlap_seconds: 0 };
+    const rotate = (by: ConsolePerson) =>
+      post(by, `/api/integrations/${account.id}/rotate`, rotation);
+    assert.match(await refused(403, rotate(scoped)), /only an administrator of all merchants/);
+    // Other credentials of the merchant get no automatic approval for its checkouts.
+    const wanted = { merchant_id: merchant.id, refund_mode: 'manual' };
+    const issued = { ...(await done(post(scoped, '/api/integrations', wanted))), merchant };
+    await askRefund(paying, shopper, 10_000, issued);
+    await askRefund(paying, shopper, 10_000, account);
+    const rows = await shopper.rows('refund_requests');
+    assert.deepEqual(rows.map(({ approved_at }) => approved_at !== null).sort(), [false, true]);
+    await done(rotate(await person()));
   });
 
   test('of reviewers who approve at once, one is the first and one the second', async () => {

@@ -347,6 +347,7 @@ describe('every route of the console', () => {
       'PATCH /api/merchants/:id': { four_eyes_above: 'none' },
       'POST /api/integrations': { merchant_id: account.merchant.id, refund_mode: 'auto' },
       'POST /api/integrations/:id/refund-mode': { refund_mode: 'auto' },
+      'POST /api/integrations/:id/rotate': { credential: 'client_secret', overlap_seconds: 0 },
       'POST /api/integrations/:id/limit': {
         ...{ endpoint: 'POST /api/checkouts', max_requests: 2, window_seconds: 1 },
       },
@@ -371,7 +372,8 @@ describe('every route of the console', () => {
       const { rows } = await pool.query(
         `select four_eyes_above, (select array_agg(refund_mode order by id) from integrations
            where merchant_id = m.id) as modes,
-           (select count(*) from integration_limits where integration_id = $2) as limits
+           (select count(*) from integration_limits where integration_id = $2) as limits,
+           (select count(*) from client_secrets where integration_id = $2) as secrets
          from merchants m where id = $1`,
         [account.merchant.id, account.id],
       );
@@ -382,8 +384,11 @@ describe('every route of the console', () => {
         await pool.query(`update merchants set four_eyes_above = '1' where id = $1`, [
           account.merchant.id,
         ]);
-        await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [
+        // A person who sees a credential of an integration without review can refund alone.
+        const mode = route.url.endsWith('/rotate') ? 'auto' : 'manual';
+        await pool.query('update integrations set refund_mode = $2 where id = $1', [
           account.id,
+          mode,
         ]);
         await pool.query('delete from integration_limits where integration_id = $1', [account.id]);
         const before = await state();

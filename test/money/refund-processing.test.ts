@@ -251,6 +251,8 @@ describe('review', () => {
       'select',
       'select checkouts locked',
       'select refund_requests locked',
+      // The sum that one person alone let pass of the checkout.
+      'select refund_requests',
       'select disputes',
       'select gateway_blocks',
       'select collections',

@@ -1,6 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { OperatorError, operate } from '#record/actions/operate.ts';
+import { OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { NotPermitted } from '#record/alerts/lift-review.ts';
 import { sealingContext } from './callers.ts';
 import type { IntegrationDeps } from './create-integration.ts';
 import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
@@ -23,11 +24,19 @@ export type RotatedCredential = { id: string; value: string; old_valid_until: Ti
  * everything older expire at once, because a leaked credential cannot wait.
  *
  * Overlaps are in real time, even in a sandbox (decision 0017).
+ *
+ * The person who rotates sees the credential. With that of an integration whose refunds no one
+ * reviews they could refund alone, so they need `mayLiftReview` (decision 0074).
  */
 export async function rotateCredential(
   deps: IntegrationDeps,
   operator: string,
-  wanted: { id: string; credential: Credential; overlapSeconds: number },
+  wanted: {
+    id: string;
+    credential: Credential;
+    overlapSeconds: number;
+    mayLiftReview?: boolean;
+  },
 ): Promise<RotatedCredential> {
   const { credential, overlapSeconds } = wanted;
   if (!(overlapSeconds >= 0 && overlapSeconds <= overlapSecondsMax)) {
@@ -41,7 +50,12 @@ export async function rotateCredential(
     // The key of a revoked integration still signs the callbacks of its checkouts, so an operator
     // may have to replace it. Its client secret is invalid and needs no replacement.
     const lock = isSecret ? lockLiveIntegration : lockIntegration;
-    const { id } = await lock(db, wanted.id);
+    const { id, refund_mode } = await lock(db, wanted.id);
+    if (refund_mode === 'auto' && personOf(deps) !== null && wanted.mayLiftReview !== true) {
+      throw new NotPermitted(
+        'Refunds of this integration are approved at once, so only an administrator of all merchants may rotate its credentials. You can have its refunds reviewed first, and then rotate.',
+      );
+    }
     const table = isSecret ? 'client_secrets' : 'signing_keys';
     const inForce = await listInForce(db, table, id, now);
     const ending = inForce.find(({ expires_at }) => expires_at !== null);

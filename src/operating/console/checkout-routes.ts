@@ -32,7 +32,7 @@ import { mustSee, scopeOf } from '#operating/operations/viewer.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { traceIdOf } from '#platform/tracing/trace.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
-import { sumAskedAlone, sumRefundable } from '#purchases/refunds/refund.sql.ts';
+import { sumAlone, sumRefundable } from '#purchases/refunds/refund.sql.ts';
 import { needsSecondPerson } from '#purchases/refunds/refund.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { addNote } from '#record/notes/add-note.ts';
@@ -71,7 +71,7 @@ export const checkoutRoutes: ConsoleRoute[] = [
       const preview = await previewRefund(deps, row.id, body.amount);
       const { sources, alone, merchant } = await reading(deps, async (db) => ({
         sources: await listRefundSources(db, scope, [row]),
-        alone: await sumAskedAlone(db, row.merchant_id, row.checkout_id),
+        alone: await sumAlone(db, row),
         merchant: (await listMerchantNames(db, scope, [row.merchant_id])).get(row.merchant_id),
       }));
       const { instalments = [], returned } = sources.get(row.checkout_id) ?? {};

@@ -184,10 +184,13 @@ type Issue = Viewer<ViewerDeps & IntegrationDeps>;
 
 export const integrationActions = {
   rotate: on('rotate', 'credentials.rotate', {
+    mayNeed: 'review.lift',
     body: RotateCredential,
     response: RotatedCredential,
-    async run({ deps, operator }: Issue, id, { credential, overlap_seconds: overlapSeconds }) {
-      const rotated = await rotateCredential(deps, operator, { id, credential, overlapSeconds });
+    async run({ deps, operator, may }: Issue, id, { credential, overlap_seconds }) {
+      const mayLiftReview = may('review.lift');
+      const wanted = { id, credential, overlapSeconds: overlap_seconds, mayLiftReview };
+      const rotated = await rotateCredential(deps, operator, wanted);
       return { ...rotated, credential };
     },
   }),

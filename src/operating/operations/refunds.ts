@@ -1,10 +1,12 @@
 import { thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { isSamePerson } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { listAloneSums } from '#purchases/refunds/refund.sql.ts';
 import {
-  explainBadReviewer,
+  agreedTo,
   firstApproverOf,
   isFirstOfTwo,
   neededSecondPerson,
@@ -19,9 +21,9 @@ import {
   declineRefund,
   type ReviewDeps,
   retryRefund,
-  reviewerOf,
 } from '#purchases/refunds/review-refund.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { approverOf } from '#record/actions/second-person.ts';
 import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
 import { actionsOn } from './action.ts';
 import { decimal, ownerColumns } from './csv.ts';
@@ -151,6 +153,8 @@ async function presentRefunds(
     ({ checkout_id }) => checkout_id,
   );
   const rates = await listRefundRates(db, scope, rows);
+  const alone = await listAloneSums(db, waiting);
+  const viewer = approverOf(deps, operator);
   return rows.map((row) => {
     const { checkout, merchant, owner } = describe(row);
     const source = sources.get(row.checkout_id) ?? null;
@@ -160,6 +164,9 @@ async function presentRefunds(
     const refund = withNames(row, names);
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
+    const above = thresholdOf(deps, merchant);
+    // Only of what waits: an approved refund is itself part of the sum.
+    const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,
       ...owner,
@@ -182,10 +189,10 @@ async function presentRefunds(
       refund_rate: rates.get(row.merchant_id) ?? null,
       requested_by: requesterOf(refund),
       first_approved_by: firstApproverOf(refund),
-      needs_second_person: neededSecondPerson(row, thresholdOf(deps, merchant)),
+      needs_second_person: neededSecondPerson(row, above, others),
       /** The next approval is only the first of two: it does not start the refund. */
-      is_first_of_two: isToReview && isFirstOfTwo(row, thresholdOf(deps, merchant)),
-      may_approve: isToReview && explainBadReviewer(row, reviewerOf(deps, operator)) === null,
+      is_first_of_two: isToReview && isFirstOfTwo(row, above, others),
+      may_approve: isToReview && !agreedTo(row).some(({ by }) => isSamePerson(by, viewer)),
     };
   });
 }

@@ -2,11 +2,12 @@ import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import { findAccountInUse, findStatementAddress } from './bank-account.sql.ts';
 import { writeBankFile } from './bank-file.ts';
@@ -42,11 +43,8 @@ export async function approvePayout(
         bank_account,
       });
     }
-    if (payout.first_approver === operator) {
-      throw new OperatorError(
-        `${operator} has approved payout ${payout.id} already. Another operator must approve it too.`,
-      );
-    }
+    const refusal = `${operator} has approved payout ${payout.id} already. Another operator must approve it too.`;
+    mustCountAsSecond(deps, operator, [{ by: named(payout.first_approver), refusal }]);
     const to = { status: 'approved', approver: operator, approved_at: at } as const;
     return await movePayout(db, payout, ['draft'], to);
   });
@@ -119,11 +117,8 @@ export async function returnPayout(
     if (payout.return_noted_by === null) {
       return await movePayout(db, payout, from, { return_noted_by: operator, return_reason });
     }
-    if (payout.return_noted_by === operator) {
-      throw new OperatorError(
-        `${operator} has noted the return of payout ${payout.id} already. Another operator must confirm it.`,
-      );
-    }
+    const refusal = `${operator} has noted the return of payout ${payout.id} already. Another operator must confirm it.`;
+    mustCountAsSecond(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
     // Both stand in the books: the money left, and it came back.
     const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
@@ -137,6 +132,9 @@ export async function returnPayout(
     });
   });
 }
+
+/** A payout names operators by their addresses, which are unique and never change. */
+const named = (name: string): Approver => ({ person_id: null, name });
 
 export type Export = {
   /** Null if no payout was exported. */

@@ -6,7 +6,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
   findStatementAddress,
@@ -127,14 +127,11 @@ export async function confirmAccount(
         `Account ${number} is not the newest proposal. Look again: account ${newest.number} ends in ${newest.last4}.`,
       );
     }
-    if (newest.proposed_by === operator) {
-      throw new OperatorError(
-        `${operator} proposed this bank account. Another operator must confirm it.`,
-      );
-    }
-    mustCountAsPerson(deps);
-    const by = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
-    const confirmed = await moveConfirmed(db, newest, { ...by, confirmed_at });
+    const by = { person_id: newest.proposed_person_id, name: newest.proposed_by };
+    const refusal = `${operator} proposed this bank account. Another operator must confirm it.`;
+    mustCountAsSecond(deps, operator, [{ by, refusal }]);
+    const confirmer = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
+    const confirmed = await moveConfirmed(db, newest, { ...confirmer, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
     const details = { number, last4: newest.last4, before: inUse(accounts) };
     return { subject_id: id, details, result: shown(confirmed) };

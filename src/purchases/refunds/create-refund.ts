@@ -13,6 +13,7 @@ import { beginInTime, type Transaction, transaction } from '#platform/database/t
 import { notFound, unprocessable } from '#platform/http/errors.ts';
 import type { KeyedRequest } from '#platform/http/idempotency.sql.ts';
 import { recordAnswer } from '#platform/http/idempotency.ts';
+import type { Approver } from '#platform/shared/approver.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { createTurns } from '#platform/shared/in-turn.ts';
@@ -25,7 +26,7 @@ import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
 import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
-import { explainClosedWindow, type RefundRequest, type Reviewer } from './refund.ts';
+import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
 
@@ -97,8 +98,7 @@ export async function createRefund(
       amount,
       integration_id: post.caller.id,
       signed: post.key !== null,
-      // Auto-approval integrations need no review (decision 0014).
-      isApproved: creator.refund_mode === 'auto',
+      isApproved: creator.refund_mode === 'auto' && (await isAuto(db, post.caller.id)),
       requester: null,
       reason: null,
     });
@@ -114,6 +114,13 @@ export async function createRefund(
   );
 }
 
+/**
+ * Auto-approval integrations need no review (decision 0014). An integration whose own refunds are
+ * reviewed does not get around that through another's checkouts (decision 0074).
+ */
+const isAuto = async (db: Handle, id: string) =>
+  (await findIntegration(db, id))?.refund_mode === 'auto';
+
 /** Writes a request and reserves its amount, in a transaction that holds the checkout's lock. */
 export async function reserveRefund(
   deps: { random: Random },
@@ -127,7 +134,7 @@ export async function reserveRefund(
     signed: boolean;
     isApproved: boolean;
     /** The person at the console who requests it. Null if the merchant does, by the API. */
-    requester: Reviewer | null;
+    requester: Approver | null;
     reason: string | null;
   },
 ): Promise<RefundRequest> {
@@ -166,6 +173,8 @@ export async function reserveRefund(
     first_approved_by: null,
     first_approved_by_name: null,
     first_approved_at: null,
+    approved_by: null,
+    approved_by_name: null,
   };
   await insertRefund(db, refund);
   await postMovements(deps, db, last_created_at, [

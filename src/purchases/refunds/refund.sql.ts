@@ -62,24 +62,37 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 }
 
 /**
- * The sum of refunds that people asked for at the console and that the service approved at once,
- * because they were small. Each counts whatever became of it: a failed refund can be retried
+ * By checkout, the sum of its refunds that were approved although fewer than two people agreed to
+ * them: the service approved them when a person or the merchant asked, or one person approved them.
+ * Each counts by whatever door it came and whatever became of it: a failed refund can be retried
  * (decision 0074).
  */
-export async function sumAskedAlone(
+export async function listAloneSums(
   db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<number> {
-  const { sum } = await db
+  refunds: { merchant_id: string; checkout_id: string }[],
+): Promise<Map<string, number>> {
+  if (refunds.length === 0) return new Map();
+  const unique = (values: string[]) => [...new Set(values)];
+  const rows = await db
     .selectFrom('refund_requests')
-    .select(sql<number>`coalesce(sum(amount), 0)::bigint`.as('sum'))
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('requested_by_name', 'is not', null)
-    .whereRef('approved_at', '=', 'created_at')
-    .executeTakeFirstOrThrow();
-  return sum;
+    .select(['checkout_id', sql<number>`sum(amount)::bigint`.as('sum')])
+    .where('merchant_id', 'in', unique(refunds.map(({ merchant_id }) => merchant_id)))
+    .where('checkout_id', 'in', unique(refunds.map(({ checkout_id }) => checkout_id)))
+    .where('approved_at', 'is not', null)
+    .where(
+      sql<boolean>`num_nonnulls(requested_by_name, first_approved_by_name, approved_by_name) < 2`,
+    )
+    .groupBy('checkout_id')
+    .execute();
+  return new Map(rows.map(({ checkout_id, sum }) => [checkout_id, sum]));
+}
+
+/** The same of one checkout. */
+export async function sumAlone(
+  db: Handle,
+  refund: { merchant_id: string; checkout_id: string },
+): Promise<number> {
+  return (await listAloneSums(db, [refund])).get(refund.checkout_id) ?? 0;
 }
 
 /**

@@ -31,6 +31,8 @@ declare module '#platform/database/tables.ts' {
       first_approved_by: string | null;
       first_approved_by_name: string | null;
       first_approved_at: Timestamp | null;
+      approved_by: string | null;
+      approved_by_name: string | null;
     };
     refund_parts: {
       merchant_id: Fixed<string>;

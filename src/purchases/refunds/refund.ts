@@ -1,3 +1,4 @@
+import type { Approver } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
 import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
@@ -39,53 +40,65 @@ export type RefundRequest = {
   first_approved_by: string | null;
   first_approved_by_name: string | null;
   first_approved_at: Timestamp | null;
+  /** The person whose approval let it begin. Null if the service approved it when it was created. */
+  approved_by: string | null;
+  approved_by_name: string | null;
 };
-
-/** Who acts on a refund. The command line has a name only. */
-export type Reviewer = { person_id: string | null; name: string };
 
 /** Whether two people have to agree to a refund, by the merchant's threshold (decision 0074). */
 export const needsSecondPerson = (amount: number, above: number | null): boolean =>
   above !== null && amount > above;
 
-/** Whether two people have to agree to a refund that waits, or had to agree to one that does not. */
-export function neededSecondPerson(refund: RefundRequest, above: number | null): boolean {
+/**
+ * Whether two people have to agree to a refund that waits, or had to agree to one that does not.
+ * `alone` is what one person alone let pass of the checkout, besides this refund.
+ */
+export function neededSecondPerson(
+  refund: RefundRequest,
+  above: number | null,
+  alone: number,
+): boolean {
   // The service approves a person's own request when it is created, or not at all (decision 0074).
-  const isOwn = requesterOf(refund) !== null && refund.approved_at !== refund.created_at;
-  return isOwn || needsSecondPerson(refund.amount, above);
+  const isAtOnce = refund.approved_at !== null && refund.approved_by_name === null;
+  if (firstApproverOf(refund) !== null || (requesterOf(refund) !== null && !isAtOnce)) return true;
+  return needsSecondPerson(alone + refund.amount, above);
 }
 
 /** The person who asked for a refund in the console, or null if the merchant did. */
-export const requesterOf = (refund: RefundRequest): Reviewer | null =>
+export const requesterOf = (refund: RefundRequest): Approver | null =>
   refund.requested_by_name === null
     ? null
     : { person_id: refund.requested_by, name: refund.requested_by_name };
 
-export const firstApproverOf = (refund: RefundRequest): Reviewer | null =>
+export const firstApproverOf = (refund: RefundRequest): Approver | null =>
   refund.first_approved_by_name === null
     ? null
     : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
 
-/** Why this person may not approve a refund that waits for review, or null. */
-export function explainBadReviewer(refund: RefundRequest, reviewer: Reviewer): string | null {
-  const isSame = (other: Reviewer | null) =>
-    other !== null &&
-    (other.person_id !== null && reviewer.person_id !== null
-      ? other.person_id === reviewer.person_id
-      : other.name === reviewer.name);
-  if (isSame(requesterOf(refund))) {
-    return 'You asked for this refund. Another person has to approve it.';
-  }
-  if (isSame(firstApproverOf(refund))) {
-    return 'You gave the first approval. Another person has to give the second.';
-  }
-  return null;
+/** The people who agreed to a refund that waits for review, and why none of them approves it. */
+export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string }[] {
+  const [requester, first] = [requesterOf(refund), firstApproverOf(refund)];
+  return [
+    ...(requester
+      ? [{ by: requester, refusal: 'You asked for this refund. Another person has to approve it.' }]
+      : []),
+    ...(first
+      ? [
+          {
+            by: first,
+            refusal: 'You gave the first approval. Another person has to give the second.',
+          },
+        ]
+      : []),
+  ];
 }
 
-/** Whether the next approval is only the first of two. */
-export function isFirstOfTwo(refund: RefundRequest, above: number | null): boolean {
-  const isAlone = requesterOf(refund) === null && firstApproverOf(refund) === null;
-  return isAlone && needsSecondPerson(refund.amount, above);
+/**
+ * Whether the next approval is only the first of two. `alone` is what one person alone let pass of
+ * the checkout: several small refunds must not pass for a large one (decision 0074).
+ */
+export function isFirstOfTwo(refund: RefundRequest, above: number | null, alone: number): boolean {
+  return agreedTo(refund).length === 0 && needsSecondPerson(alone + refund.amount, above);
 }
 
 /**

@@ -6,12 +6,12 @@ import { newLease } from '#platform/database/due-work.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { approverOf, mustCountAsPerson } from '#record/actions/second-person.ts';
 import { reserveRefund } from './create-refund.ts';
 import { processRefund } from './process-refunds.ts';
-import { findRefund, moveRefund, sumAskedAlone, sumRefundable } from './refund.sql.ts';
+import { findRefund, moveRefund, sumAlone, sumRefundable } from './refund.sql.ts';
 import { explainBadReason, needsSecondPerson, type RefundRequest, requestedId } from './refund.ts';
-import { type ReviewDeps, reviewerOf } from './review-refund.ts';
+import type { ReviewDeps } from './review-refund.ts';
 
 type Wanted = {
   /** The caller's name for this request. A repeated request makes one refund. */
@@ -43,7 +43,7 @@ export async function requestRefund(
   const earlier = await findEarlier(database, merchant.id, wanted);
   if (earlier) return earlier;
   const id = requestedId(merchant.id, wanted.request_id);
-  const requester = reviewerOf(deps, operator);
+  const requester = approverOf(deps, operator);
   const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     // Not the reason: it may name the shopper, and the audit cannot be erased.
@@ -61,8 +61,8 @@ export async function requestRefund(
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    // Together with earlier requests, so that several small refunds do not pass for a large one.
-    const alone = await sumAskedAlone(db, merchant.id, checkout_id);
+    // Together with earlier ones, so that several small refunds do not pass for a large one.
+    const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
     const isApproved = !needsSecondPerson(alone + amount, thresholdOf(deps, merchant));
     if (!isApproved) mustCountAsPerson(deps);
     const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {

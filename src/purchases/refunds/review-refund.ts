@@ -7,7 +7,7 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { approverOf, mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
 import {
@@ -16,16 +16,15 @@ import {
   lockRefund,
   lockRefundCheckout,
   moveRefund,
+  sumAlone,
   sumRefundable,
 } from './refund.sql.ts';
 import {
+  agreedTo,
   explainBadReason,
-  explainBadReviewer,
   isFirstOfTwo,
   NothingLeft,
-  neededSecondPerson,
   type RefundRequest,
-  type Reviewer,
 } from './refund.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
@@ -51,21 +50,25 @@ export async function approveRefund(
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'approved');
     }
-    const reviewer = reviewerOf(deps, operator);
-    const bad = explainBadReviewer(refund, reviewer);
-    if (bad !== null) throw new OperatorError(bad);
+    const agreed = agreedTo(refund);
+    if (agreed.length > 0) mustCountAsSecond(deps, operator, agreed);
+    const reviewer = approverOf(deps, operator);
     const { merchant, ...lease } = claim;
-    if (neededSecondPerson(refund, thresholdOf(deps, merchant))) mustCountAsPerson(deps);
-    if (isFirstOfTwo(refund, thresholdOf(deps, merchant))) {
+    const above = thresholdOf(deps, merchant);
+    const mayBeFirst = agreed.length === 0 && above !== null;
+    if (mayBeFirst && isFirstOfTwo(refund, above, await sumAlone(db, refund))) {
+      mustCountAsPerson(deps);
       return await moveRefund(db, refund, ['requested'], {
         first_approved_by: reviewer.person_id,
         first_approved_by_name: reviewer.name,
         first_approved_at: lease.at,
       });
     }
-    const started = await startUnlessSpent(deps, db, merchant, refund, lease);
+    const by = { approved_by: reviewer.person_id, approved_by_name: reviewer.name };
+    const approval = { ...lease, ...by };
+    const started = await startUnlessSpent(deps, db, merchant, refund, approval);
     if (typeof started !== 'string') return started;
-    const { at: approved_at, ...leased } = lease;
+    const { at: approved_at, ...leased } = approval;
     const to = { ...leased, approved_at, due_at: approved_at, attempts: 0 };
     return await moveRefund(db, refund, ['requested'], to);
   });
@@ -141,12 +144,6 @@ export async function declineRefund(
 
 type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
 
-/** The person of a session, or the name at the command line. */
-export const reviewerOf = ({ origin }: OperatorDeps, operator: string): Reviewer => ({
-  person_id: origin && 'person_id' in origin ? origin.person_id : null,
-  name: operator,
-});
-
 /** Makes the operator's change and processes the refund under the same lease. */
 async function reviewed(
   deps: ReviewDeps,
@@ -202,7 +199,7 @@ async function startUnlessSpent(
   db: Handle,
   merchant: Merchant,
   refund: RefundRequest,
-  lease: Omit<Claim, 'merchant'>,
+  lease: Parameters<typeof startRefund>[5],
 ) {
   try {
     return await startRefund(deps, db, merchant, refund, 'requested', lease);

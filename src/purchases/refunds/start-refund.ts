@@ -56,7 +56,14 @@ export async function startRefund(
   merchant: Merchant,
   refund: RefundRequest,
   from: RefundStatus,
-  claim: { at: Timestamp; lease: string | null; leased_until: Timestamp | null },
+  claim: {
+    at: Timestamp;
+    lease: string | null;
+    leased_until: Timestamp | null;
+    /** The person who approves it now. */
+    approved_by?: string | null;
+    approved_by_name?: string;
+  },
 ): Promise<RefundRequest | Waiting> {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const key = { merchant_id, checkout_id };

@@ -1,5 +1,6 @@
+import { type Approver, isSamePerson } from '#platform/shared/approver.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { type OperatorDeps, OperatorError } from './operate.ts';
+import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
  * Part of every decision that needs two people, of the first and of the second. A person counts only
@@ -18,4 +19,25 @@ export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin'
   throw new OperatorError(
     `Your passkey is new. It counts where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC on. Ask another person until then.`,
   );
+}
+
+/** The person of a session, or the name at the command line. */
+export const approverOf = (deps: OperatorDeps, operator: string): Approver => ({
+  person_id: personOf(deps),
+  name: operator,
+});
+
+/** A person who agreed before, and what they are told if they agree again. */
+export type Agreed = { by: Approver; refusal: string };
+
+/**
+ * The one place that decides whether an operator counts as the second of two who move money: a
+ * refund above the threshold, a payout, its return, a bank account (decisions 0074 and 0081). Called
+ * under the row's lock, before the second agreement is written.
+ */
+export function mustCountAsSecond(deps: OperatorDeps, operator: string, agreed: Agreed[]): void {
+  const approver = approverOf(deps, operator);
+  const own = agreed.find(({ by }) => isSamePerson(by, approver));
+  if (own) throw new OperatorError(own.refusal);
+  mustCountAsPerson(deps);
 }

@@ -16,7 +16,7 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
     return {
       approve: `${approve} as first person`,
       notice:
-        'The amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
+        'With what one person let pass of this checkout, the amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
     };
   }
   const asSecond = `${approve} as second person`;
