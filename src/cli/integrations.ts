@@ -1,4 +1,3 @@
-import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { refundModes } from '#merchants/integrations/integration.ts';
 import {
   integrationActions,
@@ -55,13 +54,12 @@ refunds an operator reviews each one; with auto they are approved automatically.
           : '--manages is for an intermediary. Add --intermediary and leave out --merchant.',
       );
     }
-    const issued = await withSealing(context, (connection) =>
-      createIntegration(connection, connection.operator, {
-        refund_mode,
-        ...(values.merchant === undefined
-          ? { managed_merchant_ids }
-          : { merchant_id: required(values.merchant, 'merchant') }),
-      }),
+    const wanted =
+      values.merchant === undefined
+        ? { managed_merchant_ids }
+        : { merchant_id: required(values.merchant, 'merchant') };
+    const issued = await withSealing(context, (deps) =>
+      runAction(deps, integrationActions.create, { body: { refund_mode, ...wanted } }),
     );
     print(
       issued,

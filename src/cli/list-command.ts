@@ -1,7 +1,7 @@
 import type { Static, TObject } from 'typebox';
-import { BadCursor, BadFilter, type ListDefinition } from '#operating/operations/list.ts';
+import { BadCursor, type ListDefinition } from '#operating/operations/list.ts';
 import type { Owner } from '#operating/operations/owner.sql.ts';
-import type { Viewer } from '#operating/operations/viewer.ts';
+import { BadInput, type Viewer } from '#operating/operations/viewer.ts';
 import { type Command, type Context, command, UsageError } from './command.ts';
 import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
@@ -83,8 +83,8 @@ export function readLimit(text: string | undefined): number {
 
 /** Explains a cursor that does not belong to the list, and a filter that it cannot take. */
 export function refusePage(error: unknown, rename: Record<string, string | undefined> = {}): never {
-  if (error instanceof BadFilter) {
-    throw new UsageError(`--${optionName(error.filter, rename)} ${error.message}.`);
+  if (error instanceof BadInput) {
+    throw new UsageError(`--${optionName(error.member, rename)} ${error.message}.`);
   }
   if (!(error instanceof BadCursor)) throw error;
   throw new UsageError('--after is not a cursor of this list. Copy it from the page before.');

@@ -1,13 +1,13 @@
-import { changePage } from '#merchants/change-page.ts';
-import { changeRules } from '#merchants/change-rules.ts';
-import { createMerchant } from '#merchants/create-merchant.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { FourEyesDefault, MerchantRow, OwnThreshold, Rule } from '#merchants/merchant.ts';
-import { merchantList, noMerchant, withPlace } from '#operating/operations/merchants.ts';
-import { reading } from '#platform/database/transaction.ts';
+import type { OwnThreshold, Rule } from '#merchants/merchant.ts';
+import {
+  type ListedMerchant,
+  merchantActions,
+  merchantList,
+  mustSeeMerchant,
+} from '#operating/operations/merchants.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
+import { runAction } from './action-command.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
@@ -67,16 +67,15 @@ ${fourEyesHelp}
     'four-eyes-above': { type: 'string' },
   },
   async run({ values, terminal, print, ...context }) {
-    const name = required(values.name, 'name');
-    const wanted = {
-      name,
+    const body = {
+      name: required(values.name, 'name'),
       territory: values.territory,
       rules: readRules(values.rules),
       preselected_term: readTerm(values.preselect) ?? null,
       four_eyes_above: readThreshold(values['four-eyes-above']) ?? null,
     };
-    const merchant = await withMigrated(context, async (connection) =>
-      withDefault(connection, await createMerchant(connection, connection.operator, wanted)),
+    const merchant = await withMigrated(context, (deps) =>
+      runAction(deps, merchantActions.create, { body }),
     );
     print(
       present(merchant),
@@ -112,13 +111,11 @@ const show = showCommand({
   help: `Shows a merchant, its rules, and how many integrations act for it.
 
   tranche merchants show 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
-  read: ({ deps }, id) =>
-    reading(deps, async (db) => {
-      const found = isUuid(id) ? await findMerchantRow(db, id) : null;
-      if (!found) throw noMerchant(id);
-      const acting = (await listIntegrations(db, id)).length;
-      return { merchant: withDefault(deps, found), acting };
-    }),
+  async read(viewer, id) {
+    const merchant = await mustSeeMerchant(viewer, id);
+    const acting = await listIntegrations(viewer.deps.database.db, merchant.id);
+    return { merchant, acting: acting.length };
+  },
   json: ({ merchant }) => present(merchant),
   show: (terminal, { merchant, acting }) => `${describe(terminal, merchant)}
 
@@ -150,14 +147,13 @@ ${fourEyesHelp} With \`default\` the setting holds again.
     const preselected_term = readTerm(values.preselect);
     const four_eyes_above = readThreshold(values['four-eyes-above']);
     const isOnlyRules = preselected_term === undefined && four_eyes_above === undefined;
-    const wanted = {
-      id,
+    const body = {
       ...((values.rules !== undefined || isOnlyRules) && { rules: readRules(values.rules) }),
       ...(preselected_term !== undefined && { preselected_term }),
       ...(four_eyes_above !== undefined && { four_eyes_above }),
     };
-    const merchant = await withMigrated(context, async (connection) =>
-      withDefault(connection, await changeRules(connection, connection.operator, wanted)),
+    const merchant = await withMigrated(context, (deps) =>
+      runAction(deps, merchantActions.change, { params: { id }, body }),
     );
     print(present(merchant), () => describe(terminal, merchant));
   },
@@ -185,13 +181,12 @@ characters. Without it, or with \`none\`, the statement shows the beginning of t
     if (fees !== undefined && fees !== 'yes' && fees !== 'no') {
       throw new UsageError('--no-fees is yes or no.');
     }
-    const wanted = {
-      id,
+    const body = {
       ...(name !== undefined && { short_name: name === 'none' ? null : name }),
       ...(fees !== undefined && { no_fees: fees === 'yes' }),
     };
-    const merchant = await withMigrated(context, async (connection) =>
-      withDefault(connection, await changePage(connection, connection.operator, wanted)),
+    const merchant = await withMigrated(context, (deps) =>
+      runAction(deps, merchantActions.change, { params: { id }, body }),
     );
     print(present(merchant), () => describe(terminal, merchant));
   },
@@ -203,7 +198,8 @@ export const merchants: CommandGroup = {
   commands: [create, list, show, rules, page, fee, bank],
 };
 
-function readRules(text: string | undefined): unknown {
+/** The use case checks them. */
+function readRules(text: string | undefined): Rule[] {
   try {
     return JSON.parse(required(text, 'rules'));
   } catch (error) {
@@ -230,21 +226,11 @@ function readThreshold(text: string | undefined): OwnThreshold | undefined {
   return text === 'none' ? 'none' : readInteger(text, 'four-eyes-above');
 }
 
-/** A merchant with the default that holds if it has no threshold of its own. */
-type Shown = MerchantRow & { four_eyes_default: number | null };
+const present = (merchant: ListedMerchant) => pick(merchant, members);
 
-const withDefault = ({ fourEyesAbove }: FourEyesDefault, merchant: MerchantRow): Shown => ({
-  ...merchant,
-  four_eyes_default: fourEyesAbove,
-});
-
-const present = (merchant: Shown) => {
-  const { four_eyes_default } = merchant;
-  return pick({ ...withPlace(merchant), four_eyes_default }, members);
-};
-
-function describeThreshold({ four_eyes_above, four_eyes_default, territory }: Shown): string {
-  const above = (cents: number) => `for refunds above ${showMoney(cents, territory)}`;
+function describeThreshold(merchant: ListedMerchant): string {
+  const { four_eyes_above, four_eyes_default } = merchant;
+  const above = (cents: number) => `for refunds above ${showMoney(cents, merchant)}`;
   if (four_eyes_above === 'none') return 'for no refund, set for this merchant';
   if (four_eyes_above !== null) return `${above(four_eyes_above)}, set for this merchant`;
   return four_eyes_default === null
@@ -252,12 +238,12 @@ function describeThreshold({ four_eyes_above, four_eyes_default, territory }: Sh
     : `${above(four_eyes_default)}, the default of all merchants`;
 }
 
-function describe(terminal: Terminal, merchant: Shown): string {
-  const { territory, preselected_term } = merchant;
+function describe(terminal: Terminal, merchant: ListedMerchant): string {
+  const { territory, currency, time_zone, preselected_term } = merchant;
   return fields(terminal, [
     ['ID', merchant.id],
     ['Name', merchant.name],
-    ['Territory', `${territory.code} (${territory.currency}, ${territory.time_zone})`],
+    ['Territory', `${territory} (${currency}, ${time_zone})`],
     ['Created', showTime(merchant.created_at)],
     ['Rules', describeRules(merchant)],
     ['Preselects', preselected_term === null ? null : `${preselected_term} payments`],
@@ -267,13 +253,10 @@ function describe(terminal: Terminal, merchant: Shown): string {
   ]);
 }
 
-function describeRules({ rules, territory }: MerchantRow): string[] {
-  const bands = rules.map(
-    (rule) =>
-      `${showMoney(rule.from_amount, territory)} to ${showMoney(rule.to_amount, territory)}`,
-  );
+function describeRules(merchant: ListedMerchant): string[] {
+  const bands = merchant.rules.map((rule) => amountsOf([rule], merchant));
   const width = Math.max(...bands.map((band) => band.length));
-  return rules.map(
+  return merchant.rules.map(
     (rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`,
   );
 }

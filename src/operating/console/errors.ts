@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { MoneyStopped } from '#gateway/guard-gateway.ts';
-import { NotFound } from '#operating/operations/viewer.ts';
+import { BadInput, NotFound } from '#operating/operations/viewer.ts';
 import { LinkEnded } from '#operating/people/sign-in.ts';
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
@@ -65,6 +65,9 @@ export function answerConsoleError(
 function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (error instanceof ConsoleError) return error;
   if (error instanceof NotFound) return notFound(error.shown);
+  if (error instanceof BadInput) {
+    return invalid([{ path: error.member, problem: error.message }]);
+  }
   if (error instanceof NotPermitted) return forbidden(error.message);
   // The same use case refuses at the command line, with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');

@@ -5,12 +5,11 @@ import { openCsv } from '#operating/operations/csv.ts';
 import { pageOf } from '#operating/operations/list.schema.ts';
 import {
   BadCursor,
-  BadFilter,
   type List,
   type ListDefinition,
   type PageRequest,
 } from '#operating/operations/list.ts';
-import { ConsoleError, invalid } from './errors.ts';
+import { ConsoleError } from './errors.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
@@ -51,7 +50,6 @@ export const readPage = <Row>(
 ): Promise<List<Row>> => read({ after, limit }).catch(refuse);
 
 function refuse(error: unknown): never {
-  if (error instanceof BadFilter) throw invalid([{ path: error.filter, problem: error.message }]);
   if (!(error instanceof BadCursor)) throw error;
   throw new ConsoleError(400, 'bad_cursor', 'This page is not one of the list. Begin again.');
 }

@@ -11,9 +11,9 @@ import { pageCallbacks } from './callbacks.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { historyLimits, listNewest } from './history.sql.ts';
 import { IdParams } from './list.schema.ts';
-import { BadFilter, defineList, readList } from './list.ts';
+import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
-import { mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
+import { BadInput, mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Pending callbacks by their next attempt. All others the newest first. */
 export const callbackList = defineList({
@@ -27,7 +27,7 @@ export const callbackList = defineList({
     // The index of pending callbacks by host begins with the merchant. No other one has the host.
     const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
     if (host !== null && !hasIndex) {
-      throw new BadFilter(
+      throw new BadInput(
         'host',
         'goes with status=exhausted, or with status=pending and one merchant',
       );

@@ -1,5 +1,8 @@
 import type { Static, TSchema, TUndefined } from 'typebox';
-import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import {
+  createIntegration,
+  type IntegrationDeps,
+} from '#merchants/integrations/create-integration.ts';
 import type { Integration } from '#merchants/integrations/integration.ts';
 import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import { requireSigning } from '#merchants/integrations/require-signing.ts';
@@ -9,6 +12,7 @@ import { setLimit } from '#merchants/integrations/set-limit.ts';
 import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { recentDays } from '#operating/search/overview.sql.ts';
+import { isWithin } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
@@ -16,13 +20,15 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
-import type { LiftDeps } from '#record/alerts/lift-review.ts';
+import { type LiftDeps, liftRefused, NotPermitted } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
 import { dayBefore } from './destinations.ts';
 import {
+  CreateIntegration,
   DisabledV1,
   IntegrationRow,
   IntegrationsQuery,
+  IssuedCredentials,
   IssuedV1Credentials,
   LimitSet,
   ManagedMerchants,
@@ -46,8 +52,9 @@ import {
 } from './integrations.sql.ts';
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
+import { noMerchant } from './merchants.ts';
 import { listMerchantNames } from './owner.sql.ts';
-import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
+import { BadInput, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Integrations with everything about them except their secrets. */
 export const integrationList = defineList({
@@ -183,6 +190,32 @@ function on<
 type Issue = Viewer<ViewerDeps & IntegrationDeps>;
 
 export const integrationActions = {
+  create: defineAction({
+    method: 'POST',
+    url: '/api/integrations',
+    permission: 'integrations.change',
+    mayNeed: 'review.lift',
+    fresh: true,
+    schema: { body: CreateIntegration, response: IssuedCredentials },
+    async run({ deps, scope, may, operator }: Issue, { body }) {
+      const { merchant_id, managed_merchant_ids = [], refund_mode } = body;
+      if ((merchant_id === undefined) === (body.managed_merchant_ids === undefined)) {
+        const problem = 'is for a shop, managed_merchant_ids for an intermediary: name one of them';
+        throw new BadInput('merchant_id', problem);
+      }
+      // An intermediary does not belong to one merchant.
+      const isSeen =
+        merchant_id === undefined
+          ? scope === 'all merchants'
+          : isWithin(scope, merchant_id.toLowerCase());
+      if (!isSeen) throw noMerchant(merchant_id ?? '');
+      const isLifted = merchant_id !== undefined && refund_mode === 'auto';
+      if (isLifted && !may('review.lift')) throw new NotPermitted(liftRefused);
+      const wanted = merchant_id === undefined ? { managed_merchant_ids } : { merchant_id };
+      const created = await createIntegration(deps, operator, { refund_mode, ...wanted });
+      return () => created;
+    },
+  }),
   rotate: on('rotate', 'credentials.rotate', {
     mayNeed: 'review.lift',
     body: RotateCredential,

@@ -44,16 +44,6 @@ export function defineList<
 /** The cursor is not one that a list of this kind gave. */
 export class BadCursor extends Error {}
 
-/** A filter that this list cannot take. */
-export class BadFilter extends Error {
-  readonly filter: string;
-
-  constructor(filter: string, problem: string) {
-    super(problem);
-    this.filter = filter;
-  }
-}
-
 /** Reads one page: its rows as a range of an index, and then what is shown of them. */
 export async function readList<Row, Listed>(
   deps: { database: Database; clock: Clock },

@@ -1,15 +1,22 @@
+import { changePage } from '#merchants/change-page.ts';
+import { changeRules } from '#merchants/change-rules.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
 import { listMerchantRows } from '#merchants/merchant.sql.ts';
-import { merchantNow, type MerchantRow as Row } from '#merchants/merchant.ts';
+import { explainBadShortName, merchantNow, type MerchantRow as Row } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import type { LiftDeps } from '#record/alerts/lift-review.ts';
+import { defineAction } from './action.ts';
 import { decimal } from './csv.ts';
+import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
-import { MerchantRow, MerchantsQuery } from './merchant.schema.ts';
+import { ChangeMerchant, CreateMerchant, MerchantRow, MerchantsQuery } from './merchant.schema.ts';
 import { pageMerchants } from './merchants.sql.ts';
 import { listMerchantNames, listRecentSums } from './owner.sql.ts';
-import { NotFound, type Viewer } from './viewer.ts';
+import { BadInput, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Merchants with their sums of the last days. */
 export const merchantList = defineList({
@@ -72,7 +79,7 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
 }
 
 /** A merchant with the members of its territory beside its own. */
-export function withPlace(merchant: Row) {
+function withPlace(merchant: Row) {
   const { code, currency, time_zone, locale } = merchant.territory;
   // The database does not keep the order of members.
   const rules = merchant.rules.map(({ from_amount, to_amount, terms }) => ({
@@ -82,3 +89,55 @@ export function withPlace(merchant: Row) {
   }));
   return { ...merchant, rules, territory: code, currency, time_zone, locale };
 }
+
+type Change = Viewer<ViewerDeps & LiftDeps>;
+
+export const merchantActions = {
+  create: defineAction({
+    method: 'POST',
+    url: '/api/merchants',
+    permission: 'merchants.create',
+    fresh: true,
+    schema: { body: CreateMerchant, response: MerchantRow },
+    async run(viewer: Change, { body }) {
+      const { deps, operator, may } = viewer;
+      const { id } = await createMerchant(deps, operator, {
+        territory: 'ZA',
+        preselected_term: null,
+        four_eyes_above: null,
+        ...body,
+        mayLiftReview: may('review.lift'),
+      });
+      return () => mustSeeMerchant(viewer, id);
+    },
+  }),
+  change: defineAction({
+    method: 'PATCH',
+    url: '/api/merchants/:id',
+    permission: 'merchants.change',
+    mayNeed: 'review.lift',
+    fresh: true,
+    schema: { params: IdParams, body: ChangeMerchant, response: MerchantRow },
+    async run(viewer: Change, { params, body }) {
+      const { deps, operator, may } = viewer;
+      const { id } = await mustSeeMerchant(viewer, params.id);
+      const { short_name, no_fees, was, ...rules } = body;
+      const page = {
+        ...(short_name !== undefined && { short_name }),
+        ...(no_fees !== undefined && { no_fees }),
+      };
+      const hasRules = Object.keys(rules).length > 0;
+      const hasPage = Object.keys(page).length > 0;
+      if (!hasRules && !hasPage) throw new BadInput('', 'Name something to change');
+      // These are two actions. Refuse a bad name before the first of them.
+      const problem = explainBadShortName(short_name ?? null);
+      if (problem !== null) throw new OperatorError(problem);
+      if (hasRules) {
+        const wanted = { id, ...rules, ...(was && { was }), mayLiftReview: may('review.lift') };
+        await changeRules(deps, operator, wanted);
+      }
+      if (hasPage) await changePage(deps, operator, { id, ...page });
+      return () => mustSeeMerchant(viewer, id);
+    },
+  }),
+};

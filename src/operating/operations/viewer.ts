@@ -29,6 +29,16 @@ export class NotFound extends OperatorError {
   }
 }
 
+/** A filter, or a member of a body, that does not go with the others. */
+export class BadInput extends OperatorError {
+  readonly member: string;
+
+  constructor(member: string, problem: string) {
+    super(problem);
+    this.member = member;
+  }
+}
+
 /** The scope of a list: the viewer's, or one merchant of it. */
 export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: string }): Scope =>
   narrowed(scope, query.merchant);
