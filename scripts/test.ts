@@ -69,24 +69,37 @@ process.env.TMPDIR = folder;
 const start = performance.now();
 let server: EmbeddedPostgres | null = null;
 let browser: BrowserServer | null = null;
+/** Processor time is counted when a process has ended, so it is read after each part. */
+const parts: string[] = [];
+let counted = 0;
+const count = (part: string) => {
+  const seconds = readProcessorSeconds() - counted;
+  counted += seconds;
+  parts.push(`${part} ${minutes(seconds)}`);
+};
 try {
   if (!process.env.TEST_DATABASE_URL) server = await startServer();
   const url = server?.url ?? process.env.TEST_DATABASE_URL ?? '';
   if (files.some(usesBrowser)) browser = await startBrowser();
   process.exitCode = interruption === null ? await runTests(url) : 1;
 } finally {
+  count('tests');
   await browser?.close();
+  count('browser');
   await server?.stop();
+  count('PostgreSQL');
   if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;
   // A server whose parent was killed may still be writing its last files.
   fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 if (interruption !== null) process.exitCode = 128 + os.constants.signals[interruption];
-// Everything that the run started has ended, so its time is counted.
-const minutes = (seconds: number) => `${(seconds / 60).toFixed(1)} minutes`;
 process.stdout.write(
-  `\nProcessor time: ${minutes(readProcessorSeconds())}. Waiting: ${minutes((performance.now() - start) / 1000)}.\n`,
+  `\nProcessor time: ${minutes(counted)} minutes (${parts.join(', ')}). Waiting: ${minutes((performance.now() - start) / 1000)} minutes.\n`,
 );
+
+function minutes(seconds: number): string {
+  return (seconds / 60).toFixed(1);
+}
 
 function startServer(): Promise<EmbeddedPostgres> {
   const report = (fields: object, message: string) =>
