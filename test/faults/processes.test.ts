@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import cluster from 'node:cluster';
 import http from 'node:http';
 import net from 'node:net';
-import { afterEach, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import { listMigrations } from '#platform/database/migrate.ts';
+import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { loopback, loopbackSettings, noSecondLoopback } from '../support/loopback.ts';
+import { gatewayEnv } from '../support/payments.ts';
 import {
   authorised,
   findDamage,
@@ -30,7 +33,14 @@ import {
 } from '../support/service.ts';
 
 const masterKey = Buffer.alloc(32, 7).toString('base64');
+/** All nodes share one gateway. Otherwise each would start its own. */
+let gateway: GatewayUnderTest;
 const programs: Program[] = [];
+
+before(async () => {
+  gateway = await startGateway();
+});
+after(() => gateway.close());
 const databases: { drop(): Promise<void> }[] = [];
 
 afterEach(async () => {
@@ -50,13 +60,18 @@ async function migratedDatabase(): Promise<string> {
   return database.url;
 }
 
+const envFor = (databaseUrl: string) => ({
+  DATABASE_URL: databaseUrl,
+  MASTER_KEY: masterKey,
+  ...gatewayEnv(gateway),
+});
+
 async function serve(
   databaseUrl: string,
   args: string[] = [],
   settings: NodeJS.ProcessEnv = {},
 ): Promise<ServeReady> {
-  const env = { DATABASE_URL: databaseUrl, MASTER_KEY: masterKey, ...settings };
-  const program = await startServe(args, env);
+  const program = await startServe(args, { ...envFor(databaseUrl), ...settings });
   programs.push(program);
   return program;
 }
@@ -145,14 +160,13 @@ describe('several processes on one port', () => {
     const { length } = service.lines();
     const { code } = await stop(service);
     assert.equal(code, 0);
-    // Nothing was cut off: the idle connections of the load are not waited for.
+    // No request was cut off and no process was killed: idle connections are not waited for.
+    const lines = service.lines().slice(length);
     assert.deepEqual(
-      service
-        .lines()
-        .slice(length)
-        .map(({ msg }) => msg),
-      ['stopping', 'stopped'],
+      lines.filter(({ level }) => level !== 30),
+      [],
     );
+    assert.equal(lines.at(-1)?.msg, 'stopped');
     assert.equal(service.stderr(), '');
   });
 
@@ -252,11 +266,9 @@ describe('several processes on one port', () => {
       t.after(() => holder.close());
       const { port } = holder.address() as net.AddressInfo;
       const program = launch(['serve', '--processes', '2'], {
-        DATABASE_URL: await migratedDatabase(),
-        MASTER_KEY: masterKey,
+        ...envFor(await migratedDatabase()),
         PORT: String(port),
-        // The default ports next to this one may be in use by other tests.
-        GATEWAY_PORT: '0',
+        // The default port next to this one may be in use by other tests.
         METRICS_PORT: '0',
         ...loopbackSettings,
       });
@@ -269,11 +281,22 @@ describe('several processes on one port', () => {
     });
   }
 
+  test('stop also when they are told to before they serve', async (t) => {
+    const { pathname: exec } = new URL('../../src/hosting/running/process.ts', import.meta.url);
+    cluster.setupPrimary({ exec, args: ['web'], silent: true });
+    const ports = { PORT: '0', CONSOLE_PORT: '0' };
+    const env = { ...envFor(await migratedDatabase()), ...ports, RATE_LIMIT_STORE: 'postgres' };
+    const worker = cluster.fork(env);
+    t.after(() => worker.process.kill('SIGKILL'));
+    worker.send({ graceMilliseconds: 1_000 });
+    await until('its end', () => worker.isDead());
+    assert.equal(worker.process.exitCode, 0);
+  });
+
   test('refuse to count requests in memory', async () => {
     const program = launch(['serve', '--processes', '2'], {
-      DATABASE_URL: await migratedDatabase(),
+      ...envFor(await migratedDatabase()),
       RATE_LIMIT_STORE: 'memory',
-      MASTER_KEY: masterKey,
     });
     programs.push(program);
     assert.equal((await program.exited).code, 1);
@@ -384,7 +407,7 @@ describe('nodes on one database', () => {
     for (const { baseUrl } of [node, other]) {
       assert.equal((await request(`${baseUrl}/readyz`)).status, 503);
     }
-    const late = launch(['serve'], { DATABASE_URL: url, MASTER_KEY: masterKey, PORT: '0' });
+    const late = launch(['serve'], { ...envFor(url), PORT: '0' });
     programs.push(late);
     assert.equal((await late.exited).code, 1);
     assert.match(
@@ -399,7 +422,7 @@ describe('nodes on one database', () => {
     const url = await emptyDatabase();
     const node = await serve(url);
     const early = launch(['serve'], {
-      DATABASE_URL: url,
+      ...envFor(url),
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
       PORT: '0',
     });
@@ -414,7 +437,7 @@ describe('nodes on one database', () => {
       PORT: '0',
     });
     const stranger = launch(['serve'], {
-      DATABASE_URL: url,
+      ...envFor(url),
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
       PORT: '0',
     });

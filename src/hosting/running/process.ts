@@ -9,26 +9,25 @@ import { type FailedMessage, readyMessage, type StopMessage } from './supervisor
 
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config);
-const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);
-answerMetrics(running.deps.metrics.registry);
 
-let stopping = false;
-async function stop(graceMilliseconds?: number): Promise<void> {
-  if (stopping) return;
-  stopping = true;
-  await running.stop(graceMilliseconds);
-  process.exit(0);
-}
+// The order to stop may come before we serve. A process of a cluster loses a message that comes
+// before its listener.
+const told = Promise.withResolvers<number | undefined>();
 process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
-  if (graceMilliseconds !== undefined) void stop(graceMilliseconds);
+  if (graceMilliseconds !== undefined) told.resolve(graceMilliseconds);
 });
 // Ctrl-C, or the end of a terminal, signals the whole group. The supervisor decides when we stop.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
-process.on('SIGTERM', () => void stop());
+process.on('SIGTERM', () => told.resolve(undefined));
 // Without the supervisor nothing else would ever stop this process.
-process.on('disconnect', () => void stop());
+process.on('disconnect', () => told.resolve(undefined));
+
+const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);
+answerMetrics(running.deps.metrics.registry);
 process.send?.(readyMessage);
+await running.stop(await told.promise);
+process.exit(0);
 
 /** Reports the error to the supervisor, which shows it to the operator. */
 async function reportFailure(error: Error & { code?: string; port?: number }): Promise<never> {
