@@ -7,7 +7,7 @@ export type ListResult = { what: string; few: number; many: number };
 
 /**
  * Sends the same requests for a merchant with few checkouts and one with many, in turns. There is
- * one client, so that the time is a request's and not a queue's. Medians in milliseconds.
+ * one client, so the time does not include a queue. Medians in milliseconds.
  */
 export async function benchLists(
   options: { few: number; many: number; seconds: number; rounds: number; port: number },

@@ -105,7 +105,7 @@ create table destination_days (
   primary key (merchant_id, host, day)
 );
 
--- The last that is known of a receiver.
+-- The last known state of a receiver.
 create table destination_states (
   merchant_id     uuid not null references merchants (id),
   host            text not null,

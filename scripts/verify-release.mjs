@@ -81,7 +81,7 @@ function findWrongFiles(release, folder) {
 }
 
 /**
- * The files of a folder with their digests; of a link, where it leads.
+ * The files of a folder with their digests. A link has its target instead.
  * @param {string} folder
  */
 function listFiles(folder) {

@@ -88,7 +88,10 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
     const answer = await withMigrated(context, (deps) =>
       releaseCheckout(deps, deps.operator, id, reason),
     );
-    context.print(answer, () => `Checkout ${answer.checkout_id} goes on.`);
+    context.print(
+      answer,
+      () => `Checkout ${answer.checkout_id} is released: its payments and refunds go on.`,
+    );
   },
 });
 

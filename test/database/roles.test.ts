@@ -187,7 +187,7 @@ describe('separate roles', () => {
         );
         return rows[0].granted;
       });
-    // A newer program has added a table, and its grant the rights on it.
+    // A newer program has added a table and granted the rights on it.
     await onNode(owner.url, (client) =>
       client.query(`create table next_things ();
         grant select, insert on next_things to ${roles.serve};

@@ -530,7 +530,7 @@ describe('a refund and', () => {
     paying.clock.advance({ days: 1 });
     await collectMerchantInstalments(deps(), paying.account.merchant);
     const refund = await refundNow(paying, shopper, 100_000);
-    // Approved, but the open collection decides what it is taken from.
+    // It is approved, but waits: the open collection decides from which payments it is taken.
     assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
     await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is approved already/);
     await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is approved already/);

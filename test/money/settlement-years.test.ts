@@ -568,7 +568,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   // Later histories have other merchants, whose payouts this one's due days would slow down.
   await pool.query('delete from payout_days where merchant_id = $1', [merchant_id]);
 
-  /** Our disputes are the gateway's, and what they took is in the books. Returns what they took. */
+  /** Compares our disputes with the gateway's, and the amount that they took with the books. Returns it. */
   async function assertDisputes(shopper: Shopper): Promise<number> {
     const own: Dispute[] = await shopper.rows('disputes');
     const postings = await shopper.rows('postings');

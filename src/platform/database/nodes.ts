@@ -60,7 +60,7 @@ async function announce(
   await db.deleteFrom('nodes').where('seen_at', '<', yesterday).execute();
 }
 
-/** The living processes whose program is older than a migration, each in words. */
+/** The living processes whose program is older than a migration, each as a sentence for operators. */
 export async function listOlderNodes(client: pg.ClientBase, version: number): Promise<string[]> {
   const known = await client.query(`select to_regclass('nodes') is not null as found`);
   if (!known.rows[0].found) return [];

@@ -34,7 +34,7 @@ export async function openAttempt(
   deps: Pick<AskDeps, 'clock' | 'sealing'> & { random: Random },
   db: Handle,
   checkout: Checkout,
-  /** The attempt of the same count before this one. */
+  /** The attempt before this one in the same series of numbers. */
   previous: Pick<PaymentAttempt, 'number'> | null,
   now: Temporal.Instant,
   { card_token, ...attempt }: NewAttempt,

@@ -35,7 +35,7 @@ type SendingDeps = StatementDeps & { mail: MailTransport };
 const work: MerchantDueWork<'statement_mails', SendingDeps> = {
   due: dueStatementMails,
   leaseSeconds: mailDeadlineSeconds + 60,
-  // A statement may be large: one at a time, as the sending of a merchant has no hurry.
+  // A statement may be large, and there is no hurry, so they are sent one at a time.
   batchSize: 1,
   merchantsMax: 20,
   concurrency: 1,

@@ -224,7 +224,7 @@ export async function updateAlertTexts(
 
 type KeptAnswer = { integration_id: string; key: string; text: string };
 
-/** Answers about these rows. A day after the last request there are none. */
+/** Stored answers to requests about these rows. They are deleted a day after the last request. */
 export async function listAnswersAbout(
   db: Handle,
   integration_ids: string[],

@@ -98,7 +98,7 @@ function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, '
     (one) =>
       one.checkout_id === checkout_id && (one.instalment === null || one.instalment === instalment),
   );
-  // Nothing was owed for it yet, so that there is nothing to take back.
+  // Nothing was owed for it yet, so there is nothing to take back.
   if (!sale) return;
   if (effect === 'dispute' || effect === 'dispute_reversed') {
     const gross = effect === 'dispute' ? -amount : amount;

@@ -42,7 +42,7 @@ export async function advanceDestinationDays(db: Handle, rows: DestinationCount[
     .execute();
 }
 
-/** Keeps the newest of what is known of each receiver. */
+/** Stores the newest known state of each receiver. */
 export async function advanceDestinationStates(
   db: Handle,
   rows: DestinationCount[],
