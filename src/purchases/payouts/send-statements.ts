@@ -120,7 +120,7 @@ async function record(
       merchant_id: merchant.id,
       subject_id: mail.payout_id,
       isPrivate: true,
-      detail: `The statement of payout ${mail.payout_id} was not taken by the mail server and will not be sent: ${outcome?.response}`,
+      detail: `The mail server refused the statement of payout ${mail.payout_id}. It will not be sent again: ${outcome?.response}`,
     });
   });
 }

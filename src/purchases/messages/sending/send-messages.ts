@@ -259,7 +259,7 @@ async function alertRefused(
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
     isPrivate: true,
-    detail: `The ${message.kind} message of checkout ${message.checkout_id} was not taken by the mail server and will not be sent: ${response}`,
+    detail: `The mail server refused the ${message.kind} message of checkout ${message.checkout_id}. It will not be sent again: ${response}`,
   });
 }
 
