@@ -122,7 +122,9 @@ function readOidc({ text, problem }: Reader): OidcSettings | null {
   const url = URL.parse(issuer);
   const isSafe = url && (url.protocol === 'https:' || isLoopback(url.hostname));
   if (!isSafe) problem('CONSOLE_OIDC_ISSUER must be an https address.');
-  return { issuer, clientId, clientSecret };
+  const list = (name: string) => (text(name) ?? '').split(/[\s,]+/).filter((one) => one !== '');
+  const [acr, amr] = [list('CONSOLE_OIDC_ACR'), list('CONSOLE_OIDC_AMR')];
+  return { issuer, clientId, clientSecret, acr, amr };
 }
 
 function readMetrics(reader: Reader, byDefault: number): Config['metrics'] {

@@ -1311,6 +1311,7 @@ describe('every action', () => {
     'POST /api/passkeys/options',
     'POST /api/passkeys',
     'DELETE /api/passkeys/:id',
+    'POST /api/issuer/tie',
   ];
 
   /** The database goes away for the request that has committed something, and for no other. */
@@ -1498,6 +1499,7 @@ describe('every action', () => {
         url: `/api/sessions/${leaver.session_id}`,
         by: leaver,
       }),
+      'POST /api/sessions/end-others': () => ({ url: '/api/sessions/end-others' }),
       'DELETE /api/session': () => ({ url: '/api/session' }),
     };
     const named = consoleRoutes.filter(({ isAction }) => isAction);

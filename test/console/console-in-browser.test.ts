@@ -145,7 +145,12 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
     const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
-    const client = { clientId: 'tranche-console', clientSecret: 'a-secret-of-the-tests' };
+    const client = {
+      clientId: 'tranche-console',
+      acr: [],
+      amr: [],
+      clientSecret: 'a-secret-of-the-tests',
+    };
     const provider = new Provider(issuer, {
       clients: [
         {

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { type JWK, Provider } from 'oidc-provider';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
-import { beginOidc } from '#operating/people/oidc.ts';
+import { beginOidc, explainWeakSignIn } from '#operating/people/oidc.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { ask, openConsole } from '../support/console.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';
@@ -257,6 +257,61 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('late')).answer);
   });
 
+  test('is tied from a session with a fresh proof to an account with the same address alone', async () => {
+    const { url } = await invite('boitumelo');
+    const token = new URL(url).hash.slice(1);
+    const { options } = (await post('/api/invitation/options', '', { token })).body;
+    const here = { origin: service.deps.console.url };
+    const response = createAuthenticator().create(options, here);
+    const registered = await post('/api/invitation/register', '', { token, response });
+    const cookie = cookieOf(registered, session);
+    const tie = async (subject: string) => {
+      network += 1;
+      const begun = await post('/api/issuer/tie', cookie);
+      const callback = await visitIssuer(begun.body.url, subject);
+      return await get(callback, cookieOf(begun, state));
+    };
+    const isTied = async () => (await get('/api/passkeys', cookie)).body.issuer.is_tied;
+    accounts.other = { email: 'other@example.com', email_verified: true };
+    assert.equal((await tie('other')).headers.location, '/me?refused=issuer');
+    assert.equal(await isTied(), false);
+    isRefused((await signIn('boitumelo')).answer);
+    const tied = await tie('boitumelo');
+    assert.deepEqual([tied.headers.location, await isTied()], ['/me', true]);
+    assert.ok(!cookiesOf(tied).some((one) => session.test(one)), 'it opens no session');
+    assert.equal((await signIn('boitumelo')).answer.headers.location, '/');
+    const { rows } = await service.deps.database.pool.query(
+      "select from person_mails m join people p on p.id = m.person_id where kind = 'issuer_tied' and email = 'boitumelo@example.com'",
+    );
+    assert.equal(rows.length, 1);
+    // A session that ended at the issuer's page ties nothing.
+    const begun = await post('/api/issuer/tie', cookie);
+    await ask(console(), { cookie }, 'DELETE', '/api/session');
+    const late = await visitIssuer(begun.body.url, 'boitumelo');
+    assert.equal((await get(late, cookieOf(begun, state))).headers.location, '/me?refused=issuer');
+  });
+
+  test('needs the acr and the amr that the settings ask for', async () => {
+    const asked = { acr: ['gold', 'silver'], amr: ['mfa', 'hwk'] };
+    const enough = { acr: 'silver', amr: ['hwk', 'mfa', 'pwd'] };
+    assert.equal(explainWeakSignIn(asked, enough), null);
+    assert.equal(explainWeakSignIn({ acr: [], amr: [] }, {}), null);
+    const weak = [{}, { ...enough, acr: 'bronze' }, { ...enough, amr: ['mfa'] }];
+    for (const claims of [...weak, { ...enough, amr: 'mfa hwk' }]) {
+      assert.notEqual(explainWeakSignIn(asked, claims), null, JSON.stringify(claims));
+    }
+    await invite('weak');
+    const { oidc } = service.deps.console;
+    assert.ok(oidc);
+    oidc.amr = ['mfa'];
+    try {
+      isRefused((await signIn('weak')).answer);
+    } finally {
+      oidc.amr = [];
+    }
+    assert.equal((await signIn('weak')).answer.headers.location, '/');
+  });
+
   test('never takes an address for its neighbour that Unicode folds to the same letters', async () => {
     await invite('karel');
     accounts.kelvin = { email: '\u212aarel@example.com', email_verified: true };
@@ -347,7 +402,7 @@ describe('a sign-in through an issuer', () => {
     await new Promise<void>((resolve) => liar.listen(0, 'localhost', resolve));
     t.after(() => liar.close());
     const { port } = liar.address() as AddressInfo;
-    const settings = { clientId: client.id, clientSecret: client.secret };
+    const settings = { clientId: client.id, clientSecret: client.secret, acr: [], amr: [] };
     const other = { ...settings, issuer: `http://localhost:${port}` };
     await assert.rejects(beginOidc(service.deps, other), /issuer/);
     assert.match((await beginOidc(service.deps, { ...settings, issuer })).url, /\/auth\?/);

@@ -416,4 +416,39 @@ describe('passkeys', () => {
     clock.advance({ minutes: 5 });
     assert.equal((await offer()).body.error.code, 'proof_needed');
   });
+
+  test('are removed with the sessions that they proved, and other sessions can be ended', async () => {
+    const person = await register();
+    const phone = createAuthenticator();
+    const { options } = (await post('/api/passkeys/options', undefined, person.cookie)).body;
+    const response = phone.create(options, here());
+    await post('/api/passkeys', { name: 'Phone', response }, person.cookie);
+    const signIn = async (by: typeof phone) =>
+      cookieOf(await post('/api/sign-in', { response: by.get(await signInOptions(), here()) }));
+    const [byPhone, byFirst] = [await signIn(phone), await signIn(person.authenticator)];
+    const status = async (cookie: string) => (await get('/api/session', cookie)).status;
+    const [, added] = (await get('/api/passkeys', person.cookie)).body.data;
+    const url = `/api/passkeys/${added.id}`;
+    const removed = await ask({ app, deps: service.deps }, person, 'DELETE', url);
+    assert.equal(removed.status, 200);
+    assert.deepEqual([await status(byPhone), await status(byFirst)], [401, 200]);
+    assert.equal((await post('/api/sessions/end-others', undefined, person.cookie)).status, 200);
+    assert.deepEqual([await status(byFirst), await status(person.cookie)], [401, 200]);
+  });
+
+  test('and other sessions are changed with a fresh proof only', async () => {
+    const person = await register();
+    clock.advance({ minutes: 5 });
+    const attempts = [
+      ['DELETE', '/api/sessions/00000000-0000-7000-8000-000000000000'],
+      ['POST', '/api/sessions/end-others'],
+      ['DELETE', '/api/passkeys/00000000-0000-7000-8000-000000000000'],
+      ['POST', '/api/passkeys/options'],
+      ['POST', '/api/issuer/tie'],
+    ] as const;
+    for (const [method, url] of attempts) {
+      const answer = await ask({ app, deps: service.deps }, person, method, url);
+      assert.equal(answer.body.error.code, 'proof_needed', url);
+    }
+  });
 });

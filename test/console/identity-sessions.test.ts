@@ -85,6 +85,7 @@ describe('a session', () => {
   test('ends when the person signs out', async () => {
     const person = await addPerson(service, { roles: ['viewer'] });
     const left = await ask(console(), person, 'DELETE', '/api/session');
+    assert.equal(left.headers['clear-site-data'], '"cache", "storage"');
     assert.equal(left.status, 200);
     assert.match(String(left.headers['set-cookie']), /Max-Age=0/);
     assert.equal((await ask(console(), person, 'GET', '/api/session')).status, 401);

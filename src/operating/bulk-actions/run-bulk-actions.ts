@@ -93,7 +93,9 @@ async function goOn(
       // delivered once more, which every receiver has to expect.
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
-      if (!recognised) return 'signed out';
+      // The passkey of the session may have been removed, in that session itself.
+      const isGone = recognised?.session.passkey_id != null && recognised.passkey_since === null;
+      if (!recognised || isGone) return 'signed out';
       const acting = { ...deps, origin: originOf(deps, recognised, address) };
       const found = await findAllowed(deps, bulkAction, recognised.person, id);
       const problem =

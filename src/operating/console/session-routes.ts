@@ -5,8 +5,10 @@ import {
   listSessions,
   proofUntil,
 } from '#operating/people/console-session.ts';
-import { revokeSession } from '#operating/people/manage-people.ts';
+import { endOtherSessions, revokeSession } from '#operating/people/manage-people.ts';
+import { beginTie } from '#operating/people/oidc.ts';
 import { listPasskeys } from '#operating/people/passkey.sql.ts';
+import { findPerson } from '#operating/people/person.sql.ts';
 import {
   addPasskey,
   offerPasskey,
@@ -16,7 +18,7 @@ import {
   removePasskey,
 } from '#operating/people/sign-in.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { clearSessionCookie } from './cookie.ts';
+import { clearSessionCookie, setStateCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import { requireProof } from './proof.ts';
 import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
@@ -25,6 +27,7 @@ import {
   AuthenticationBody,
   AuthenticationOptions,
   Done,
+  IssuerAddress,
   Passkeys,
   Proof,
   RegistrationOptions,
@@ -48,6 +51,8 @@ export const sessionRoutes: ConsoleRoute[] = [
     async run({ deps, session, reply }) {
       await closeConsoleSession(deps, session.id);
       clearSessionCookie(reply, deps.console.url);
+      // Not "cookies": it would clear those of every name under the same domain.
+      reply.header('clear-site-data', '"cache", "storage"');
       return () => ({ done: true });
     },
   }),
@@ -64,11 +69,24 @@ export const sessionRoutes: ConsoleRoute[] = [
     method: 'DELETE',
     url: '/api/sessions/:id',
     permission: 'signed-in',
+    fresh: true,
     schema: { params: IdParams, response: Done },
     async run({ deps, operator, person }, { params }) {
       const live = await listSessions(deps, person.id);
       if (!live.some(({ id }) => id === params.id)) throw notFound();
       await revokeSession(deps, operator, { person_id: person.id, session_id: params.id });
+      return () => ({ done: true });
+    },
+  }),
+  // The console offers it after a change of passkeys, which other sessions outlive.
+  actionRoute({
+    method: 'POST',
+    url: '/api/sessions/end-others',
+    permission: 'signed-in',
+    fresh: true,
+    schema: { response: Done },
+    async run({ deps, operator, session }) {
+      await endOtherSessions(deps, operator, session);
       return () => ({ done: true });
     },
   }),
@@ -112,8 +130,26 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { response: Passkeys },
     async handle({ deps, person }) {
-      const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
-      return { data: passkeys };
+      return await reading(deps, async (db) => ({
+        data: await listPasskeys(db, person.id),
+        issuer: deps.console.oidc && {
+          is_tied: (await findPerson(db, person.id))?.oidc_subject != null,
+        },
+      }));
+    },
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/issuer/tie',
+    permission: 'signed-in',
+    fresh: true,
+    schema: { response: IssuerAddress },
+    async run({ deps, session, reply }) {
+      const { oidc } = deps.console;
+      if (oidc === null) throw notFound();
+      const { url, state } = await beginTie(deps, oidc, session);
+      setStateCookie(reply, deps.console.url, state);
+      return () => ({ url });
     },
   }),
   actionRoute({
@@ -145,10 +181,11 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    async run({ deps, operator, person }, { params }) {
+    async run({ deps, operator, person, session }, { params }) {
       const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
       if (!passkeys.some(({ id }) => id === params.id)) throw notFound();
-      await removePasskey(deps, operator, { person_id: person.id, id: params.id });
+      const session_id = session.id;
+      await removePasskey(deps, operator, { person_id: person.id, session_id, id: params.id });
       return () => ({ done: true });
     },
   }),

@@ -81,6 +81,9 @@ export const RegisterBody = Type.Object({
 export const AuthenticationBody = Type.Object({ response: AuthenticationResponse });
 export const AddPasskeyBody = Type.Object({ name: Name, response: RegistrationResponse });
 
+/** Where the browser goes to tie an account at the issuer. */
+export const IssuerAddress = Type.Object({ url: Type.String() });
+
 export const Proof = Type.Object({ proof_until: Type.String() });
 
 export const Passkeys = Type.Object({
@@ -92,6 +95,8 @@ export const Passkeys = Type.Object({
       used_at: nullable(Type.String()),
     }),
   ),
+  /** Whether an account at the issuer is tied to the person; null if there is no issuer. */
+  issuer: nullable(Type.Object({ is_tied: Type.Boolean() })),
 });
 export type Passkeys = Type.Static<typeof Passkeys>;
 

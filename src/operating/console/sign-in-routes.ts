@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { beginOidc, finishOidc } from '#operating/people/oidc.ts';
+import { beginOidc, finishOidc, NotTied } from '#operating/people/oidc.ts';
 import {
   type Browser,
   findInvited,
@@ -101,8 +101,9 @@ export const signInRoutes: ConsoleRoute[] = [
       try {
         const query = URL.parse(request.url, url)?.search ?? '';
         const answer = { query, stateOfBrowser };
-        const { token } = await finishOidc(deps, oidc, browserOf(context), answer);
-        setSessionCookie(reply, url, token);
+        const opened = await finishOidc(deps, oidc, browserOf(context), answer);
+        if (opened === 'tied') return reply.redirect('/me', 303);
+        setSessionCookie(reply, url, opened.token);
         return reply.redirect('/', 303);
       } catch (error) {
         return refuseOidc(request, reply, error);
@@ -141,8 +142,10 @@ export const signInRoutes: ConsoleRoute[] = [
 
 /** The browser has left the console's pages, so the sign-in page says what happened. */
 function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
-  const cause = error instanceof NotRecognised ? (error.cause ?? error) : error;
+  const isSignedIn = error instanceof NotTied;
+  const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
   request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
+  if (isSignedIn) return reply.redirect('/me?refused=issuer', 303);
   return reply.redirect('/sign-in?refused=oidc', 303);
 }
 

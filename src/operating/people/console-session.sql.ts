@@ -148,32 +148,36 @@ export async function endConsoleSession(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Ends the sessions whose last proof was by a passkey, and returns how many. */
+/** Ends the sessions whose last proof was by a passkey, all but one, and returns how many. */
 export async function endSessionsOfPasskey(
   db: Handle,
   passkey_id: string,
   ended_at: Timestamp,
+  but: string,
 ): Promise<number> {
   const result = await db
     .updateTable('console_sessions')
     .set({ ended_at })
     .where('passkey_id', '=', passkey_id)
+    .where('id', '<>', but)
     .where('ended_at', 'is', null)
     .executeTakeFirst();
   return Number(result.numUpdatedRows);
 }
 
-/** Ends all of a person's sessions and returns how many. */
+/** Ends all of a person's sessions, or all but one, and returns how many. */
 export async function endSessionsOf(
   db: Handle,
   person_id: string,
   ended_at: Timestamp,
+  but: string | null = null,
 ): Promise<number> {
-  const result = await db
+  let query = db
     .updateTable('console_sessions')
     .set({ ended_at })
     .where('person_id', '=', person_id)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
+    .where('ended_at', 'is', null);
+  if (but !== null) query = query.where('id', '<>', but);
+  const result = await query.executeTakeFirst();
   return Number(result.numUpdatedRows);
 }

@@ -106,6 +106,18 @@ export async function revokeSession(
   });
 }
 
+/** A person ends all of their sessions but this one. */
+export async function endOtherSessions(
+  deps: OperatorDeps,
+  operator: string,
+  { id, person_id }: { id: string; person_id: string },
+): Promise<void> {
+  await operate(deps, operator, 'operators end other sessions', async (db, now) => {
+    const sessions = await endSessionsOf(db, person_id, now, id);
+    return { subject_id: person_id, details: { sessions }, result: undefined };
+  });
+}
+
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
 const definedOf = (wanted: Partial<Access>): Partial<Access> => ({

@@ -1,10 +1,14 @@
 import type { Configuration } from 'openid-client';
+import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
+import { operate } from '#record/actions/operate.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
+import { type ConsoleSession, findOpenSession } from './console-session.sql.ts';
 import { hashToken, newToken } from './console-session.ts';
 import { endAccess, foldAddress } from './manage-people.ts';
+import { listPasskeys } from './passkey.sql.ts';
 import {
   findPersonByEmail,
   findPersonBySubject,
@@ -19,12 +23,23 @@ import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
 /** An OpenID Connect issuer that says who people are. What they may do is ours to say. */
-export type OidcSettings = { issuer: string; clientId: string; clientSecret: string };
+export type OidcSettings = {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  /** The ID token's `acr` must be one of these. Empty: any. */
+  acr: string[];
+  /** The ID token's `amr` must have all of these. */
+  amr: string[];
+};
 
 export type OidcDeps = WebauthnDeps & {
   sealing: Sealing;
   console: { url: string; oidc: OidcSettings | null };
 };
+
+/** The account is not tied to the person of the session, whose session goes on. */
+export class NotTied extends Error {}
 
 const answerMinutes = 10;
 const requestSeconds = 10;
@@ -63,6 +78,7 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 export async function beginOidc(
   deps: OidcDeps,
   settings: OidcSettings,
+  by: { person_id: string; session_id: string } | null = null,
 ): Promise<{ url: string; state: string }> {
   const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await library();
   const configuration = await discover(settings);
@@ -75,8 +91,8 @@ export async function beginOidc(
   await insertChallenge(deps.database.db, {
     challenge_hash: hashToken(state),
     purpose: 'oidc',
-    person_id: null,
-    session_id: null,
+    person_id: by?.person_id ?? null,
+    session_id: by?.session_id ?? null,
     sealed_oidc: deps.sealing.seal(secrets, sealContext(state)),
     expires_at: timestamp(deps.clock.now().add({ minutes: answerMinutes })),
   });
@@ -88,17 +104,33 @@ export async function beginOidc(
     code_challenge_method: 'S256',
     state,
     nonce,
+    ...(settings.acr.length > 0 && { acr_values: settings.acr.join(' ') }),
   });
   return { url: url.href, state };
 }
 
-/** Signs in the person that the issuer's answer names. `query` is that of the callback's address. */
+/**
+ * Where the browser of a session goes to tie an account at the issuer. The caller has seen a fresh
+ * proof. The session's cookie does not come back from another site, so the challenge names the session.
+ */
+export async function beginTie(
+  deps: OidcDeps,
+  settings: OidcSettings,
+  { id: session_id, person_id }: ConsoleSession,
+): Promise<{ url: string; state: string }> {
+  return await beginOidc(deps, settings, { person_id, session_id });
+}
+
+/**
+ * Signs in the person that the issuer's answer names, or ties the account to the person of a session,
+ * which opens no other. `query` is that of the callback's address.
+ */
 export async function finishOidc(
   deps: OidcDeps,
   settings: OidcSettings,
   browser: Browser,
   answer: { query: string; stateOfBrowser: string | null },
-): Promise<Opened> {
+): Promise<Opened | 'tied'> {
   const url = new URL(`${deps.console.url}${callbackPath}${answer.query}`);
   const state = url.searchParams.get('state');
   if (state === null || state !== answer.stateOfBrowser) throw new NotRecognised('another browser');
@@ -112,6 +144,13 @@ export async function finishOidc(
   );
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
+  if (challenge.session_id !== null) {
+    const wanted = { session_id: challenge.session_id, subject, claims };
+    await tie(deps, settings, browser, wanted).catch((cause) => {
+      throw new NotTied('', { cause });
+    });
+    return 'tied';
+  }
   const person = await findPersonOf(deps, subject, claims);
   return await open(deps, browser, person, 'oidc', 'console sign-in', async (db, at) => {
     const current = await lockPerson(db, person.id);
@@ -125,13 +164,64 @@ export async function finishOidc(
     // Without one, an account at the issuer would become a second way in that no one agreed to.
     if (!(await hasLiveInvitation(db, person.id, at)))
       throw new NotRecognised('no live invitation');
-    await updatePerson(db, person.id, { oidc_subject: subject });
-    await moveRegistered(db, person.id, at);
-    const facts = { issuer: settings.issuer, address: browser.address };
-    await queuePersonMail(deps, db, { person_id: person.id, kind: 'issuer_tied', facts, at });
+    // They tie it themselves, from a session with a fresh proof.
+    if ((await listPasskeys(db, person.id)).length > 0)
+      throw new NotRecognised('the person has passkeys');
+    await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
     const ended = await endAccess(db, person.id, at);
     return { passkey_id: null, details: { issuer: settings.issuer, ...ended } };
   });
+}
+
+async function writeTie(
+  deps: OidcDeps,
+  db: Handle,
+  { issuer }: OidcSettings,
+  { address }: Browser,
+  { person_id, subject, at }: { person_id: string; subject: string; at: Timestamp },
+): Promise<void> {
+  await updatePerson(db, person_id, { oidc_subject: subject });
+  await moveRegistered(db, person_id, at);
+  const facts = { issuer, address };
+  await queuePersonMail(deps, db, { person_id, kind: 'issuer_tied', facts, at });
+}
+
+/** The account must have the person's own address, so that no stranger's becomes a way in. */
+async function tie(
+  deps: OidcDeps,
+  settings: OidcSettings,
+  browser: Browser,
+  { session_id, subject, claims }: { session_id: string; subject: string; claims: Claims },
+): Promise<void> {
+  const now = timestamp(deps.clock.now());
+  const found = await reading(deps, (db) => findOpenSession(db, session_id, now));
+  if (!found) throw new NotRecognised('the session has ended');
+  const { email, roles, id: person_id } = found.person;
+  const origin = { person_id, roles, address: browser.address, session_id, counts_from: null };
+  await operate({ ...deps, origin }, email, 'issuer tie', async (db, at) => {
+    const person = await lockPerson(db, person_id);
+    if (!person || !(await findOpenSession(db, session_id, at)))
+      throw new NotRecognised('the session has ended');
+    const other = await findPersonBySubject(db, subject);
+    if (other !== null && other.id !== person_id) throw new NotRecognised('tied to another person');
+    if (person.oidc_subject !== null && person.oidc_subject !== subject)
+      throw new NotRecognised('tied to another subject');
+    if (addressOf(claims) !== email)
+      throw new NotRecognised('another address, or one that is not verified');
+    await writeTie(deps, db, settings, browser, { person_id, subject, at });
+    return { subject_id: person_id, details: { issuer: settings.issuer }, result: undefined };
+  });
+}
+
+/** Why a sign-in at the issuer is too weak for the settings, or null. */
+export function explainWeakSignIn(
+  { acr, amr }: Pick<OidcSettings, 'acr' | 'amr'>,
+  claims: Record<string, unknown>,
+): string | null {
+  if (acr.length > 0 && !acr.includes(claims.acr as string)) return 'the ID token has another acr';
+  const used = Array.isArray(claims.amr) ? claims.amr : [];
+  const missing = amr.filter((method) => !used.includes(method));
+  return missing.length > 0 ? `the ID token lacks the amr ${missing.join(', ')}` : null;
 }
 
 type Claims = { sub: string; email?: unknown; email_verified?: unknown };
@@ -153,6 +243,8 @@ async function exchange(
     });
     const claims = tokens.claims();
     if (!claims) throw new NotRecognised('no ID token');
+    const weak = explainWeakSignIn(settings, claims);
+    if (weak !== null) throw new NotRecognised(weak);
     if (claims.email !== undefined) return claims;
     return await fetchUserInfo(configuration, tokens.access_token, claims.sub);
   } catch (cause) {
@@ -160,13 +252,16 @@ async function exchange(
   }
 }
 
+/** The address that the issuer has verified, or null. */
+const addressOf = ({ email, email_verified }: Claims): string | null =>
+  typeof email === 'string' && email_verified === true ? foldAddress(email) : null;
+
 /** The person of a subject. At the first sign-in, the person with the issuer's verified address. */
 async function findPersonOf(deps: OidcDeps, subject: string, claims: Claims): Promise<Person> {
-  const { email, email_verified } = claims;
+  const address = addressOf(claims);
   const person = await reading(deps, async (db) => {
     const known = await findPersonBySubject(db, subject);
-    if (known || typeof email !== 'string' || email_verified !== true) return known;
-    return await findPersonByEmail(db, foldAddress(email));
+    return known || address === null ? known : await findPersonByEmail(db, address);
   });
   if (!person) throw new NotRecognised('no person was invited with this verified address');
   return person;

@@ -223,11 +223,11 @@ export async function addPasskey(
   });
 }
 
-/** Removes a passkey of a person, and ends the sessions that it proved last. */
+/** Removes a passkey of a person, and ends the sessions that it proved last, but the one that asks. */
 export async function removePasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,
-  wanted: { person_id: string; id: string },
+  wanted: { person_id: string; session_id: string; id: string },
 ): Promise<void> {
   await operate(deps, operator, 'passkeys remove', async (db, at) => {
     await lockPerson(db, wanted.person_id);
@@ -238,7 +238,7 @@ export async function removePasskey(
       throw new OperatorError('This is your only passkey. Add another one first.');
     }
     await deletePasskey(db, wanted.id);
-    const sessions = await endSessionsOfPasskey(db, wanted.id, at);
+    const sessions = await endSessionsOfPasskey(db, wanted.id, at, wanted.session_id);
     const { person_id } = wanted;
     const facts = { passkey: passkey.name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_removed', facts, at });

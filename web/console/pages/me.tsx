@@ -22,8 +22,8 @@ export default function Me() {
     queryKey: ['/api/sessions'],
     queryFn: ({ signal }) => get<Sessions>('/api/sessions', {}, signal),
   });
-  const { run, busy } = useQuietAction();
-  const rows = passkeys.data?.data ?? [];
+  const [isChanged, setChanged] = useState(false);
+  const others = sessions.data?.data.filter(({ current }) => !current).length ?? 0;
   return (
     <>
       <PageHead title={person.name} about={person.email} />
@@ -37,62 +37,36 @@ export default function Me() {
       </Card>
       <Card title="Passkeys">
         <div className="stack">
-          {!passkeys.data ? (
-            <Unread of={passkeys} lines={2} />
-          ) : rows.length === 0 ? (
-            <p className="quiet">You have none.</p>
+          {passkeys.data ? (
+            <PasskeyLines of={passkeys.data} changed={() => setChanged(true)} />
           ) : (
-            <div className="lines">
-              {rows.map((passkey) => (
-                <div key={passkey.id} className="line flush">
-                  <span>
-                    {passkey.name}
-                    <span className="quiet">
-                      {' '}
-                      · since <Time at={passkey.created_at} exact /> ·{' '}
-                      {passkey.used_at ? (
-                        <>
-                          used <Time at={passkey.used_at} />
-                        </>
-                      ) : (
-                        'not used yet'
-                      )}
-                    </span>
-                  </span>
-                  {rows.length > 1 && (
-                    <Button
-                      size="compact-sm"
-                      variant="default"
-                      color="danger"
-                      disabled={busy}
-                      aria-label={`Remove the passkey ${passkey.name}`}
-                      onClick={() =>
-                        void run({
-                          method: 'DELETE',
-                          path: `/api/passkeys/${passkey.id}`,
-                          what: `Remove the passkey ${passkey.name}`,
-                          said: () => 'The passkey is removed.',
-                        })
-                      }
-                    >
-                      Remove
-                    </Button>
-                  )}
-                </div>
-              ))}
-            </div>
+            <Unread of={passkeys} lines={2} />
           )}
-          <AddPasskey />
+          {isChanged && others > 0 && (
+            <Notice kind="warn">
+              <div className="stack tight">
+                <span>
+                  Your other sessions go on. If you do not know one of them, end them all.
+                </span>
+                <EndOthers count={others} />
+              </div>
+            </Notice>
+          )}
+          <AddPasskey changed={() => setChanged(true)} />
         </div>
       </Card>
+      {passkeys.data?.issuer && <IssuerCard of={passkeys.data.issuer} />}
       <Card title="Open sessions">
         {sessions.data ? (
-          <SessionLines
-            sessions={sessions.data}
-            pathOf={(id) => `/api/sessions/${id}`}
-            owner={person.name}
-            mayRevoke
-          />
+          <div className="stack">
+            <SessionLines
+              sessions={sessions.data}
+              pathOf={(id) => `/api/sessions/${id}`}
+              owner={person.name}
+              mayRevoke
+            />
+            {others > 0 && <EndOthers count={others} />}
+          </div>
         ) : (
           <Unread of={sessions} lines={2} />
         )}
@@ -101,7 +75,122 @@ export default function Me() {
   );
 }
 
-function AddPasskey() {
+/** The person's passkeys, each with a button that removes it while there is another one. */
+function PasskeyLines({ of: { data: rows }, changed }: { of: Passkeys; changed: () => void }) {
+  const { run, busy } = useQuietAction();
+  if (rows.length === 0) return <p className="quiet">You have none.</p>;
+  return (
+    <div className="lines">
+      {rows.map((passkey) => (
+        <div key={passkey.id} className="line flush">
+          <span>
+            {passkey.name}
+            <span className="quiet">
+              {' '}
+              · since <Time at={passkey.created_at} exact /> ·{' '}
+              {passkey.used_at ? (
+                <>
+                  used <Time at={passkey.used_at} />
+                </>
+              ) : (
+                'not used yet'
+              )}
+            </span>
+          </span>
+          {rows.length > 1 && (
+            <Button
+              size="compact-sm"
+              variant="default"
+              color="danger"
+              disabled={busy}
+              aria-label={`Remove the passkey ${passkey.name}`}
+              onClick={() =>
+                void run({
+                  method: 'DELETE',
+                  path: `/api/passkeys/${passkey.id}`,
+                  what: `Remove the passkey ${passkey.name}`,
+                  said: () => 'The passkey is removed.',
+                }).then((answer) => answer && changed())
+              }
+            >
+              Remove
+            </Button>
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Ends all sessions but this one. */
+function EndOthers({ count }: { count: number }) {
+  const { run, busy } = useQuietAction();
+  return (
+    <div>
+      <Button
+        size="compact-sm"
+        variant="default"
+        color="danger"
+        disabled={busy}
+        onClick={() =>
+          void run({
+            path: '/api/sessions/end-others',
+            what: 'End your other sessions',
+            said: () => 'Your other sessions have ended.',
+          })
+        }
+      >
+        {count === 1 ? 'End the other session' : `End the ${count} other sessions`}
+      </Button>
+    </div>
+  );
+}
+
+/** The account at the issuer, which a person ties to themselves with a fresh proof. */
+function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
+  const { run, busy } = useQuietAction();
+  const isRefused = new URLSearchParams(window.location.search).has('refused');
+  return (
+    <Card title="Company sign-in">
+      <div className="stack tight">
+        {isRefused && !is_tied && (
+          <Notice kind="bad">
+            The account was not tied. It must have your e-mail address and belong to no other
+            person.
+          </Notice>
+        )}
+        {is_tied ? (
+          <p>Your account at the company is tied to you. You can sign in with it.</p>
+        ) : (
+          <>
+            <p className="quiet">
+              Tie your account at the company to yourself, then you can sign in with it as well.
+            </p>
+            <div>
+              <Button
+                size="compact-sm"
+                variant="default"
+                disabled={busy}
+                onClick={() =>
+                  void run<{ url: string }>({
+                    path: '/api/issuer/tie',
+                    what: 'Tie your account at the company',
+                  }).then((answer) => {
+                    if (answer) window.location.assign(answer.url);
+                  })
+                }
+              >
+                Tie the account
+              </Button>
+            </div>
+          </>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function AddPasskey({ changed }: { changed: () => void }) {
   const [name, setName] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -112,6 +201,7 @@ function AddPasskey() {
     try {
       await addPasskey(name.trim());
       setName('');
+      changed();
       await client.invalidateQueries();
     } catch (error) {
       setProblem(problemOf(error));
