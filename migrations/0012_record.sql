@@ -46,6 +46,8 @@ create table alerts (
   -- The row that it is about, so that no reader has to parse its prose.
   subject_id       uuid,
   detail           text not null,
+  -- The detail quotes a shopper or a mail server: it is neither logged nor posted.
+  is_private       boolean not null default false,
   posted_at        timestamptz(3),
   attempts            integer not null default 0,
   due_at           timestamptz(3),

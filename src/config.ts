@@ -62,6 +62,7 @@ export type Config = {
   /** How long a process that stops still serves, so that load balancers notice. */
   drainSeconds: number;
   alertWebhookUrl: string | null;
+  alertWebhookSecret: string | null;
   /** The address that traces are sent to. Null if no traces are made. */
   traces: TraceSettings | null;
   /** If it is null, a sandbox keeps messages in its mailbox, and production sends none. */

@@ -158,6 +158,7 @@ const settingsOf = (config: ReadyConfig) => ({
   fourEyesAbove: config.fourEyesAbove,
   secondPersonHours: config.secondPersonHours,
   alertWebhookUrl: config.alertWebhookUrl,
+  alertWebhookSecret: config.alertWebhookSecret,
   legacySunset: config.legacySunset,
 });
 

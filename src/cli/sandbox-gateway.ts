@@ -102,10 +102,17 @@ export async function withWorker<T>(
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
     const { openMailTransport } = await import('#purchases/messages/sending/open-transport.ts');
-    const { alertWebhookUrl, callbackRetentionDays, retentionDays, console, secondPersonHours } =
-      deps.config;
+    const {
+      alertWebhookUrl,
+      alertWebhookSecret,
+      callbackRetentionDays,
+      retentionDays,
+      console,
+      secondPersonHours,
+    } = deps.config;
     const settings = {
       alertWebhookUrl,
+      alertWebhookSecret,
       callbackRetentionDays,
       retentionDays,
       console,

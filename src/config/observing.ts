@@ -6,12 +6,13 @@ import { isAddress, isLocal, type Reader } from './reader.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-type Observing = Pick<Config, 'logLevel' | 'alertWebhookUrl' | 'traces'>;
+type Observing = Pick<Config, 'logLevel' | 'alertWebhookUrl' | 'alertWebhookSecret' | 'traces'>;
 
 export function readObserving(reader: Reader): Observing {
   return {
     logLevel: reader.choice('LOG_LEVEL', logLevels, 'info'),
     alertWebhookUrl: readAlertWebhookUrl(reader),
+    alertWebhookSecret: readAlertWebhookSecret(reader),
     traces: readTraces(reader),
   };
 }
@@ -24,6 +25,19 @@ function readAlertWebhookUrl({ text, problem, refuseInsecure }: Reader): string 
     refuseInsecure('alerts-plaintext', 'ALERT_WEBHOOK_URL must be https in production.');
   }
   return url;
+}
+
+const secretCharactersMin = 32;
+
+function readAlertWebhookSecret({ text, problem, isProduction }: Reader): string | null {
+  const secret = text('ALERT_WEBHOOK_SECRET') ?? null;
+  if (secret === null && isProduction && text('ALERT_WEBHOOK_URL') !== undefined) {
+    problem('ALERT_WEBHOOK_SECRET is missing beside ALERT_WEBHOOK_URL: alerts are signed with it.');
+  }
+  if (secret !== null && secret.length < secretCharactersMin) {
+    problem(`ALERT_WEBHOOK_SECRET must have at least ${secretCharactersMin} characters.`);
+  }
+  return secret;
 }
 
 /** The standard settings of OpenTelemetry's exporters, as far as we know them. */

@@ -96,6 +96,7 @@ function valueReaders(
 
 /** Settings that may come from a file, which `NAME_FILE` names, as containers give secrets. */
 export const secretSettings = [
+  'ALERT_WEBHOOK_SECRET',
   'ALERT_WEBHOOK_URL',
   'CONSOLE_OIDC_CLIENT_SECRET',
   'DATABASE_URL',

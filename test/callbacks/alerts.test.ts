@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import net from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -22,11 +23,15 @@ import {
 // Alerts are posted to ALERT_WEBHOOK_URL.
 
 const clock = movableClock();
+const secret = 'a secret of an operator, long enough';
 let receiver: Receiver;
 let service: Service;
 before(async () => {
   receiver = await startReceiver();
-  service = await startService({ clock, env: { ALERT_WEBHOOK_URL: `${receiver.url}/alerts` } });
+  service = await startService({
+    clock,
+    env: { ALERT_WEBHOOK_URL: `${receiver.url}/alerts`, ALERT_WEBHOOK_SECRET: secret },
+  });
 });
 after(async () => {
   await service.close();
@@ -45,6 +50,22 @@ const read = async () =>
   (await service.deps.database.pool.query('select * from alerts order by at, id')).rows;
 
 const posted = () => receiver.received.map(({ raw }) => JSON.parse(raw.toString()));
+
+test('the post is signed, and leaves out what a shopper wrote', async () => {
+  await raiseAlert(service.deps, service.deps.database.db, {
+    kind: 'shopper_report',
+    isPrivate: true,
+    detail: 'The shopper of a checkout says: I am in hospital.',
+  });
+  assert.equal(await postAlerts(service.deps), 1);
+  const [{ raw, headers }] = receiver.received as [(typeof receiver.received)[0]];
+  assert.doesNotMatch(raw.toString(), /hospital/);
+  assert.match(posted()[0].detail, /^The detail is private/);
+  const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;
+  const expected = createHmac('sha256', secret).update(`${id}.${at}.`).update(raw);
+  assert.equal(signature, `v1,${expected.digest('base64')}`);
+  assert.equal(Number(at), Math.floor(clock.now().epochMilliseconds / 1_000));
+});
 
 test('an alert is posted once, as JSON, with all of its members', async () => {
   await raise();

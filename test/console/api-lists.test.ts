@@ -457,6 +457,26 @@ describe('one checkout', () => {
     assert.ok(toSend.at > paying.clock.now().toString(), toSend.at);
   });
 
+  test('names the staff of the service to a merchant’s people by their role alone', async () => {
+    const url = `/api/checkouts/${shoppers[5]?.id}`;
+    const support = await addPerson(paying.service, { roles: ['support'], name: 'Lindiwe Moyo' });
+    const body = { text: 'Looked at it.' };
+    assert.equal((await ask(console(), support, 'POST', `${url}/notes`, { body })).status, 200);
+    const seen = await get(url, staff);
+    const noted = seen.audit.filter((one: { action: string }) => one.action === 'checkouts note');
+    assert.deepEqual(
+      noted.map(({ operator, name, person_id, roles }: Record<string, unknown>) => [
+        operator,
+        name,
+        person_id,
+        roles,
+      ]),
+      [['support', 'support', null, null]],
+    );
+    assert.ok(!JSON.stringify(seen.audit).includes(support.email));
+    assert.equal((await get(url)).audit.at(-1).operator, support.email);
+  });
+
   test('shows the books to those who may read money, and addresses to auditors', async () => {
     const viewer = await addPerson(paying.service, { roles: ['viewer'] });
     const [paid] = shoppers as [Shopper];

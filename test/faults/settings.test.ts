@@ -141,7 +141,11 @@ describe('in production', () => {
     [{ FOUR_EYES_ABOVE: '' }, /^FOUR_EYES_ABOVE must be set in production/, null],
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
-    [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],
+    [
+      { ALERT_WEBHOOK_URL: 'http://hooks.example/x', ALERT_WEBHOOK_SECRET: 'x'.repeat(32) },
+      /must be https/,
+      'alerts-plaintext',
+    ],
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel.example:4318' },
       /must be https/,
@@ -208,6 +212,13 @@ describe('in production', () => {
     assert.deepEqual(missing, ['REDIS_URL_FILE cannot be read (ENOENT).']);
   });
 
+  test('alerts are posted with a signature, under a secret that cannot be guessed', () => {
+    const url = { ALERT_WEBHOOK_URL: 'https://hooks.example/x' };
+    assert.match(problemsOf({ ...usable, ...url }).join(), /^ALERT_WEBHOOK_SECRET is missing/);
+    const short = { ...url, ALERT_WEBHOOK_SECRET: 'x' };
+    assert.match(problemsOf({ ...usable, ...short }).join(), /must have at least 32 characters/);
+  });
+
   test('secure and local addresses are accepted', () => {
     for (const env of [
       { DATABASE_URL: 'postgres://db.example/tranche?sslmode=verify-full' },
@@ -216,7 +227,7 @@ describe('in production', () => {
       { REDIS_URL: 'rediss://cache.example' },
       { REDIS_URL: 'redis://127.0.0.1' },
       { METRICS_HOST: '10.0.0.7' },
-      { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts' },
+      { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts', ALERT_WEBHOOK_SECRET: 'x'.repeat(32) },
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
       { TRUST_PROXY: '2' },
       { MAIL_URL: 'smtps://mail.example?tls.servername=mx.example', MAIL_FROM: 'pay@shop.example' },

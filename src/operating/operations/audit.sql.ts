@@ -40,3 +40,16 @@ export async function pageActions(
   }
   return await readRange(query, page, ['at', 'id'], 'desc');
 }
+
+/** The people among these who belong to merchants. The others are the staff of the service. */
+export async function listPeopleWithin(db: Handle, ids: (string | null)[]): Promise<Set<string>> {
+  const known = [...new Set(ids)].filter((id) => id !== null);
+  if (known.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('people')
+    .select('id')
+    .where('id', 'in', known)
+    .where('merchant_ids', 'is not', null)
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}

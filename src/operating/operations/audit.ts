@@ -3,7 +3,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { Action, AuditQuery } from './audit.schema.ts';
-import { type ActionFilter, pageActions } from './audit.sql.ts';
+import { type ActionFilter, listPeopleWithin, pageActions } from './audit.sql.ts';
 import { defineList, type List, type PageRequest, readList } from './list.ts';
 import type { Viewer } from './viewer.ts';
 
@@ -52,18 +52,30 @@ export async function listActionsOn(db: Handle, id: string): Promise<OperatorAct
   return (await listOperatorActions(db, { subject_ids: [id] }, actionsMax)).reverse();
 }
 
-/** Actions with the names of their people. Their origin is for viewers who may read the audit. */
+/**
+ * Actions with the names of their people. Their origin is for viewers who may read the audit. To a
+ * merchant's people the staff of the service has a role and nothing else.
+ */
 export async function presentActions(
-  { deps, may }: Viewer,
+  { deps, may, scope }: Viewer,
   actions: (OperatorAction & { number?: number | null })[],
 ): Promise<Action[]> {
   const ids = actions.map(({ person_id }) => person_id);
-  const names = await reading(deps, (db) => listPersonNames(db, ids));
+  const { names, own } = await reading(deps, async (db) => ({
+    names: await listPersonNames(db, ids),
+    own: scope === 'all merchants' ? null : await listPeopleWithin(db, ids),
+  }));
   const untraced = { address: null, session_id: null, os_user: null, host: null };
   return actions.map((action) => ({
     ...action,
     number: action.number ?? null,
     name: names.get(action.person_id ?? '') ?? action.operator,
     ...(may('audit.read') ? {} : untraced),
+    ...(own === null || own.has(action.person_id ?? '') ? {} : asStaff(action)),
   }));
+}
+
+function asStaff({ roles }: OperatorAction) {
+  const name = roles?.[0] ?? 'operator';
+  return { operator: name, name, person_id: null, roles: null };
 }

@@ -63,13 +63,22 @@ export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 const listLastAttempts = (db: Handle, { merchant_id, id }: Callback): Promise<CallbackAttempt[]> =>
   listNewest(db, 'callback_attempts', { merchant_id, callback_id: id }, historyLimits.rows);
 
+/** A merchant's people do not see the addresses of the operators who sent a callback again. */
+export const withoutStaff = (
+  { scope }: Pick<Viewer, 'scope'>,
+  attempts: CallbackAttempt[],
+): CallbackAttempt[] =>
+  scope === 'all merchants'
+    ? attempts
+    : attempts.map((one) => ({ ...one, operator: one.operator === null ? null : 'operator' }));
+
 /** A callback with its newest attempts. */
 export async function readCallback(viewer: Viewer, id: string): Promise<ReadCallback> {
   const key = await mustSee(viewer, 'callbacks', id);
   return await reading(viewer.deps, async (db) => {
     const callback = await findCallback(db, key);
     if (!callback) throw new NotFound(`There is no callback ${id}.`);
-    return { callback, attempts: await listLastAttempts(db, callback) };
+    return { callback, attempts: withoutStaff(viewer, await listLastAttempts(db, callback)) };
   });
 }
 

@@ -25,6 +25,7 @@ import { listOperatorActions, type OperatorAction } from '#record/actions/operat
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { balancesOf, movementKinds, type Posting } from '#record/ledger/posting.ts';
 import type { Note } from '#record/notes/note.sql.ts';
+import { withoutStaff } from './callbacks.ts';
 import { withAuthors } from './checkout-pages.ts';
 import {
   countCheckoutRefunds,
@@ -118,7 +119,9 @@ export async function readCheckoutHistory(
       move: await findMove(db, ...of),
       attempts: attempts.filter(isFirstPayment),
       callback,
-      callback_attempts: sent ? await newest('callback_attempts', sent) : [],
+      callback_attempts: sent
+        ? withoutStaff({ scope }, await newest('callback_attempts', sent))
+        : [],
       instalments: await listInstalments(db, key),
       collections: await newest('collections'),
       planAttempts: attempts.filter(isOnPlan),

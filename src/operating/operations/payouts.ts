@@ -105,6 +105,11 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
     lines: lines.map((line) => ({ ...line, name: lineNames[line.kind] })),
     totals,
     is_printable: whyNotPrinted(payout) === null,
+    // A merchant's people see that it was noted, not the address of the operator.
+    return_noted_by:
+      payout.return_noted_by === null || viewer.scope === 'all merchants'
+        ? payout.return_noted_by
+        : 'operator',
     audit: await presentActions(viewer, actions),
   };
 }

@@ -10,6 +10,8 @@ export type Alert = {
   merchant_id: string | null;
   subject_id: string | null;
   detail: string;
+  /** The detail quotes a shopper or a mail server. */
+  is_private: boolean;
   posted_at: Timestamp | null;
   attempts: number;
   due_at: Timestamp | null;

@@ -12,6 +12,7 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string | null>;
       subject_id: Fixed<string | null>;
       detail: Fixed<string>;
+      is_private: Generated<boolean>;
       posted_at: Timestamp | null;
       attempts: Generated<number>;
       due_at: Timestamp | null;

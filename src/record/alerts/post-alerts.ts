@@ -1,6 +1,7 @@
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import { webhookHeaders } from '#platform/signing/webhook-headers.ts';
 import { type Alert, claimDueAlerts, moveAlertPosted, releaseAlert } from './alert.sql.ts';
 
 export type AlertDeps = {
@@ -9,6 +10,8 @@ export type AlertDeps = {
   log: Logger;
   /** The operator's own address for alerts; null when alerts are only logged and listed. */
   alertWebhookUrl: string | null;
+  /** Posts are signed with it; null in a sandbox without one. */
+  alertWebhookSecret: string | null;
 };
 
 const batchSize = 20;
@@ -32,12 +35,24 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
 
 async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<void> {
   const { db } = deps.database;
-  const { id, at, kind, integration_id, merchant_id, detail } = alert;
+  const { id, at, kind, integration_id, merchant_id } = alert;
+  // What a shopper or a mail server wrote does not leave the service.
+  const detail = alert.is_private
+    ? `The detail is private. Read it in the console, or with \`tranche alerts show ${id}\`.`
+    : alert.detail;
+  const payload = Buffer.from(
+    JSON.stringify({ id, at, kind, integration_id, merchant_id, detail }),
+  );
+  const key = deps.alertWebhookSecret;
   try {
     const answer = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'user-agent': 'Tranche-Alert/1' },
-      body: JSON.stringify({ id, at, kind, integration_id, merchant_id, detail }),
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Tranche-Alert/1',
+        ...(key !== null && webhookHeaders({ id, payload, key, now: deps.clock.now() })),
+      },
+      body: payload,
       signal: AbortSignal.timeout(postSeconds * 1000),
       redirect: 'error',
     });

@@ -19,7 +19,7 @@ export async function raiseAlert(
     detail: string;
     /** The operator whose action raises it. They cannot close it. */
     caused_by?: string;
-    /** The detail quotes a shopper or a mail server, so it is not logged. */
+    /** The detail quotes a shopper or a mail server, so it is neither logged nor posted. */
     isPrivate?: true;
   },
 ): Promise<string> {
@@ -32,6 +32,7 @@ export async function raiseAlert(
     merchant_id: alert.merchant_id ?? null,
     subject_id: alert.subject_id ?? null,
     detail: alert.detail,
+    is_private: alert.isPrivate ?? false,
     posted_at: null,
     attempts: 0,
     due_at: at,
