@@ -36,7 +36,7 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
 async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<void> {
   const { db } = deps.database;
   const { id, at, kind, integration_id, merchant_id } = alert;
-  // What a shopper or a mail server wrote does not leave the service.
+  // The words of a shopper or of a mail server do not leave the service.
   const detail = alert.is_private
     ? `The detail is private. Read it in the console, or with \`tranche alerts show ${id}\`.`
     : alert.detail;
