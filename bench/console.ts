@@ -170,7 +170,7 @@ async function findMiddle(side: Side, url: string): Promise<string> {
     cursors.push(next);
     after = `&after=${next}`;
   }
-  // No whole page follows the last cursor.
+  // The page after the last cursor is not full.
   const middle = cursors[Math.floor((cursors.length - 1) / 2)];
   if (middle === undefined || cursors.length < 2) throw new Error(`${url} has no second page.`);
   return middle;

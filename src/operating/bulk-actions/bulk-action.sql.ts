@@ -159,7 +159,7 @@ function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   return host === null ? query : query.where('host', '=', host);
 }
 
-/** The next of them after an id, in the order of ids. */
+/** The next of these callbacks after an id, in the order of ids. */
 export async function listCallbacksToRetry(
   db: Handle,
   wanted: WantedCallbacks,

@@ -7,7 +7,7 @@ import { Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.sch
 export const CallbacksQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(callbackStatuses)),
-  /** Only of exhausted callbacks, and of the pending ones of one merchant. */
+  /** Only exhausted callbacks, and pending ones of one merchant, can be filtered by it. */
   host: Type.Optional(Type.String({ maxLength: 255 })),
 });
 

@@ -165,7 +165,7 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // Only of what waits: an approved refund is itself part of the sum.
+    // Only a refund that waits for review has others: an approved one is part of the sum itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,
