@@ -5,9 +5,8 @@ import {
   presentBulkAction,
   readBulkAction,
 } from '#operating/operations/bulk-actions.ts';
-import { IdParams } from '#operating/operations/list.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { actionRoute, type ConsoleRoute, consoleRoute } from './route.ts';
+import { actionRoutes, type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
 
 const bulkActionsMax = 20;
 
@@ -25,12 +24,6 @@ export const bulkActionRoutes: ConsoleRoute[] = [
       return { data: bulkActions.map(presentBulkAction) };
     },
   }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/bulk-actions/:id',
-    permission: 'signed-in',
-    schema: { params: IdParams, response: BulkAction },
-    handle: (context, { params }) => readBulkAction(context, params.id),
-  }),
-  actionRoute(bulkActionActions.stop),
+  detailRoute('bulk-actions', 'signed-in', BulkAction, readBulkAction),
+  ...actionRoutes(bulkActionActions),
 ];

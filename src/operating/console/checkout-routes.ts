@@ -39,25 +39,20 @@ import { addNote } from '#record/notes/add-note.ts';
 import type { Note as NoteRow } from '#record/notes/note.sql.ts';
 import { notFound } from './errors.ts';
 import { listRoutes, readPage } from './pages.ts';
-import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import {
+  actionRoute,
+  type ConsoleRoute,
+  type Context,
+  consoleRoute,
+  detailRoute,
+} from './route.ts';
 
 export const checkoutRoutes: ConsoleRoute[] = [
   ...listRoutes(checkoutList),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/checkouts/:id',
-    permission: 'checkouts.read',
-    schema: { params: IdParams, response: CheckoutDetails },
-    async handle(context, { params }) {
-      const history = await readCheckoutHistory(
-        context.deps,
-        context.scope,
-        params.id,
-        historyLimits,
-      );
-      if (!history) throw notFound();
-      return await presentDetails(context, history);
-    },
+  detailRoute('checkouts', 'checkouts.read', CheckoutDetails, async (context, id) => {
+    const history = await readCheckoutHistory(context.deps, context.scope, id, historyLimits);
+    if (!history) throw notFound();
+    return await presentDetails(context, history);
   }),
   consoleRoute({
     method: 'POST',

@@ -93,7 +93,7 @@ export const actionRoutes = (
 /** Makes the route of one row: `GET /api/NAME/:id`. */
 export const detailRoute = <const Response extends TSchema>(
   name: string,
-  permission: Permission,
+  permission: Permission | 'signed-in',
   response: Response,
   read: (context: Context, id: string) => Promise<Static<Response>>,
 ): ConsoleRoute =>

@@ -1,6 +1,6 @@
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { actionColumns, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 export type ActionFilter = {
@@ -16,25 +16,9 @@ export async function pageActions(
   scope: Scope,
   filter: ActionFilter,
   page: PageOf,
-): Promise<Page<OperatorAction & { number: number | null }>> {
+): Promise<Page<OperatorAction & { number: number }>> {
   if (scope !== 'all merchants') return { rows: [], last: null };
-  let query = db
-    .selectFrom('operator_actions')
-    .select([
-      'id',
-      'number',
-      'at',
-      'operator',
-      'action',
-      'subject_id',
-      'details',
-      'os_user',
-      'host',
-      'person_id',
-      'roles',
-      'address',
-      'session_id',
-    ]);
+  let query = db.selectFrom('operator_actions').select([...actionColumns, 'number']);
   for (const [column, value] of Object.entries(filter)) {
     if (value !== undefined) query = query.where(column as keyof ActionFilter, '=', value);
   }

@@ -12,7 +12,7 @@ import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts
 import { findCheckout, findMove } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout, CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
-import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { findStoredCardFace, listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
 import type { Message, MessageKind } from '#purchases/messages/message.ts';
 import {
@@ -27,13 +27,7 @@ import { balancesOf, movementKinds, type Posting } from '#record/ledger/posting.
 import type { Note } from '#record/notes/note.sql.ts';
 import { withoutStaff } from './callbacks.ts';
 import { withAuthors } from './checkout-pages.ts';
-import {
-  countCheckoutRefunds,
-  findStoredCard,
-  type HistoryTable,
-  listNewest,
-  sumPostings,
-} from './history.sql.ts';
+import { countCheckoutRefunds, type HistoryTable, listNewest, sumPostings } from './history.sql.ts';
 import { listPartsOf } from './refunds.sql.ts';
 import { peopleOf, withNames } from './refunds.ts';
 
@@ -131,7 +125,7 @@ export async function readCheckoutHistory(
       postings: (await newest('postings')).sort(byCause),
       balances: balancesOf(await sumPostings(db, ...of)),
       messages: await newest('messages'),
-      card: await findStoredCard(db, ...of),
+      card: await findStoredCardFace(db, key),
       actions,
       notes: await withAuthors(db, notes),
       disputes,

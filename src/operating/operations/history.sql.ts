@@ -62,17 +62,3 @@ export async function countCheckoutRefunds(
     .executeTakeFirstOrThrow();
   return Number(count);
 }
-
-export async function findStoredCard(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<{ brand: string | null; last4: string | null } | null> {
-  const row = await db
-    .selectFrom('stored_cards')
-    .select(['brand', 'last4'])
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .executeTakeFirst();
-  return row ?? null;
-}

@@ -11,6 +11,7 @@ import {
   type Count,
   type DayCounts,
   type DayRow,
+  emptyCounts,
   insertOverdueSums,
   listAttempted,
   listCreated,
@@ -192,15 +193,7 @@ function daySums() {
 const emptyDay = (merchant_id: string, day: string): DayCounts => ({
   merchant_id,
   day,
-  created: 0,
-  opened: 0,
-  tried: 0,
-  paid: 0,
-  approved: 0,
-  declined: 0,
-  sold: 0,
-  collected: 0,
-  refunded: 0,
+  ...emptyCounts(),
 });
 
 /** Adds up what is overdue, by merchant, and writes the sums that changed. */

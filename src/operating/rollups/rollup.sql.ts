@@ -116,7 +116,8 @@ export async function listPlanned(
     .execute();
 }
 
-const counts = [
+/** The counts and sums of a day. */
+export const dayCounts = [
   'created',
   'opened',
   'tried',
@@ -127,7 +128,9 @@ const counts = [
   'collected',
   'refunded',
 ] as const;
-export type Count = (typeof counts)[number];
+export type Count = (typeof dayCounts)[number];
+export const emptyCounts = () =>
+  Object.fromEntries(dayCounts.map((name) => [name, 0])) as Record<Count, number>;
 export type DayCounts = { merchant_id: string; day: string } & Record<Count, number>;
 
 export async function advanceDays(db: Handle, rows: DayCounts[]): Promise<void> {
@@ -140,7 +143,7 @@ export async function advanceDays(db: Handle, rows: DayCounts[]): Promise<void> 
         .columns(['merchant_id', 'day'])
         .doUpdateSet(
           Object.fromEntries(
-            counts.map((name) => [name, sql.raw(`merchant_days.${name} + excluded.${name}`)]),
+            dayCounts.map((name) => [name, sql.raw(`merchant_days.${name} + excluded.${name}`)]),
           ),
         ),
     )

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { type Count, dayCounts } from '#operating/rollups/rollup.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type Scope, scoped } from './scope.sql.ts';
@@ -109,18 +110,7 @@ export async function findDefaultPlace(db: Handle): Promise<OverviewPlace> {
   return { ...row, clock_ahead_ms: 0 };
 }
 
-const dayColumns = [
-  'created',
-  'opened',
-  'tried',
-  'paid',
-  'approved',
-  'declined',
-  'sold',
-  'collected',
-  'refunded',
-] as const;
-export type DaySums = { day: string } & Record<(typeof dayColumns)[number], number>;
+export type DaySums = { day: string } & Record<Count, number>;
 
 /** Sums of a range of days, by day. */
 export async function listDays(
@@ -134,7 +124,7 @@ export async function listDays(
       .selectFrom('merchant_days')
       .select((select) => [
         'day',
-        ...dayColumns.map((name) => select.fn.sum<number>(name).as(name)),
+        ...dayCounts.map((name) => select.fn.sum<number>(name).as(name)),
       ]),
     scope,
   )
@@ -146,7 +136,7 @@ export async function listDays(
     (row) =>
       ({
         day: row.day,
-        ...Object.fromEntries(dayColumns.map((name) => [name, Number(row[name])])),
+        ...Object.fromEntries(dayCounts.map((name) => [name, Number(row[name])])),
       }) as DaySums,
   );
 }

@@ -1,4 +1,5 @@
 import { merchantNow } from '#merchants/merchant.ts';
+import { emptyCounts } from '#operating/rollups/rollup.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
@@ -101,7 +102,9 @@ export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> 
         findAsOf(db),
       ]);
     const byDay = new Map(found.map((day) => [day.day, day]));
-    const days = daysFrom(first, recentDays).map((day) => byDay.get(day) ?? emptyDay(day));
+    const days = daysFrom(first, recentDays).map(
+      (day) => byDay.get(day) ?? { day, ...emptyCounts() },
+    );
     const dueByDay = new Map(dues.map(({ day, amount }) => [day, amount]));
     const sum = (name: Exclude<keyof DaySums, 'day'>) =>
       days.reduce((total, day) => total + day[name], 0);
@@ -131,16 +134,3 @@ export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> 
 
 const daysFrom = (first: Temporal.PlainDate, count: number) =>
   Array.from({ length: count }, (_, days) => first.add({ days }).toString());
-
-const emptyDay = (day: string): DaySums => ({
-  day,
-  created: 0,
-  opened: 0,
-  tried: 0,
-  paid: 0,
-  approved: 0,
-  declined: 0,
-  sold: 0,
-  collected: 0,
-  refunded: 0,
-});

@@ -28,28 +28,29 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
   return row !== undefined;
 }
 
+/** The columns of an action, without its place in the chain. */
+export const actionColumns = [
+  'id',
+  'at',
+  'operator',
+  'action',
+  'subject_id',
+  'details',
+  'os_user',
+  'host',
+  'person_id',
+  'roles',
+  'address',
+  'session_id',
+] as const;
+
 /** The newest actions, newest first. */
 export async function listOperatorActions(
   db: Handle,
   filter: { subject_ids?: string[]; operator?: string },
   limit: number,
 ): Promise<OperatorAction[]> {
-  let query = db
-    .selectFrom('operator_actions')
-    .select([
-      'id',
-      'at',
-      'operator',
-      'action',
-      'subject_id',
-      'details',
-      'os_user',
-      'host',
-      'person_id',
-      'roles',
-      'address',
-      'session_id',
-    ]);
+  let query = db.selectFrom('operator_actions').select(actionColumns);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }

@@ -126,6 +126,8 @@ export default function PayoutPage({ id }: { id: string }) {
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
   const nameOf = (wanted: string) => payout.audit.find(({ action }) => action === wanted)?.name;
+  const noter = nameOf('payouts returned');
+  const address = payout.return_noted_by;
   return (
     <>
       {payout.compare_since !== null && (
@@ -144,10 +146,11 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
             : 'Another person has to approve it too.'}
         </Notice>
       )}
-      {payout.return_noted_by !== null && payout.status !== 'returned' && (
+      {address !== null && payout.status !== 'returned' && (
         <Notice kind="warn">
-          {nameOf('payouts returned')} ({payout.return_noted_by}) noted that the bank returned it:{' '}
-          {payout.return_reason}. The amount is owed again once another person has noted it too.
+          {noter && noter !== address ? `${noter} (${address})` : address} noted that the bank
+          returned it: {payout.return_reason}. The amount is owed again once another person has
+          noted it too.
         </Notice>
       )}
       {payout.status === 'returned' && (
