@@ -54,6 +54,8 @@ export type Config = {
   fourEyesAbove: number | null;
   /** How long a person has the same passkey before they count where two people are needed. */
   secondPersonHours: number;
+  /** How many whole business days lie between the confirmation of a bank account and a payout to it. */
+  newAccountBusinessDays: number;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
@@ -115,6 +117,10 @@ export function readConfig(
       ? count('RETENTION_DAYS', 400, { min: 1, max: 36_500 })
       : null,
     fourEyesAbove: readFourEyes(reader),
+    newAccountBusinessDays: count('NEW_ACCOUNT_BUSINESS_DAYS', isProduction ? 1 : 0, {
+      min: 0,
+      max: 10,
+    }),
     secondPersonHours: count('SECOND_PERSON_HOURS', isProduction ? 24 : 0, { min: 0, max: 720 }),
     callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),

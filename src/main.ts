@@ -157,6 +157,7 @@ const settingsOf = (config: ReadyConfig) => ({
   retentionDays: config.retentionDays,
   fourEyesAbove: config.fourEyesAbove,
   secondPersonHours: config.secondPersonHours,
+  newAccountBusinessDays: config.newAccountBusinessDays,
   alertWebhookUrl: config.alertWebhookUrl,
   alertWebhookSecret: config.alertWebhookSecret,
   legacySunset: config.legacySunset,

@@ -18,12 +18,14 @@ import { systemClock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 
 export type Connection = OperatorDeps &
   QueueDeps &
-  FourEyesDefault & { config: Config; operator: string; log: Logger };
+  FourEyesDefault &
+  NewAccountWait & { config: Config; operator: string; log: Logger };
 
 /** The operator of the command line sees all merchants and may do all. */
 export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<Deps> => ({
@@ -62,6 +64,7 @@ export async function withDatabase<T>(
       random: context.random,
       sendsMessages: config.sendsMessages,
       fourEyesAbove: config.fourEyesAbove,
+      newAccountBusinessDays: config.newAccountBusinessDays,
       operator: config.operator ?? systemUser(),
       origin: { os_user: systemUser(), host: hostname() },
     });

@@ -20,11 +20,13 @@ export const bank = command({
     'ID',
     'ID --holder NAME --bank NAME --branch-code CODE',
     '   --account-number N',
-    'ID --confirm NUMBER',
+    'ID --confirm NUMBER --account-number N',
     'ID --statements-to EMAIL|none',
   ],
   help: `Proposes the bank account of a merchant. Payouts go there once another operator
-has confirmed it by its number; until then the account before it stays in use.
+has confirmed it, with the whole account number as the merchant said it; until
+then the account before it stays in use. In production a new account is first
+paid after a business day (NEW_ACCOUNT_BUSINESS_DAYS).
 Ask the merchant by telephone before you confirm: a forged letter with a new
 account is how payouts are stolen. The account number is kept encrypted, and
 only its last four digits are shown. Payouts without an account are not exported.
@@ -45,10 +47,13 @@ Without options it shows what is set.
     'statements-to': { type: 'string' },
   },
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
-    const given = [values.holder, values.bank, values['branch-code'], values['account-number']];
-    const proposes = given.some((value) => value !== undefined);
+    const account_number = values['account-number'];
+    const given = [values.holder, values.bank, values['branch-code']];
+    const confirms = values.confirm !== undefined;
+    const proposes =
+      given.some((value) => value !== undefined) || (account_number !== undefined && !confirms);
     const to = values['statements-to'];
-    const actions = [proposes, values.confirm !== undefined, to !== undefined].filter(Boolean);
+    const actions = [proposes, confirms, to !== undefined].filter(Boolean);
     if (actions.length > 1) {
       throw new UsageError(
         'Propose an account, confirm it, or set --statements-to: one at a time.',
@@ -59,15 +64,18 @@ Without options it shows what is set.
         holder: required(values.holder, 'holder'),
         bank: required(values.bank, 'bank'),
         branch_code: required(values['branch-code'], 'branch-code'),
-        account_number: required(values['account-number'], 'account-number'),
+        account_number: required(account_number, 'account-number'),
       };
       // The alert is a row. The command reports by what it prints.
       await withSealing(context, (connection) =>
         proposeAccount(connection, connection.operator, id, wanted),
       );
     } else if (values.confirm !== undefined) {
-      const number = readInteger(values.confirm, 'confirm');
-      await withMigrated(context, (deps) => confirmAccount(deps, deps.operator, id, number));
+      const wanted = {
+        number: readInteger(values.confirm, 'confirm'),
+        account_number: required(account_number, 'account-number'),
+      };
+      await withSealing(context, (deps) => confirmAccount(deps, deps.operator, id, wanted));
     } else if (to !== undefined) {
       const email = to === 'none' ? null : to;
       await withMigrated(context, (deps) => setStatementAddress(deps, deps.operator, id, email));
@@ -93,7 +101,7 @@ function describe(
       'Proposed',
       proposed && [
         `${say(proposed)}, by ${proposed.proposed_by}`,
-        `another operator confirms it: tranche merchants bank ${merchant.id} --confirm ${proposed.number}`,
+        `another operator confirms it: tranche merchants bank ${merchant.id} --confirm ${proposed.number} --account-number …`,
       ],
     ],
     ['Statements to', statement_email ?? 'no address: none are sent'],

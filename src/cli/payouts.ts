@@ -234,8 +234,8 @@ const exportCommand = command({
   usage: ['', '--export ID'],
   help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
 Amounts are in cents. A payout whose merchant has no confirmed bank account is not exported, and
-the command says so, and neither is one that was approved for an earlier account, or one that must
-be compared with the bank after a restore. The
+the command says so, and neither is one that was approved for an earlier account, one whose
+account was confirmed too lately, or one that must be compared with the bank after a restore. The
 file has whole account numbers: keep it where the bank run is kept. If the output was lost,
 --export ID prints that export again and changes
 nothing; \`payouts show\` shows the ID. --json prints the payouts.
@@ -248,7 +248,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
       ...made,
       rows: await readAll(connection, payouts),
     });
-    const { export_id, rows, refused, toApprove, toCompare, file } =
+    const { export_id, rows, refused, toApprove, toCompare, tooNew, file } =
       earlier === undefined
         ? await withBankRun(context, async (connection) =>
             readRows(connection, await exportPayouts(connection, connection.operator)),
@@ -263,6 +263,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
         without_account: named(refused),
         to_approve_again: named(toApprove),
         to_compare: named(toCompare),
+        new_account: named(tooNew),
       };
       context.print({ export_id, data: rows.map(present), ...left }, () => '');
       return;
@@ -283,8 +284,13 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
         `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
       );
     }
+    for (const { reference, payable_from } of tooNew) {
+      context.terminal.warn(
+        `${reference} was not exported: its bank account was confirmed too lately. It is paid from ${showTime(payable_from)} on.`,
+      );
+    }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
-    else if (refused.length + toApprove.length + toCompare.length === 0)
+    else if (refused.length + toApprove.length + toCompare.length + tooNew.length === 0)
       context.terminal.warn('No payout is approved.');
   },
 });
@@ -295,7 +301,7 @@ async function readAgain(
 ): Promise<Export> {
   const payouts = await readExport(connection, export_id);
   const file = await writeBankFile(connection, connection.database.db, payouts);
-  return { export_id, payouts, refused: [], toApprove: [], toCompare: [], file };
+  return { export_id, payouts, refused: [], toApprove: [], toCompare: [], tooNew: [], file };
 }
 
 const formats = ['csv', 'json', 'html'] as const;

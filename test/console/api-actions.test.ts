@@ -74,7 +74,7 @@ async function createPayee(): Promise<Account> {
   const { deps } = paying.service;
   await setTerms(deps, 'test', account.merchant.id, wholeTerms);
   await proposeAccount(deps, 'one', account.merchant.id, bankAccount);
-  await confirmAccount(deps, 'other', account.merchant.id, 1);
+  await confirmAccount(deps, 'other', account.merchant.id, { number: 1, ...bankAccount });
   await paid(1, account);
   return account;
 }
@@ -1005,7 +1005,7 @@ describe('the actions of the command line', () => {
     assert.deepEqual([alert.closed_by, alert.closed_by_name], [other.email, other.email]);
 
     await proposeAccount(deps, one.email, merchant.id, bankAccount);
-    await confirmAccount(deps, other.email, merchant.id, 1);
+    await confirmAccount(deps, other.email, merchant.id, { number: 1, ...bankAccount });
     const url = `/api/merchants/${merchant.id}`;
     const { body } = await askExactly(console(), await person(), 'GET', url);
     const { proposed_by, confirmed_by } = body.payee.account;
@@ -1082,10 +1082,12 @@ describe('the money of merchants', () => {
       [payee.account, payee.proposed.last4, payee.proposed.proposed_by, payee.is_own_proposal],
       [null, '6789', 'First Person', true],
     );
-    const confirm = (one: ConsolePerson, number: number) =>
-      post(one, `${url}/bank-accounts/${number}/confirm`);
-    assert.match(await refused(409, confirm(first, 1)), /Another operator must confirm/);
     const newer = { ...wanted, account_number: '9876543210' };
+    const confirm = (one: ConsolePerson, number: number) =>
+      post(one, `${url}/bank-accounts/${number}/confirm`, {
+        account_number: (number === 3 ? newer : wanted).account_number,
+      });
+    assert.match(await refused(409, confirm(first, 1)), /Another operator must confirm/);
     const both = await Promise.all([
       post(first, `${url}/bank-accounts`, newer),
       post(first, `${url}/bank-accounts`, newer),
@@ -1439,6 +1441,7 @@ describe('every action', () => {
       }),
       'POST /api/merchants/:id/bank-accounts/:number/confirm': () => ({
         url: `/api/merchants/${merchant.id}/bank-accounts/1/confirm`,
+        body: { account_number: bankAccount.account_number },
         by: first,
       }),
       'POST /api/merchants/:id/statements-to': () => ({

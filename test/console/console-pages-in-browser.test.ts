@@ -51,6 +51,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await second.page.getByRole('button', { name: 'Confirm the account…' }).click();
     await second.page.getByText('by a telephone number that you already had').waitFor();
     assert.deepEqual(await axeViolations(second.page), []);
+    await second.page.getByLabel('Account number').fill('012 345 6789');
     await second.page.getByRole('button', { name: /^Pay Bean There to account … 6789$/ }).click();
     await second.page.getByText('by Second Person').waitFor();
     assert.equal(await second.page.getByText('Proposed, not in use yet').count(), 0);

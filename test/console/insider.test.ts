@@ -128,7 +128,7 @@ async function createPayout(status: 'draft' | 'exported'): Promise<string> {
   const { deps } = paying.service;
   const { merchant } = await createAccount(paying.service);
   await proposeAccount(deps, 'one', merchant.id, bankAccount);
-  await confirmAccount(deps, 'other', merchant.id, 1);
+  await confirmAccount(deps, 'other', merchant.id, { number: 1, ...bankAccount });
   const id = deps.random.uuid();
   await query(
     `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,

@@ -79,7 +79,8 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
     'approve a payout': (acting) => approvePayout(acting, 'nomsa', String(draft)),
     'note a return': (acting) => returnPayout(acting, 'nomsa', String(exported), 'closed'),
     'propose an account': (acting) => proposeAccount(acting, 'nomsa', merchant_id, bankAccount),
-    'confirm an account': (acting) => confirmAccount(acting, 'nomsa', other, 1),
+    'confirm an account': (acting) =>
+      confirmAccount(acting, 'nomsa', other, { number: 1, ...bankAccount }),
     'approve a refund': (acting) => approveRefund(acting, 'nomsa', refund),
     'ask for a refund': (acting) => requestRefund(acting, 'nomsa', ask),
     'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id),

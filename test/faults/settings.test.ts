@@ -53,6 +53,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
   ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
   ['FOUR_EYES_ABOVE', ['-1', '100.50', 'never', 'None', '1e6']],
+  ['NEW_ACCOUNT_BUSINESS_DAYS', ['-1', '1.5', 'day', '11']],
   ['SECOND_PERSON_HOURS', ['-1', '1.5', 'day', '721']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
   ['ACCEPT_INSECURE', ['true', 'database', 'any-proxy,everything']],

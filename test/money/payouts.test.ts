@@ -69,7 +69,7 @@ async function confirmedAccount({ merchant }: Account): Promise<void> {
   ];
   const number = ['--account-number', accountNumber];
   await nomsa.json('merchants', 'bank', merchant.id, ...account, ...number);
-  await sipho.json('merchants', 'bank', merchant.id, '--confirm', '1');
+  await sipho.json('merchants', 'bank', merchant.id, '--confirm', '1', ...number);
 }
 
 async function bought(
@@ -373,9 +373,15 @@ describe('a payout', () => {
     assert.equal(shown.account, null);
     assert.equal(shown.proposed.last4, '9876');
     assert.equal(await refusal(), 'approved');
-    await nomsa.refused(1, /Another operator must confirm it/, ...bank, '--confirm', '1');
-    await sipho.json(...bank, '--confirm', '1');
-    await sipho.refused(1, /No bank account .* waits/, ...bank, '--confirm', '1');
+    const confirmed = ['--confirm', '1', '--account-number', '62100049876'];
+    await nomsa.refused(1, /Another operator must confirm it/, ...bank, ...confirmed);
+    await sipho.refused(2, /--account-number/, ...bank, '--confirm', '1');
+    for (const wrong of ['62100049875', '9876', '621000498760']) {
+      const other = [...bank, '--confirm', '1', '--account-number', wrong];
+      await sipho.refused(1, /not the account number that was proposed/, ...other);
+    }
+    await sipho.json(...bank, ...confirmed);
+    await sipho.refused(1, /No bank account .* waits/, ...bank, ...confirmed);
     // The two who approved it had agreed to no account, so both agree to this one.
     assert.equal(await refusal(), 'approved');
     assert.equal((await sipho.json('payouts', 'approve', payout.id)).status, 'draft');
@@ -387,8 +393,8 @@ describe('a payout', () => {
     const other = ['--holder', 'Thandi', '--bank', 'FNB', '--branch-code', '250655'];
     await sipho.json(...bank, ...other, '--account-number', '62100041111');
     assert.equal((await nomsa.json(...bank)).account.last4, '9876');
-    await nomsa.refused(1, /not the newest proposal/, ...bank, '--confirm', '1');
-    await nomsa.json(...bank, '--confirm', '2');
+    await nomsa.refused(1, /not the newest proposal/, ...bank, ...confirmed);
+    await nomsa.json(...bank, '--confirm', '2', '--account-number', '62100041111');
     assert.equal((await nomsa.json(...bank)).account.last4, '1111');
     const { export_id } = await nomsa.json('payouts', 'show', payout.id);
     const again = await nomsa.run('payouts', 'export', '--export', export_id);
@@ -412,11 +418,11 @@ describe('a payout', () => {
       (await operator.json('payouts', 'approve', payout.id)).status;
     assert.equal(await approve(nomsa), 'draft');
     await sipho.json(...bank, ...other, '--account-number', '62100046666');
-    await nomsa.json(...bank, '--confirm', '2');
+    await nomsa.json(...bank, '--confirm', '2', '--account-number', '62100046666');
     assert.equal(await approve(sipho), 'draft', 'the first approval was for another account');
     assert.equal(await approve(nomsa), 'approved');
     await sipho.json(...bank, ...other, '--account-number', '62100047777');
-    await nomsa.json(...bank, '--confirm', '3');
+    await nomsa.json(...bank, '--confirm', '3', '--account-number', '62100047777');
     const held = await nomsa.json('payouts', 'export');
     assert.deepEqual(
       [held.data.length, held.to_approve_again.map(({ id }: Shown) => id)],
@@ -427,6 +433,34 @@ describe('a payout', () => {
     const { stdout } = await nomsa.run('payouts', 'export');
     assert.match(stdout, /,Mallory,FNB,250655,62100047777\r\n$/);
     await assertBooks();
+  });
+
+  test('is exported to a new account only after a business day', async () => {
+    const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+    const careful = commandLine(
+      { ...env, TRANCHE_OPERATOR: 'nomsa', NEW_ACCOUNT_BUSINESS_DAYS: '1' },
+      { clock: paying.clock },
+    );
+    const { account, payout } = await draft();
+    const bank = ['merchants', 'bank', account.merchant.id];
+    const other = ['--holder', 'Mallory', '--bank', 'FNB', '--branch-code', '250655'];
+    const number = ['--account-number', '62100048888'];
+    await sipho.json(...bank, ...other, ...number);
+    await nomsa.json(...bank, '--confirm', '2', ...number);
+    for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
+    const { stdout, stderr } = await careful.run('payouts', 'export');
+    assert.equal(stdout.split('\r\n')[1], '', 'the file has no row');
+    assert.match(stderr, /was not exported: its bank account was confirmed too lately\. .* from/);
+    const held = await careful.json('payouts', 'export');
+    assert.deepEqual(
+      held.new_account.map(({ id }: Shown) => id),
+      [payout.id],
+    );
+    paying.clock.advance({ days: 5 });
+    assert.match(
+      (await careful.run('payouts', 'export')).stdout,
+      /,Mallory,FNB,250655,62100048888/,
+    );
   });
 
   test('that the bank returns is owed again once two operators noted it, as a line of the next payout', async () => {

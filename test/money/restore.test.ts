@@ -515,7 +515,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await setTerms(deps, 'nomsa', merchant_id, wholeTerms);
       const account = { holder: 'Karoo', bank: 'A Bank', branch_code: '051001' };
       await proposeAccount(deps, 'nomsa', merchant_id, { ...account, account_number: '062987123' });
-      await confirmAccount(deps, 'sipho', merchant_id, 1);
+      await confirmAccount(deps, 'sipho', merchant_id, { number: 1, account_number: '062987123' });
       const buy = async (term: number, card = visa) => {
         const shopper = await own.shopper({ amount: 100_000 }, payee);
         assert.equal((await shopper.pay(term, { card })).status, 'successful');

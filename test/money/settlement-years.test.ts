@@ -132,7 +132,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     account_number: '62100049876',
   };
   await proposeAccount(service.deps, 'nomsa', merchant_id, bank);
-  await confirmAccount(service.deps, 'sipho', merchant_id, 1);
+  await confirmAccount(service.deps, 'sipho', merchant_id, { number: 1, ...bank });
 
   const shoppers: Shopper[] = [];
   /** The gateway's charges without a payment, by the id of the transaction. */

@@ -2,6 +2,7 @@ import { IdParams } from '#operating/operations/list.schema.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import {
   AccountParams,
+  ConfirmAccount,
   Payee,
   ProposeAccount,
   StatementsTo,
@@ -33,10 +34,10 @@ export const payeeRoutes: ConsoleRoute[] = [
     url: '/api/merchants/:id/bank-accounts/:number/confirm',
     permission: 'bank.confirm',
     fresh: true,
-    schema: { params: AccountParams, response: Payee },
-    run: (context, { params }) =>
+    schema: { params: AccountParams, body: ConfirmAccount, response: Payee },
+    run: (context, { params, body }) =>
       change(context, params.id, (id) =>
-        confirmAccount(context.deps, context.operator, id, params.number),
+        confirmAccount(context.deps, context.operator, id, { number: params.number, ...body }),
       ),
   }),
   actionRoute({

@@ -71,6 +71,7 @@ export const payoutRoutes: ConsoleRoute[] = [
         without_account: made.refused,
         to_approve_again: made.toApprove,
         to_compare: made.toCompare,
+        new_account: made.tooNew,
         file: made.file,
       });
     },

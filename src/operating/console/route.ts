@@ -6,13 +6,15 @@ import { IdParams } from '#operating/operations/list.schema.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import type { Permission } from '#operating/people/permission.ts';
+import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import type { Origin } from '#record/actions/operate.ts';
 import type { MerchantWork, WorkerDeps } from '#worker.ts';
 import { afterAction } from './errors.ts';
 import type { ConsoleSettings } from './settings.ts';
 
 export type ConsoleDeps = AppDeps &
-  WorkerDeps & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
+  WorkerDeps &
+  NewAccountWait & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
 
 /** The person who makes the request, as the session proves them. */
 type SignedIn = {

@@ -43,5 +43,10 @@ export const AccountParams = Type.Object({
   number: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
 });
 
+/** The whole number, as the merchant told it to the person who confirms. */
+export const ConfirmAccount = Type.Object({
+  account_number: Type.String({ minLength: 5, maxLength: 20 }),
+});
+
 /** POST /api/merchants/:id/statements-to */
 export const StatementsTo = Type.Object({ email: nullable(Type.String({ maxLength: 254 })) });

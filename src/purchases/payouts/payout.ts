@@ -78,6 +78,27 @@ export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): 
   return !isWeekend(day) && !holidays.has(day.toString());
 }
 
+/** How many whole business days lie between the confirmation of a bank account and a payout to it. */
+export type NewAccountWait = { newAccountBusinessDays: number };
+
+/**
+ * When a bank account that was confirmed at this time can be paid first: a person who replaced the
+ * account is noticed before the money is gone (decision 0081).
+ */
+export function accountPayableFrom(
+  calendar: Calendar,
+  { newAccountBusinessDays }: NewAccountWait,
+  confirmed: Temporal.Instant,
+): Temporal.Instant {
+  if (newAccountBusinessDays === 0) return confirmed;
+  let day = confirmed.toZonedDateTimeISO(calendar.time_zone).toPlainDate();
+  for (let left = newAccountBusinessDays; left > 0; ) {
+    day = day.add({ days: 1 });
+    if (isBusinessDay(calendar, day)) left -= 1;
+  }
+  return day.add({ days: 1 }).toZonedDateTime(calendar.time_zone).toInstant();
+}
+
 /** When the first payout after a local date is made. */
 export function nextPayoutAt(calendar: Calendar, after: Temporal.PlainDate): Temporal.Instant {
   let day = after.add({ days: 1 });

@@ -10,9 +10,16 @@ import { type OperatorDeps, OperatorError, operate } from '#record/actions/opera
 import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import { findAccountInUse, findStatementAddress } from './bank-account.sql.ts';
+import type { BankAccount } from './bank-account.ts';
 import { writeBankFile } from './bank-file.ts';
+import { readCalendar } from './make-payouts.ts';
 import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sql.ts';
-import type { Payout, PayoutStatus } from './payout.ts';
+import {
+  accountPayableFrom,
+  type NewAccountWait,
+  type Payout,
+  type PayoutStatus,
+} from './payout.ts';
 import { insertStatementMail } from './statement-mail.sql.ts';
 
 /** Every action on a payout asks whether money may move. */
@@ -144,6 +151,8 @@ export type Export = {
   refused: Payout[];
   /** Approved payouts whose merchants have another account now. Two people must approve them again. */
   toApprove: Payout[];
+  /** Approved payouts to accounts that were confirmed too lately to be paid. They stay approved. */
+  tooNew: (Payout & { payable_from: Timestamp })[];
   /** Approved payouts that an operator must compare with the bank first. They stay approved. */
   toCompare: Payout[];
   /** The file for the bank. */
@@ -152,10 +161,10 @@ export type Export = {
 
 /**
  * Moves every approved payout to `exported`, under one id for the file, if the bank account that it
- * was approved for is in use. An earlier export can be read again by that id and moves nothing.
+ * was approved for is in use and not too new. An earlier export can be read again by that id and moves nothing.
  */
 export async function exportPayouts(
-  deps: PayoutDeps & { sealing: Sealing },
+  deps: PayoutDeps & NewAccountWait & { sealing: Sealing },
   operator: string,
 ): Promise<Export> {
   await mustMoveMoney(deps);
@@ -165,6 +174,7 @@ export async function exportPayouts(
     const refused: Payout[] = [];
     const toApprove: Payout[] = [];
     const toCompare: Payout[] = [];
+    const tooNew: Export['tooNew'] = [];
     for (const payout of await listExport(db, 'approved')) {
       if (payout.compare_since !== null) {
         toCompare.push(payout);
@@ -177,6 +187,11 @@ export async function exportPayouts(
       }
       if (account.number !== payout.bank_account) {
         toApprove.push(payout);
+        continue;
+      }
+      const payable_from = await findPayableFrom(deps, db, account);
+      if (payable_from !== null) {
+        tooNew.push({ ...payout, payable_from });
         continue;
       }
       const to = { status: 'exported', export_id, exported_at: at } as const;
@@ -192,13 +207,28 @@ export async function exportPayouts(
       without_account: refused.length,
       to_approve_again: toApprove.length,
       to_compare: toCompare.length,
+      new_account: tooNew.length,
     };
     return {
       subject_id: id,
       details,
-      result: { export_id: id, payouts, refused, toApprove, toCompare, file },
+      result: { export_id: id, payouts, refused, toApprove, toCompare, tooNew, file },
     };
   });
+}
+
+/** When an account can be paid first, if that is still to come. */
+async function findPayableFrom(
+  deps: PayoutDeps & NewAccountWait,
+  db: Handle,
+  { merchant_id, confirmed_at }: BankAccount,
+): Promise<Timestamp | null> {
+  const merchant = await findMerchant(db, deps.clock, merchant_id);
+  if (!merchant || confirmed_at === null) return null;
+  const confirmed = Temporal.Instant.from(confirmed_at);
+  const calendar = await readCalendar(db, merchant, confirmed);
+  const from = accountPayableFrom(calendar, deps, confirmed);
+  return Temporal.Instant.compare(from, merchant.now()) > 0 ? timestamp(from) : null;
 }
 
 type Made = { subject_id: string | null; details: object; result: Export };

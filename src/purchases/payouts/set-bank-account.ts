@@ -1,7 +1,9 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { findMerchantRow, lockMerchant } from '#merchants/merchant.sql.ts';
-import type { MerchantRow } from '#merchants/merchant.ts';
+import { type MerchantRow, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -96,7 +98,7 @@ export async function proposeAccount(
       kind: 'bank_account_proposed',
       caused_by: operator,
       merchant_id: id,
-      detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number}\`.`,
+      detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number} --account-number …\`.`,
     });
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
     // Not the holder: it may name a person, and the audit cannot be erased.
@@ -106,17 +108,19 @@ export async function proposeAccount(
 }
 
 /**
- * Another operator confirms the newest account, by its number: a newer proposal that they have not
- * seen is not confirmed. Payouts that are exported from now on go there.
+ * Another operator confirms the newest account: a newer proposal that they have not seen is not
+ * confirmed. They give the whole account number as the merchant told it to them, and it must be the
+ * proposed one. Payouts go there once the account has been in use for the time of the settings.
  */
 export async function confirmAccount(
-  deps: OperatorDeps,
+  deps: OperatorDeps & { sealing: Sealing },
   operator: string,
   merchant_id: string,
-  number: number,
+  { number, account_number }: { number: number; account_number: string },
 ): Promise<ShownAccount> {
-  return await operate(deps, operator, 'merchants bank confirm', async (db, confirmed_at) => {
-    const { id } = await mustFindMerchant(db, merchant_id);
+  return await operate(deps, operator, 'merchants bank confirm', async (db) => {
+    const merchant = onOwnClock(deps.clock, await mustFindMerchant(db, merchant_id));
+    const { id } = merchant;
     const accounts = await listAccounts(db, id);
     const [newest] = accounts;
     if (!newest || newest.confirmed_at !== null) {
@@ -130,12 +134,31 @@ export async function confirmAccount(
     const by = { person_id: newest.proposed_person_id, name: newest.proposed_by };
     const refusal = `${operator} proposed this bank account. Another operator must confirm it.`;
     mustCountAsSecond(deps, operator, [{ by, refusal }]);
+    mustMatch(deps.sealing, newest, account_number);
+    // On the merchant's clock, on which payouts are made.
+    const confirmed_at = timestamp(merchant.now());
     const confirmer = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
     const confirmed = await moveConfirmed(db, newest, { ...confirmer, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
     const details = { number, last4: newest.last4, before: inUse(accounts) };
     return { subject_id: id, details, result: shown(confirmed) };
   });
+}
+
+/** Refuses another number than the proposed one, in the same time wherever they differ. */
+function mustMatch(sealing: Sealing, account: BankAccount, account_number: string): void {
+  const proposed = openAccount(sealing, account);
+  if (proposed === null) {
+    throw new OperatorError(
+      'No known master key opens the proposed account number. Propose the account again.',
+    );
+  }
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  if (!timingSafeEqual(digest(account_number), digest(proposed))) {
+    throw new OperatorError(
+      'This is not the account number that was proposed. Nothing was confirmed. Ask the merchant for the number; if the proposal is wrong, propose the right one.',
+    );
+  }
 }
 
 /** The address of a merchant's statements. Null if they are not mailed. */

@@ -165,6 +165,18 @@ function Export({ close }: { close: () => void }) {
               ))}
             </Notice>
           )}
+          {made.new_account.length > 0 && (
+            <Notice kind="warn">
+              Not exported, because the bank account was confirmed too lately:{' '}
+              {made.new_account.map(({ id, reference, payable_from }, index) => (
+                <span key={id}>
+                  {index > 0 && ', '}
+                  <Link href={`/payouts/${id}`}>{reference}</Link> is paid from{' '}
+                  <Time at={payable_from} exact /> on
+                </span>
+              ))}
+            </Notice>
+          )}
           {made.to_compare.length > 0 && (
             <Notice kind="warn">
               Not exported, because they must be compared with the bank after the restore:{' '}

@@ -181,12 +181,16 @@ function Confirm(props: Props & { proposed: Account }) {
   const { of: merchant, close } = props;
   // As the person read it: a proposal that replaces it meanwhile must not take its place.
   const [proposed] = useState(props.proposed);
+  const [account, setAccount] = useState('');
+  const digits = account.replaceAll(/\s/g, '');
   return (
     <SingleActionDialog
       title={`Bank account of ${merchant.name}`}
       what={`Pay ${merchant.name} to account … ${proposed.last4}`}
       path={`/api/merchants/${merchant.id}/bank-accounts/${proposed.number}/confirm`}
-      said={() => `Payouts go to account … ${proposed.last4} from now on.`}
+      body={{ account_number: digits }}
+      disabled={digits.length < 5}
+      said={() => `Account … ${proposed.last4} is confirmed. Payouts go there from now on.`}
       close={close}
     >
       <AccountFacts of={proposed} zone={merchant.time_zone} />
@@ -194,6 +198,16 @@ function Confirm(props: Props & { proposed: Account }) {
         Check the account with the merchant by a telephone number that you already had, not by one
         from the letter that asks for the change.
       </Notice>
+      <TextInput
+        label="Account number"
+        description="The whole number, as the merchant says it. It must be the proposed one."
+        inputMode="numeric"
+        autoComplete="off"
+        maxLength={30}
+        data-autofocus
+        value={account}
+        onChange={(event) => setAccount(event.currentTarget.value)}
+      />
     </SingleActionDialog>
   );
 }
