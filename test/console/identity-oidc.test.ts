@@ -394,6 +394,19 @@ describe('a sign-in through an issuer', () => {
     assert.ok(cookieOf(answer, session));
   });
 
+  test('is begun by the person, not by a link on another site', async () => {
+    const begin = (site: string) =>
+      ask(console(), null, 'GET', '/api/sign-in/oidc', { headers: { 'sec-fetch-site': site } });
+    for (const site of ['cross-site', 'same-site']) {
+      const answer = await begin(site);
+      assert.deepEqual([answer.status, answer.headers.location], [303, '/sign-in']);
+      assert.deepEqual(cookiesOf(answer), []);
+    }
+    for (const site of ['same-origin', 'none']) {
+      assert.match(String((await begin(site)).headers.location), /\/auth\?/);
+    }
+  });
+
   test('needs metadata that names the issuer of the settings', async (t) => {
     const liar = createServer((_request, response) => {
       response.setHeader('content-type', 'application/json');

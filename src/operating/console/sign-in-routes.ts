@@ -78,6 +78,8 @@ export const signInRoutes: ConsoleRoute[] = [
     async handle({ deps, request, reply }) {
       const { oidc } = deps.console;
       if (oidc === null) throw notFound();
+      // A link on another site must not sign a person in: they press the button here.
+      if (isFromElsewhere(request)) return reply.redirect('/sign-in', 303);
       try {
         const { url, state } = await beginOidc(deps, oidc);
         setStateCookie(reply, deps.console.url, state);
@@ -141,6 +143,12 @@ export const signInRoutes: ConsoleRoute[] = [
 ];
 
 /** The browser has left the console's pages, so the sign-in page says what happened. */
+/** Browsers say where a navigation began; `none` is the address bar. */
+function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  return site !== undefined && site !== 'same-origin' && site !== 'none';
+}
+
 function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
