@@ -231,7 +231,8 @@ describe('a correct request succeeds', () => {
     const missing = listRoutes()
       .filter(({ method, path }) => method !== 'HEAD' && !isPage(method, path))
       .map(({ method, path }) => `${method} ${path}`)
-      .filter((endpoint) => !(endpoint in paths));
+      // This one answers 404: it is for addresses at which there is no page.
+      .filter((endpoint) => endpoint !== 'GET /docs*' && !(endpoint in paths));
     assert.deepEqual(missing, []);
   });
 });
