@@ -186,7 +186,7 @@ export async function startSandbox(
       return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
       // A machine that runs other tests takes its time.
     },
-    120,
+    300,
   ).catch(async (error) => {
     // The caller does not know this process yet, so end it here.
     await kill(program);
