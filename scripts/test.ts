@@ -44,6 +44,13 @@ const files = [
   ...found.filter((file) => !slowFiles.includes(file)),
 ];
 
+const unknown =
+  quick || filters.length > 0 ? [] : slowFiles.filter((file) => !found.includes(file));
+if (unknown.length > 0) {
+  process.stderr.write(`scripts/test-files.ts names ${unknown.join(', ')}, which is not there.\n`);
+  process.exit(1);
+}
+
 if (files.length === 0) {
   process.stderr.write(`No test file's path contains ${filters.join(' or ')}.\n`);
   process.exit(1);

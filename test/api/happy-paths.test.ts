@@ -205,6 +205,10 @@ const paths: Record<string, () => Promise<void>> = {
     assert.equal(status, 200);
     assert.match(String(body), /R\s500,00/);
   },
+  async 'GET /docs*'() {
+    // The page for addresses that do not exist.
+    assert.equal((await service.app.inject('/docs/nothing')).statusCode, 404);
+  },
   async 'POST /login'() {
     const { plugin } = await createPlugin(service);
     assert.match(await logIn(service, plugin), /./);
