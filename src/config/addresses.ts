@@ -138,7 +138,7 @@ function readMetrics(reader: Reader, byDefault: number): Config['metrics'] {
   return { host, port: reader.port('METRICS_PORT', byDefault) };
 }
 
-/** A content network, a load balancer and a proxy of one's own are three. */
+/** A CDN, a load balancer and the operator's own proxy make three. */
 const proxiesMax = 5;
 
 /** `true`, a number of proxies, or a list of addresses and ranges. */

@@ -94,7 +94,7 @@ function valueReaders(
   };
 }
 
-/** Settings that may come from a file, which `NAME_FILE` names, as containers give secrets. */
+/** Settings that may come from a file that `NAME_FILE` names. Containers pass secrets in this way. */
 export const secretSettings = [
   'ALERT_WEBHOOK_SECRET',
   'ALERT_WEBHOOK_URL',

@@ -49,13 +49,13 @@ export const isLooser = (to: number | null, before: number | null): boolean =>
 /** A merchant with its own clock. Everything done for the merchant uses that time. */
 export type Merchant = MerchantRow & {
   now(): Temporal.Instant;
-  /** Its id and time, as the gateway is told them. */
+  /** The merchant's id and time, for calls to the gateway. */
   forGateway(): { id: string; now: Timestamp };
   /** The merchant's local date at an instant. */
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant of which only the id and the lead of its clock are known. */
+/** The time of a merchant when only its id and the lead of its clock are known. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
@@ -202,8 +202,8 @@ export function explainBadRules(rules: unknown): string | null {
 }
 
 /**
- * Which band begins below what its shortest term needs, or null. Longer terms are offered once the
- * amount can be split into payments that the gateway takes.
+ * The band that begins below what its shortest term needs, or null. Longer terms are offered once the amount can be
+ * split into payments that the gateway takes.
  */
 export function explainSmallPayments(
   rules: Rule[],

@@ -29,7 +29,7 @@ export type MerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps> 
   merchantsMax: number;
   /** How many batches are in progress at once. A merchant that is alone may have all of them. */
   concurrency: number;
-  /** How long a round gives merchants further turns. 0: one batch for each merchant. */
+  /** How long a round gives merchants further turns. If it is 0, each merchant gets one batch. */
   roundMilliseconds: number;
   /** Works on a claimed batch: one merchant, one lease. Never empty. */
   run(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;

@@ -67,7 +67,7 @@ async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
     const position = { after: checkouts.last, after_merchant: null };
     return { ...checkouts, find: findDifferences, position };
   }
-  // Another position of a merchant is from a pass that an earlier version ended.
+  // Before `lastId`, a merchant's position is left over from a pass of an earlier version. Ignore it.
   const past = after === lastId ? after_merchant : null;
   const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** Where the audit is: past a checkout, and once it is past the last one, past a merchant. */
+/** The audit's position: the last checkout that was audited, and after all checkouts the last merchant. */
 export type AuditPosition = { after: string; after_merchant: string | null };
 
 /** Claims the audit and returns its position, or null when another worker has claimed it. */
@@ -22,7 +22,7 @@ export async function claimAudit(
   return row ?? null;
 }
 
-/** Moves the position past a range with so many differences, and releases the audit. */
+/** Moves the position past a range, adds the number of its differences, and releases the audit. */
 export async function moveAudit(db: Handle, to: AuditPosition, differences: number): Promise<void> {
   await db
     .updateTable('audit')
@@ -61,8 +61,8 @@ export async function findSlice(
 }
 
 /**
- * The range of the next merchants after an id: at most so many, and no further one once they have so
- * many checkouts. The books of one merchant cannot be divided.
+ * The range of the next merchants after an id. It ends after a number of merchants, or earlier once they have a number
+ * of checkouts. The books of one merchant cannot be divided.
  */
 export async function findMerchantSlice(
   db: Handle,

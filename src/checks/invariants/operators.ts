@@ -13,11 +13,11 @@ export const operatorInvariants: Invariant[] = [
           or r.approved_at is null and r.status = 'failed')
         and not exists (select 1 from operator_actions o where o.subject_id = r.id
           and o.action = case when r.approved_at is null then 'refunds decline'
-            -- An operator who asks for a refund that needs no second person approves it with that.
+            -- Asking for a refund that needs no second person also approves it.
             when o.action = 'refunds create' and r.approved_at = r.created_at then 'refunds create'
             else 'refunds approve' end)
         and not exists (select 1 from operator_actions o where o.subject_id = r.id
-          -- A refund that the gateway made before a restore was reviewed before it.
+          -- A refund that was recorded after a restore was reviewed before the restore.
           and (o.action in ('refunds retry', 'gateway record')
             or o.action = 'refunds create' and r.requested_by_name is not null))
         -- An integration that was automatic once approved its refunds when they were asked for.

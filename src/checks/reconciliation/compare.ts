@@ -69,7 +69,8 @@ function compareToRecord(
   if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
-  // First payments and charges name the term. A hold takes nothing, and a charge is looked up.
+  // Only a payment or a new card of the plan has no term. First payments and charges have one: a hold takes nothing,
+  // and a charge is looked up.
   const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
   const isUnsettled = recorder.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
@@ -83,7 +84,10 @@ function compareToRecord(
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;
 
-/** Most payments were collected for what the gateway took. Nothing else about them matters. */
+/**
+ * Leaves out payments that were collected for exactly what the gateway took. Most are, and nothing else about them
+ * matters.
+ */
 async function leaveOutCollected(
   client: Pick<pg.ClientBase, 'query'>,
   records: GatewayRecord[],
@@ -121,7 +125,7 @@ export function compare(
 ): DifferenceKind | null {
   const isLive = record.state === 'taken' || record.state === 'held';
   if (own.length === 0) return isLive ? 'unknown_to_us' : null;
-  // The service is finding out by itself.
+  // The service will find the outcome by itself.
   if (record.state === 'in_flight' || own.some(({ state }) => state === 'in_flight')) return null;
   const taken = own.filter(({ state }) => state === 'taken');
   const held = own.find(({ state }) => state === 'held');

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** How far this database is, and whether money may move (decision 0097). */
+/** This database's heartbeat, and whether money may move (decision 0097). */
 export type DatabaseHeartbeat = {
   id: string | null;
   heartbeat: number;
@@ -15,9 +15,9 @@ export type DatabaseHeartbeat = {
 };
 
 /**
- * A separate statement asks for the server, because Citus may answer the other statement on any
- * node. A restored cluster begins a new timeline, as a standby does that takes over. A dump that is
- * read into another server, or under another name, has another system identifier or database.
+ * A separate statement asks for the server, because Citus may answer the other statement on any node. A restored
+ * cluster begins a new timeline, and so does a standby that takes over. A dump that is read into another server, or
+ * under another name, has another system identifier or database.
  */
 export async function readHeartbeat(db: Handle): Promise<DatabaseHeartbeat> {
   const { rows } = await sql<{ current_server: string }>`

@@ -46,16 +46,16 @@ type GuardDeps = {
 
 /** A restore is noticed if a heartbeat came after the backup. */
 const heartbeatSeconds = 60;
-/** How old the knowledge of the row may be. A process does not read it for each payment. */
+/** How long a process may use the row as it last read it. It does not read the row for each payment. */
 const freshMilliseconds = 1_000;
 
 const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
 
-/** The knowledge of this process. */
+/** What this process knows. */
 type Known = {
   /**
-   * The server on which this process has compared the heartbeats; null before that. `verify` sets it.
-   * A stop and a row that another server answered reset it.
+   * The server on which this process has compared the heartbeats; null before that. `verify` sets it. A stop resets it,
+   * and so does a row that comes from another server.
    */
   verifiedServer: string | null;
   /** The highest heartbeat that this process has read or raised. A lower one means a restore. */
@@ -64,7 +64,7 @@ type Known = {
   reason: string | null;
   /** When the row was last read. */
   readAt: number;
-  /** The last question that was not answered. `problem` repeats it for a moment. */
+  /** The last comparison that failed. `problem` repeats its error for a moment. */
   failure: { error: Error; at: number } | null;
 };
 
@@ -103,7 +103,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       try {
         await raise(guard);
       } catch (error) {
-        // The next heartbeat would find the same.
+        // The next heartbeat will compare again.
         if (!(error instanceof OutcomeUnknown)) throw error;
         deps.log.warn({ err: error }, 'the heartbeat at the gateway was not written');
       }
@@ -114,7 +114,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
 
 async function findProblem(guard: Guard): Promise<string | null> {
   const { deps, known } = guard;
-  // Many payments may ask at once while the gateway does not answer.
+  // Many payments may ask at once while the gateway does not answer. They share one failure.
   if (known.failure !== null && isFresh(deps, known.failure.at)) throw known.failure.error;
   try {
     const stopped = await know(guard);
@@ -154,8 +154,8 @@ async function readRow(deps: GuardDeps, known: Known): Promise<void> {
 }
 
 /**
- * Null if money may move on this server. The answer does not come from `known.reason`, which a
- * reading of the row from before the stop may have set back.
+ * Null if money may move on this server. The answer does not come from `known.reason`: a read of the row that began
+ * before the stop may have reset it.
  */
 async function verify(deps: GuardDeps, known: Known): Promise<string | null> {
   const { row, stopped } = await compareHeartbeats(deps, known);
@@ -217,7 +217,7 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });
   known.reason = reason;
-  // A reading of the row that began before the stop may set the reason back. Compare again then.
+  // A read of the row that began before the stop may reset the reason. Compare again then.
   known.verifiedServer = null;
   return reason;
 }

@@ -68,11 +68,11 @@ export type Reconciled = { checked: number; differences: Difference[]; recorded:
 
 /** A run that was interrupted longer ago begins anew. */
 const continuesHours = 24;
-/** How many differences are settled between two looks at the table. */
+/** How many differences are settled between two reads of the table. */
 const differencesBatchSize = 100;
 
 type Range = { from: Timestamp | null; to: Timestamp | null };
-/** Is called after each batch. */
+/** Called after each batch. */
 type Progress = (checked: number) => void | Promise<void>;
 
 /**
@@ -93,7 +93,7 @@ export async function reconcile(
   try {
     return await reconcileOn(client, deps, range, progress);
   } finally {
-    // The connection ends with its lock.
+    // Closing the connection releases its lock.
     client.release(true);
   }
 }
@@ -229,7 +229,7 @@ async function compareRecords(
   if (records.length === 0) return [];
   if (kind === 'transactions') {
     await takeFees(deps, client, records);
-    // A movement that is neither of a payment nor a fee of the account.
+    // This movement belongs to no payment and is no fee of the account.
     return records
       .filter(({ state }) => state === 'taken')
       .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
@@ -358,11 +358,11 @@ async function report(
   const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
   const { db } = deps.database;
   const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
-  // The first run that found it may have called the difference something else.
+  // An earlier run may have found this under another kind.
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. Why it cannot be
-  // recorded may differ when an interrupted run goes on: then the payment is paused.
+  // The text of a block says how to release the checkout, so an operator must see it. An interrupted run may find
+  // another reason when it goes on, because the payment is paused by then. So the reason is not compared.
   const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (

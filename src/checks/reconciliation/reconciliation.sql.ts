@@ -16,7 +16,7 @@ export type OwnRow = {
   merchant_id: string;
   checkout_id: string;
   amount: number;
-  /** `taken`, `held` or `nothing` as the gateway should say; `in_flight`: not known yet. */
+  /** What the gateway should report: `taken`, `held` or `nothing`. `in_flight` if it is not known yet. */
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   /** When a hold should have been captured; null if it is no hold or is paused. */
   captures_at: Timestamp | null;
@@ -329,8 +329,8 @@ export async function listUnseen(
   client: Client,
   run: Pick<Run, 'id' | 'from_at' | 'to_at' | 'began_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
-  // The notes of a run stay on the coordinator of Citus, which joins them only as a result of their
-  // own. Elsewhere their index finds each reference.
+  // On Citus the notes of a run stay on the coordinator. It can join them only after they are read into a result of
+  // their own. Elsewhere their index finds each reference.
   const notes = 'select reference from reconciliation_seen where run_id = $3';
   const [prefix, seen] = (await isDistributed(client))
     ? [`seen as materialized (${notes}),`, 'seen']

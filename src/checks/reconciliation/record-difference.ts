@@ -68,7 +68,7 @@ export async function recordDifference(
       ? (difference.checkout_id ?? (await findPaidCheckout(client, record)))
       : difference.checkout_id;
   const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
-  // It belongs to a checkout that is not in this database, so that nothing can be done twice.
+  // It belongs to a checkout that is not in this database, so nothing of it can be done twice.
   if (checkout_id === null || merchant === null) return await reported();
   const group =
     record_kind === 'refund' && record.request
@@ -118,7 +118,7 @@ async function recordLostPayment(
   const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
   const key = { merchant_id: merchant.id, checkout_id };
   const quiet = { ...deps, ...silent };
-  // Only the first payment of a plan is held, and only then the whole state is needed.
+  // The whole state is needed only for a hold, and only the first payment of a plan is held.
   const state = instalments.includes(1)
     ? await deps.gateway.payment(merchant.forGateway(), payment_ref)
     : null;

@@ -30,7 +30,7 @@ export async function recordLost(
     }
     return await recordOn(client, deps, operator, progress);
   } finally {
-    // The connection ends with its locks.
+    // Closing the connection releases its locks.
     client.release(true);
   }
 }

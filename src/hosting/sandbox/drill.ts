@@ -96,7 +96,7 @@ export type DrillAnswer = {
 export function toAnswer({ status, reason, timings }: Exchange): DrillAnswer {
   const { total, sent } = timings;
   if (sent === undefined) return { status, reason, milliseconds: total ?? null };
-  // The drill sent slowly; that is not the receiver's time.
+  // The drill itself sent slowly. That time does not count against the receiver.
   return { status, reason, milliseconds: (total ?? sent) - sent, sent_in: sent };
 }
 

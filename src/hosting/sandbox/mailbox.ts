@@ -71,7 +71,7 @@ async function answer(
     response.writeHead(status, { ...headers, 'content-type': type, ...more });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
-  // A page elsewhere whose name leads to this machine must not read the messages.
+  // A page of another site whose name resolves to this machine must not read the messages.
   if (!isLoopback(hostOf(request))) {
     return send(421, 'text/plain', 'This mailbox answers on localhost only.\n');
   }

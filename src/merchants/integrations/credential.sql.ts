@@ -65,7 +65,7 @@ const selectInForce = (
     .where(isInForce(now))
     .orderBy('created_at', 'desc');
 
-/** Makes everything in force expire, never later than it would have. */
+/** Makes every credential in force expire at a time, unless it expires earlier. */
 export async function moveExpiry(
   db: Handle,
   table: CredentialTable,

@@ -14,7 +14,7 @@ import { type Links, presentLinks } from '#platform/http/pagination.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type MerchantApiDeps, readListRequest } from './merchant-api.ts';
 
-// The steps that the endpoints which read checkouts, refunds and payouts share.
+// The steps that all endpoints share that read checkouts, refunds and payouts.
 
 /** For an intermediary: the managed merchant that owns a row; null if there is no such row. */
 export async function managedOwner(

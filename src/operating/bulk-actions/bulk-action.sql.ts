@@ -46,7 +46,7 @@ export async function lockBulkAction(db: Handle, id: string): Promise<BulkAction
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** Ends a bulk action whatever process has claimed it: that process loses its claim. */
+/** Ends a bulk action, even if a process has claimed it: that process loses its claim. */
 export async function moveStopped(
   db: Handle,
   id: string,

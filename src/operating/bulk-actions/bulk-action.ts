@@ -45,5 +45,5 @@ export type BulkAction = {
   leased_until: Timestamp | null;
 };
 
-/** So many problems are kept; the others are only counted. */
+/** This many problems are kept; the others are only counted. */
 export const problemsMax = 20;

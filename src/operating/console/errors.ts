@@ -28,7 +28,7 @@ export class ConsoleError extends Error {
 export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in first.');
 export const forbidden = (message = 'Your roles do not allow this. Ask an administrator.') =>
   new ConsoleError(403, 'forbidden', message);
-/** Also for rows outside of the person's scope, so that an answer does not say that they exist. */
+/** This is also the answer for rows outside of the person's scope, so that it does not reveal that they exist. */
 export const notFound = (message = 'There is nothing here.') =>
   new ConsoleError(404, 'not_found', message);
 export const conflict = (message: string, code = 'conflict') =>
@@ -38,7 +38,7 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
   return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
 };
 
-/** An action was done, and its answer could not be made. */
+/** The action was done, but its answer could not be made. */
 class DoneWithoutAnswer extends Error {}
 
 /** Makes the answer to an action that is done. An error from now on does not deny the action. */
@@ -57,7 +57,7 @@ export function answerConsoleError(
 ): void {
   const { status, code, message, more } = toConsoleError(error, request);
   if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
-  // Not after an unknown outcome: the person has to look first.
+  // Do not suggest a retry after an unknown outcome: the person has to look first.
   if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);
   reply.code(status).send({ error: { code, message, ...more } });
 }
@@ -69,7 +69,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return invalid([{ path: error.member, problem: error.message }]);
   }
   if (error instanceof NotPermitted) return forbidden(error.message);
-  // The same use case refuses at the command line, with the same sentence.
+  // The command line refuses the same use case with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {
     const text = 'This link was used or has ended. Ask an administrator for a new one.';

@@ -30,7 +30,7 @@ export type PublicContext = {
   /** The network address of the browser. */
   address: string;
   request: FastifyRequest;
-  /** To set a header or a cookie, or to send a stream: then return the reply. */
+  /** Use it to set a header or a cookie, or to send a stream: then return the reply. */
   reply: FastifyReply;
 };
 
@@ -50,7 +50,7 @@ export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
   mayNeed: Permission | null;
   fresh: boolean;
-  /** Counted as an attempt to get in. */
+  /** Whether it counts as an attempt to get in. */
   isSignIn: boolean;
   /** Defined by `actionRoute`. */
   isAction: boolean;

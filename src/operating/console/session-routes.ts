@@ -51,7 +51,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     async run({ deps, session, reply }) {
       await closeConsoleSession(deps, session.id);
       clearSessionCookie(reply, deps.console.url);
-      // Not "cookies": it would clear those of every name under the same domain.
+      // Do not clear "cookies": that would delete those of every name under the same domain.
       reply.header('clear-site-data', '"cache", "storage"');
       return () => ({ done: true });
     },
@@ -78,7 +78,7 @@ export const sessionRoutes: ConsoleRoute[] = [
       return () => ({ done: true });
     },
   }),
-  // The console offers it after a change of passkeys, which other sessions outlive.
+  // The console offers this after a change of passkeys, because other sessions outlive the change.
   actionRoute({
     method: 'POST',
     url: '/api/sessions/end-others',

@@ -1,10 +1,10 @@
 import type { OidcSettings } from '#operating/people/oidc.ts';
 
-/** Where the console is, and who besides us may say who a person is. */
+/** Where the console is, and which issuer may prove who a person is. */
 export type ConsoleSettings = {
   /** Its origin, without a slash at the end. */
   url: string;
-  /** Whether one-time links of the command line sign in: in sandboxes on this machine only. */
+  /** Whether one-time links of the command line sign a person in. True only in sandboxes on this machine. */
   allowsSignInLinks: boolean;
   oidc: OidcSettings | null;
 };

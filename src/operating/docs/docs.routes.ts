@@ -29,7 +29,7 @@ const documentPaths: Record<Audience, string> = {
 
 const legacyPath = '/docs/api/v1';
 
-/** The name of the page that is sent for all other addresses. */
+/** The name of the page that is sent for unknown addresses. */
 const nothingHere = '/docs/*';
 
 type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
@@ -66,7 +66,7 @@ export async function docsRoutes(
     files.set('/llms.txt', prepare('text/plain', writeLlms(deps.baseUrl, guides, sdk)));
   });
   app.get('/docs/*', async (request, reply) => {
-    // A cache would ask whether this page has changed at an address that has none.
+    // A cache would ask for changes of this page at an address that has no page.
     reply.code(404).header('cache-control', 'no-store');
     return sendFile(request, reply, files.get(nothingHere) as StaticFile);
   });

@@ -1,7 +1,7 @@
 import { type Cell, writeCsv } from '#platform/shared/csv.ts';
 import type { List, PageRequest } from './list.ts';
 
-/** A download reads its rows in pages of this size, up to so many rows. */
+/** A download reads its rows in pages of this size, up to `rowsMax` rows. */
 const limits = { pageSize: 500, rowsMax: 50_000 };
 
 export type Column<Row> = [header: string, value: (row: Row) => Cell];

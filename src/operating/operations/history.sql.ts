@@ -16,7 +16,7 @@ const histories = {
 } as const;
 export type HistoryTable = keyof typeof histories;
 
-/** A page of the console has so many rows of each kind. Notes are long texts, so it has fewer. */
+/** A page of the console shows this many rows of each kind. Notes are long texts, so it shows fewer of them. */
 export const historyLimits = { rows: 200, notes: 50 };
 
 /** The newest rows of one owner, the oldest of them first. */

@@ -27,7 +27,7 @@ export const IntegrationRow = Type.Object({
   ),
   /** In force now, the newest first. One that expires is being rotated out. */
   client_secrets: Type.Array(Type.Object(Life)),
-  /** Without the first use of an intermediary's key for people who see only some merchants. */
+  /** For people who see only some merchants, the first use of an intermediary's key is left out. */
   signing_keys: Type.Array(
     Type.Object({ id: Id, ...Life, first_used_at: Type.Optional(nullable(Time)) }),
   ),

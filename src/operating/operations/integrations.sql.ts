@@ -114,7 +114,7 @@ export type LegacyState = {
   disabled_at: Timestamp | null;
 };
 
-/** The v1 credentials of integrations, those in force first. */
+/** The v1 credentials of integrations, the ones in force first. */
 export async function listLegacyOf(db: Handle, integration_ids: string[]): Promise<LegacyState[]> {
   if (integration_ids.length === 0) return [];
   return await db

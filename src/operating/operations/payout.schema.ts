@@ -90,7 +90,7 @@ export const PayoutExport = Type.Object({
   without_account: Type.Array(NamedPayout),
   /** Approved for an earlier bank account of the merchant. */
   to_approve_again: Type.Array(NamedPayout),
-  /** Approved payouts to accounts that were confirmed too lately to be paid. */
+  /** Approved payouts to accounts that were confirmed too recently to be paid. */
   new_account: Type.Array(Type.Object({ ...NamedPayout.properties, payable_from: Time })),
   /** Approved payouts that a person must compare with the bank first. They stay approved. */
   to_compare: Type.Array(NamedPayout),

@@ -89,7 +89,7 @@ export async function mustSeePayout(viewer: Viewer, id: string) {
   return payout;
 }
 
-/** A page shows so many lines. The statement has all. */
+/** A page shows this many lines. The statement has all. */
 const linesShownMax = 200;
 
 /** A payout with its first lines and what people did to it. */

@@ -19,7 +19,7 @@ export const orders = ['newest first', 'oldest first'] as const;
 export type Order = (typeof orders)[number];
 export const directionOf = (order: Order) => (order === 'newest first' ? 'desc' : 'asc');
 
-/** The rows after a key, in the order of the columns. `names` are those of the columns in a row. */
+/** The rows after a key, in the order of the columns. `names` are the columns' names in a row. */
 export async function readRange<Row extends object>(
   // biome-ignore lint/suspicious/noExplicitAny: it pages queries of any shape.
   query: any,

@@ -145,7 +145,7 @@ async function presentRefunds(
   const describe = await findOwners(db, scope, rows);
   const names = await listPersonNames(db, peopleOf(rows));
   const parts = Map.groupBy(await listPartsOf(db, rows), ({ refund_id }) => refund_id);
-  // The split is shown of requests that wait, so only their payments and disputes matter.
+  // Only requests that wait show their split, so only their payments and disputes are read.
   const waiting = rows.filter(({ status }) => status === 'requested');
   const sources = await listRefundSources(db, scope, waiting);
   const disputed = Map.groupBy(
@@ -165,7 +165,7 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // Only a refund that waits for review has others: an approved one is part of the sum itself.
+    // Only a refund that waits for review has other refunds beside it: the sum includes an approved one itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,

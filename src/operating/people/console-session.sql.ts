@@ -41,7 +41,7 @@ export async function insertConsoleSession(
   await db.insertInto('console_sessions').values(session).execute();
 }
 
-/** A session, its person, and since when the person has the passkey of the last proof. */
+/** A session, its person, and since when the person has had the passkey of the last proof. */
 export type Recognised = {
   session: ConsoleSession;
   person: Person;

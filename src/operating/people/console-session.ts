@@ -79,10 +79,10 @@ export async function recogniseSession(
   return found;
 }
 
-/** How long a person has the same passkey before they count where two people are needed. */
+/** How long a person must have had the same passkey before they count as one of two people. */
 export type SecondPersonSettings = { secondPersonHours: number };
 
-/** The origin of what a person does in a session, for the audit and for rules about two people. */
+/** The origin of a person's actions in a session, for the audit and for rules about two people. */
 export function originOf(
   { secondPersonHours }: SecondPersonSettings,
   { session, person, passkey_since }: Recognised,

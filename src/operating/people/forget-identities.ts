@@ -2,7 +2,7 @@ import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { deleteEndedIdentities } from './challenge.sql.ts';
 
-/** An operator who looks into an incident finds the links and sessions of a month. */
+/** Links and sessions are kept for a month, for an operator who looks into an incident. */
 const keptDays = 30;
 
 /** There are few of these rows, so one statement per table deletes all that ended. */

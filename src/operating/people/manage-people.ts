@@ -140,7 +140,7 @@ function refuseRevoked(person: Person): void {
   );
 }
 
-/** A second administrator must agree to what an administrator may do. */
+/** Refuses people who change their own access: another administrator has to. */
 export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
   if (origin && 'person_id' in origin && origin.person_id === person.id) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');

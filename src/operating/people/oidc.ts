@@ -22,12 +22,12 @@ import { queuePersonMail } from './queue-person-mail.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
-/** An OpenID Connect issuer that says who people are. What they may do is ours to say. */
+/** An OpenID Connect issuer that proves who people are. We decide what they may do. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** The ID token's `acr` must be one of these. Empty: any. */
+  /** The ID token's `acr` must be one of these. If the list is empty, any will do. */
   acr: string[];
   /** The ID token's `amr` must have all of these. */
   amr: string[];
@@ -38,7 +38,7 @@ export type OidcDeps = WebauthnDeps & {
   console: { url: string; oidc: OidcSettings | null };
 };
 
-/** The account is not tied to the person of the session, whose session goes on. */
+/** The account is not tied to the person of the session. The session goes on. */
 export class NotTied extends Error {}
 
 const answerMinutes = 10;
@@ -49,7 +49,7 @@ const sealContext = (state: string) => `oidc ${state}`;
 const library = () => import('openid-client');
 const configurations = new WeakMap<OidcSettings, Promise<Configuration>>();
 
-/** The issuer's addresses and keys, asked for once. A failure is asked for again. */
+/** The issuer's addresses and keys, fetched once. After a failure they are fetched again. */
 function discover(settings: OidcSettings): Promise<Configuration> {
   let found = configurations.get(settings);
   if (!found) {
@@ -122,8 +122,8 @@ export async function beginTie(
 }
 
 /**
- * Signs in the person that the issuer's answer names, or ties the account to the person of a session,
- * which opens no other. `query` is that of the callback's address.
+ * Signs in the person that the issuer's answer names, or ties the account to the person of a session. The latter opens
+ * no new session. `query` is that of the callback's address.
  */
 export async function finishOidc(
   deps: OidcDeps,
@@ -186,7 +186,7 @@ async function writeTie(
   await queuePersonMail(deps, db, { person_id, kind: 'issuer_tied', facts, at });
 }
 
-/** The account must have the person's own address, so that no stranger's becomes a way in. */
+/** The account must have the person's own address, so that no stranger's account becomes a way in. */
 async function tie(
   deps: OidcDeps,
   settings: OidcSettings,

@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * One mail to a person of the console. The transaction that causes it writes the row, `pending`. The
- * worker sends it and makes it `sent`, or `refused` if the mail server will never take it. An
- * invitation whose link has ended before it was sent is `skipped`.
+ * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The worker sends it
+ * and makes it `sent`, or `refused` if the mail server will never take it. An invitation whose link has ended before it
+ * was sent is `skipped`.
  */
 export const personMailKinds = [
   'invitation',
@@ -19,7 +19,7 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
 /** Facts that the mail states and the person's row does not have. */
 export type PersonMailFacts = {
-  /** The operator who did it, as alerts name them. The person themselves has none. */
+  /** The operator who did it, as alerts name them. Absent if the person did it. */
   by?: string;
   /** The network address that it came from. */
   address?: string;

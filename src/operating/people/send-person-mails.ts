@@ -38,7 +38,7 @@ export type PersonMailDeps = {
 const batchSize = 5;
 const leaseSeconds = mailDeadlineSeconds + 60;
 
-/** Sends due mails to people of the console. */
+/** Sends due mails to people at the console. */
 export async function sendPersonMails(deps: PersonMailDeps): Promise<number> {
   const { mail: transport } = deps;
   if (transport === null) return 0;

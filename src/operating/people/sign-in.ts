@@ -63,9 +63,9 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 }
 
 /**
- * Registers an invited person's passkey and signs them in. The name stays the one that the
- * administrator gave: a person could take a colleague's, and two people decide by name. The
- * invitation has ended what the person had before. A process of an earlier version may not have done so, so it ends here again.
+ * Registers an invited person's passkey and signs them in. The name stays the one that the administrator gave:
+ * otherwise a person could take a colleague's name, and names are compared where two people decide. The invitation has
+ * ended what the person had before. A process of an earlier version may not have done so, so it ends here again.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -135,7 +135,7 @@ export async function open(
   before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
 ): Promise<Opened> {
   const id = deps.random.uuid();
-  // Always a new token: one that the browser brought along could be known to another.
+  // Always use a new token: another person could know one that the browser brought along.
   const token = newToken(deps.random);
   const { address } = browser;
   const origin = { person_id, roles, address, session_id: id, counts_from: null };
@@ -223,7 +223,7 @@ export async function addPasskey(
   });
 }
 
-/** Removes a passkey of a person, and ends the sessions that it proved last, but the one that asks. */
+/** Removes a passkey of a person, and ends the sessions whose last proof it was, except the session that asks. */
 export async function removePasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,

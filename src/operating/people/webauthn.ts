@@ -93,7 +93,7 @@ export async function offerAuthentication(
   return options;
 }
 
-/** A new passkey, checked. The challenge is gone, whatever the answer. */
+/** Checks and returns a new passkey. The challenge is used up, whatever the answer. */
 export async function verifyRegistration(
   deps: WebauthnDeps,
   person_id: string,

@@ -37,7 +37,7 @@ type Deps = { database: Database; clock: Clock; random: Random };
 const lagMilliseconds = 90_000;
 const batchSize = 2_000;
 
-/** An attempt is decided within this time, or it will not be. */
+/** An attempt that is not decided within this time never will be. */
 const undecidedMilliseconds = 3_600_000;
 
 /**
@@ -207,6 +207,6 @@ export async function rollUpOverdue(deps: Deps): Promise<number> {
     .sort()
     .map((merchant_id) => ({ merchant_id, amount: now.get(merchant_id) ?? 0, as_of }));
   await insertOverdueSums(db, changed);
-  // Zero: the next round is due after the pause, not at once.
+  // Return zero: the next round is due after the pause, not at once.
   return 0;
 }

@@ -20,7 +20,7 @@ export async function lockStream(db: Handle, stream: Stream): Promise<string | n
   return row?.after ?? null;
 }
 
-/** Moves the position. What was once said to be complete stays so: `as_of` never goes back. */
+/** Moves the position. A day that was once complete stays complete: `as_of` never goes back. */
 export async function moveStream(
   db: Handle,
   stream: Stream,

@@ -15,7 +15,7 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
 ): Query {
   if (scope === 'all merchants') return query;
   const { merchant_ids } = scope;
-  // A single merchant as an equality: Citus asks one node, and an index keeps its order.
+  // A single merchant is an equality: Citus then asks one node, and an index keeps its order.
   const [only] = merchant_ids;
   return (
     merchant_ids.length === 1

@@ -65,7 +65,7 @@ export function findByName(
     .execute();
 }
 
-/** So many of the newest checkouts are looked through for open ones. */
+/** This many of the newest checkouts are searched for open ones. */
 const openWindow = 1_000;
 
 /**

@@ -63,7 +63,7 @@ export async function readStates(
   return rows;
 }
 
-/** Sums over all merchants of the days that have begun and not ended anywhere. */
+/** Sums over all merchants of the days that have begun but not yet ended in some time zone. */
 export async function readToday(
   db: Handle,
   now: Timestamp,

@@ -194,8 +194,8 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Checked at the end of a transaction: it deletes attempts and counts them in either order. Such a
- * trigger cannot be replaced, and to drop it would wait for every backup that reads the table.
+ * Checked at the end of a transaction, because the transaction may delete attempts before or after it counts them. Such
+ * a trigger cannot be replaced, and dropping it would wait for every backup that reads the table.
  */
 async function guardDeletions(client: pg.ClientBase): Promise<void> {
   const { rowCount } = await client.query(

@@ -26,13 +26,13 @@ export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
 /** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
 export const queuedMax = 10_000;
 
-/** So many tenants' queues write at once, and as many more wait patiently. The pool has more. */
+/** This many tenants' queues write at once, and as many more wait patiently. The pool has more connections. */
 export const tenantWritesMax = 3;
 
 /** After this time a batch no longer keeps the next one waiting: its connection may be dead. */
 export const lateMilliseconds = 1_000;
 
-/** So many shared batches may be in flight at once, and only while the others are late. */
+/** This many shared batches may be in flight at once, and only while the others are late. */
 const flightsMax = 3;
 
 /** An item with less time than this is not worth another attempt. */

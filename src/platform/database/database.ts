@@ -130,7 +130,7 @@ async function askServer(
     );
     return { startedAt: rows[0]?.started_at ?? '', active: new Set(rows[0]?.pids) };
   } catch (error) {
-    // It refuses a connection, so it is there: perhaps it has too many.
+    // The server refuses the connection, so it is running. Perhaps it has too many connections.
     const isThere = error instanceof pg.DatabaseError && !/^(08|57P)/.test(error.code ?? '');
     if (isThere) return null;
     throw error;
@@ -225,8 +225,8 @@ function isFault(error: pg.DatabaseError): boolean {
 }
 
 /**
- * How Citus ends a statement that waits for a worker when the coordinator's own postmaster has died:
- * by an internal error, where PostgreSQL closes the connection with a 57P01.
+ * When the coordinator's own postmaster has died, Citus ends a statement that waits for a worker with an internal
+ * error. PostgreSQL would close the connection with a 57P01.
  */
 export function isPostmasterGone(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -237,13 +237,12 @@ export function isPostmasterGone(error: unknown): boolean {
 const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 
-/** Where Citus finds that a worker closed its connection, before any worker has committed. */
+/** The function in which Citus finds that a worker closed its connection, before any worker has committed. */
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
- * The server that we talk to works, and one behind it is away: a worker of Citus. It is an ERROR of
- * the statement, which undid the transaction; errors of our own connection are FATAL. A pooler
- * reports no routine.
+ * Whether our own server works and a Citus worker behind it is away. That is an ERROR of the statement, which undid the
+ * transaction; errors of our own connection are FATAL. A pooler reports no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;

@@ -8,7 +8,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
 
-/** It waits longer for rows that other work holds: the database works, so this is a queue. */
+/** Such work waits longer for locked rows: the database works, and the wait is only a queue. */
 const lockGraceMilliseconds = 30_000;
 
 /** Points on the monotonic clock. */
@@ -57,7 +57,7 @@ function newDeadline(clock: Clock): Deadline {
   return { endsAt, lookUpEndsAt: endsAt, lockEndsAt: now + lockGraceMilliseconds };
 }
 
-/** Remembers, for the current request, that something was changed. A shared commit does not by itself. */
+/** Records that the current request changed something. A shared commit does not record that by itself. */
 export function noteCommit(): void {
   const deadline = deadlines.getStore();
   if (deadline) deadline.hasCommitted = true;

@@ -2,7 +2,10 @@ import type pg from 'pg';
 import { dropGuards } from './append-only.ts';
 import type { Database } from './database.ts';
 
-/** Held while migrating or distributing. Any number that no other program is likely to use. */
+/**
+ * The number of the advisory lock that is held while migrating or distributing. It is arbitrary; other programs are
+ * unlikely to use it.
+ */
 export const schemaLock = 7_266_243_001;
 
 /**

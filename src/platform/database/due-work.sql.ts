@@ -35,7 +35,7 @@ export type DueWork<Table extends LeasedTable> = {
   where?: RawBuilder<boolean>;
 };
 
-/** The same, of any table. */
+/** Due work of any table. */
 export type AnyDueWork = { table: LeasedTable; due: string; where?: RawBuilder<boolean> };
 
 /** `lease` is the token that proves a claim when the claiming process writes. */

@@ -62,7 +62,9 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** Whether a transient error is due to other work, on rows or in a queue, and no server is away. */
+/**
+ * Whether a transient error comes from other work on the same rows or in a queue, and not from a server that is away.
+ */
 export function isContended(error: Error): boolean {
   if (error instanceof NotBegun) return true;
   const { code } = error as { code?: unknown };
@@ -208,9 +210,9 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed by a statement sent before COMMIT. Only the answer to COMMIT
-      // counts, and it follows at once. Citus refuses a COMMIT also after the only worker in it got
-      // it and died, with a warning: that worker may have committed.
+      // The body may have failed because of a statement that was sent before COMMIT. Only the answer to COMMIT counts,
+      // and it follows at once. Citus also refuses a COMMIT, with a warning, if its only worker received it and died.
+      // That worker may have committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);

@@ -99,7 +99,7 @@ export function answerNotFound(reply: FastifyReply): void {
 /** When a client may come back after a 503. */
 export const retryAfterSeconds = 5;
 
-/** The database was away, or it works and other requests were before this one. */
+/** Either the database was away, or it works and other requests were ahead of this one. */
 export function unavailable(error?: Error): ApiError {
   const what =
     error && isContended(error)

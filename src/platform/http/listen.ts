@@ -49,7 +49,7 @@ export async function listen(
   }
 }
 
-/** `localhost` means all its addresses. Of another name the first one counts, as Node does it. */
+/** `localhost` means all its addresses. For any other name the first address counts, as in Node. */
 async function addressesOf(host: string): Promise<string[]> {
   if (isIP(host)) return [host];
   const found = new Set((await lookup(host, { all: true })).map(({ address }) => address));

@@ -21,7 +21,7 @@ export function postgresRateLimitStore(deps: { database: Database; clock: Clock 
   };
 }
 
-/** A window that ends later than a new one would was written by a node with a wrong clock. */
+/** If a window ends later than a new one would, a node with a wrong clock wrote it. */
 const hasEnded = `(r.resets_at <= $4 or r.resets_at > excluded.resets_at + interval '1 minute')`;
 
 type Hit = { key: string; windowSeconds: number; weight: number };

@@ -37,8 +37,8 @@ const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 /** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 
-// Any of a shopper's links may be known to others. So what they do with it from their own address must
-// not use up what the shopper may do (decision 0007).
+// Other people may know a shopper's link. Their requests from their own addresses must not use up the shopper's limit
+// (decision 0007).
 
 /** Requests for a one-time link: per plan and client address, and per client address. */
 const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
@@ -159,7 +159,7 @@ const apiLimits = (hit: Hit) => ({
     const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
     return await hit(`login ${client_id} ${network}`, limit);
   },
-  /** The network first: once it is over its limit, made-up client IDs open no more windows. */
+  /** Count the network first: once it is over its limit, made-up client IDs open no more windows. */
   async failedLogin(network: string, client_id: string | null): Promise<Quota> {
     const quota = await hit(`login address ${network}`, failedLogins);
     if (client_id === null) return quota;

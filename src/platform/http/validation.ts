@@ -47,7 +47,7 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
     }
     const errors = [...byPath].map(([path, problem]) => ({ path, problem }));
     if (errors.length <= errorsMax) return errors;
-    // Outer fields first: that a list is too long matters more than its items.
+    // Outer fields come first: that a list is too long matters more than its items.
     return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, errorsMax);
   };
 }

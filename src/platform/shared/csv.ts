@@ -1,4 +1,4 @@
-/** A cell of text from elsewhere, or one of ours: a number, a date, an id, yes or no. */
+/** A cell is text from elsewhere or a value of ours: a number, a date, an id, yes or no. */
 export type Cell = string | number | boolean | null;
 
 /** Lines of CSV as RFC 4180 has it. */

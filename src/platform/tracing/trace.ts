@@ -15,7 +15,7 @@ type Link = { traceId: string; spanId: string };
 export type Span = {
   trace: Trace;
   id: string;
-  /** Within this process, or the caller's span id, or null. */
+  /** A span of this process, or the id of the caller's span. Null for the first span of a trace. */
   parent: Span | string | null;
   name: string;
   kind: SpanKind;
@@ -30,7 +30,7 @@ export type Span = {
 /** The part of a trace that this process made, from one request or one piece of due work. */
 type Trace = {
   id: string;
-  /** Decided when the trace came from a caller; null if it began here, then its id decides. */
+  /** Whether spans are exported, if the trace came from a caller. Null if it began here: then its id decides. */
   isSampled: boolean | null;
   /** Wall clock less stopwatch, so that all spans are on one time line. */
   offset: number;
@@ -49,7 +49,7 @@ export type Tracer = {
 
 type TracerDeps = { clock: Clock; random: Random };
 
-/** A request does less. This bounds the memory that due work may take. */
+/** A request has fewer spans than this. The limit bounds the memory that due work may take. */
 const spansMax = 500;
 
 const current = new AsyncLocalStorage<Span | undefined>();
@@ -167,8 +167,8 @@ export const traceIdOf = (checkout_id: string) => checkout_id.replaceAll('-', ''
 const firstSpanIdOf = (checkout_id: string) => traceIdOf(checkout_id).slice(16);
 
 /**
- * The current request is about this checkout, so it belongs into the checkout's trace. A request
- * that belongs to its caller's trace gets a link instead.
+ * The current request is about this checkout, so it belongs to the checkout's trace. A request that belongs to its
+ * caller's trace gets a link instead.
  */
 export function joinCheckout(checkout_id: string): void {
   const first = firstSpan();

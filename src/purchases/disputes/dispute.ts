@@ -44,7 +44,7 @@ export type Dispute = {
   staged_hash: string | null;
   /** When its submission began. From then on the evidence cannot be staged anew. */
   submitting_at: Timestamp | null;
-  /** Until when no other operator submits it, on the real clock. */
+  /** No other operator submits it until then, on the real clock. */
   submitting_until: Timestamp | null;
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;

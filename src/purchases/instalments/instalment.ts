@@ -138,9 +138,8 @@ export const forbidsCard = ({
   may_retry === false && !curableDeclines.has(decline_reason ?? '');
 
 /**
- * Why a stored card may not be charged for payments of its checkout now: the decline of it that
- * forbids every further charge, or that was one too many within a day. Null if it may. The card
- * schemes fine those who ask again (decision 0027).
+ * The decline that forbids charging a stored card for payments of its checkout now, or null. It either forbids every
+ * further charge, or was one too many within a day. The card schemes fine those who ask again (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],

@@ -71,7 +71,7 @@ export async function collectShopperPayment(
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    /** With it the card that was charged is stored now. */
+    /** If it is given, the card that was charged is stored now. */
     consent: object | null;
     /** The stored card that was charged, or the one that is stored now. */
     card_ref: string | null;
@@ -134,7 +134,7 @@ export async function collectShopperPayment(
   ]);
 }
 
-/** The attempt charged nothing. Its payments are what they were before. */
+/** The attempt charged nothing. Its payments return to their earlier state. */
 export async function releaseShopperPayment(
   db: Handle,
   attempt: Attempt,

@@ -75,7 +75,7 @@ export async function leaveChallenge(
     if (maybeCommitted && current?.lease === lease.lease) return current;
     if (current?.status !== 'challenged') return null;
     const due_at = timestamp(merchant.now());
-    // Another process may be looking it up. What it finds counts no more.
+    // Another process may be looking it up. What it finds no longer counts.
     return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, attempts: 0 });
   });
 }

@@ -170,7 +170,7 @@ export async function claimAttempt(
   return row ?? null;
 }
 
-/** By which references the gateway knows the shopper and the stored card of a plan. */
+/** The gateway's references for the shopper and for the stored card of a plan. */
 export async function findGatewayRefs(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,

@@ -76,7 +76,7 @@ export type PaymentAttempt = {
   amount: number;
   currency: string;
   uses_stored_card: boolean;
-  /** With it the card is stored once the attempt has succeeded, and replaces one that is stored. */
+  /** If it is given, the card is stored once the attempt has succeeded, in place of the card that is stored. */
   consent: Consent | null;
   created_at: Timestamp;
   /** Ascends with the time of writing. */
@@ -85,7 +85,7 @@ export type PaymentAttempt = {
   status: AttemptStatus;
   /** The card's token, until no request needs it. */
   sealed_card_token: Buffer | null;
-  /** Written with `asked_at` by a first payment, and when any other attempt is opened. */
+  /** A first payment writes it together with `asked_at`. Any other attempt has it from the start. */
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
@@ -173,7 +173,7 @@ export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' |
  */
 export const finishMinutes = 15;
 
-/** When the attempt is no longer sent, and ended if the gateway knows it. */
+/** From this time on the attempt is not sent, and it is ended if the gateway knows it. */
 export function endsAt(
   attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
   checkout: { expires_at: Timestamp },

@@ -102,7 +102,7 @@ const planPayment: Requests = {
     if (own.outcome === 'declined' || own.outcome === 'voided') return own;
     // The answer to our own request was lost: it is sent again under its key.
     if (attempt.asked_at !== null) return null;
-    // A restored database has lost the attempt, and gives its number and id again.
+    // A restored database has lost the attempt, and uses its number and id again.
     if (own.outcome === 'captured') {
       throw new RequestRefused('the attempt paid other payments before the database was restored');
     }

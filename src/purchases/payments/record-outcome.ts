@@ -80,7 +80,7 @@ function cardToStore({ customer_ref, consent }: PaymentAttempt, card: HeldCard) 
   return { ...card, customer_ref, card_ref, consent };
 }
 
-/** Nothing was charged or changed: the payments of the plan are what they were before. */
+/** Nothing was charged or changed: the payments of the plan return to their earlier state. */
 async function recordFailure(db: Handle, attempt: PaymentAttempt, at: Timestamp): Promise<void> {
   if (attempt.purpose !== 'plan_payment') return;
   const { decline_reason, may_retry, decline_code, network_decline_code, payment_ref } = attempt;

@@ -15,7 +15,10 @@ export type BankAccount = {
   sealed_account: Buffer;
   last4: string;
   created_at: Timestamp;
-  /** Names of operators. With the person's id the console proves it; without one it is a claim. */
+  /**
+   * Names of operators. With a person's id, the console proved who it was. Without an id, the name was only stated at
+   * the command line.
+   */
   proposed_by: string;
   proposed_person_id: string | null;
   confirmed_by: string | null;

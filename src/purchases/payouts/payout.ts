@@ -40,8 +40,7 @@ export type Payout = {
   /** The number of the merchant's account that the approvals are for. It is exported to no other. */
   bank_account: number | null;
   /**
-   * Since when an operator must compare it with the bank before it is exported. Null if no one
-   * must.
+   * The time since which an operator must compare it with the bank before it is exported. Null if that is not needed.
    */
   compare_since: Timestamp | null;
 };
@@ -62,7 +61,7 @@ export type PayoutLine = {
 /** The sums of lines. */
 export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
 
-/** On the merchant's bank statement: short, and found again by both sides. */
+/** The reference on the merchant's bank statement. It is short, and both sides can search for it. */
 export const payoutReference = (business_on: string, number: number) =>
   `TR${business_on.replaceAll('-', '')}-${number}`;
 
@@ -71,7 +70,7 @@ const payoutTime = Temporal.PlainTime.from('04:00');
 
 const isWeekend = (day: Temporal.PlainDate) => day.dayOfWeek >= 6;
 
-/** Business days: neither a Saturday, a Sunday nor a public holiday. */
+/** Every day is a business day except Saturdays, Sundays and public holidays. */
 export type Calendar = { holidays: ReadonlySet<string>; time_zone: string };
 
 export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): boolean {

@@ -151,7 +151,7 @@ export type Export = {
   refused: Payout[];
   /** Approved payouts whose merchants have another account now. Two people must approve them again. */
   toApprove: Payout[];
-  /** Approved payouts to accounts that were confirmed too lately to be paid. They stay approved. */
+  /** Approved payouts to accounts that were confirmed too recently to be paid. They stay approved. */
   tooNew: (Payout & { payable_from: Timestamp })[];
   /** Approved payouts that an operator must compare with the bank first. They stay approved. */
   toCompare: Payout[];

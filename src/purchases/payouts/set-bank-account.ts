@@ -27,7 +27,7 @@ import {
   type WantedAccount,
 } from './bank-account.ts';
 
-/** A bank account without what only the bank may read. */
+/** A bank account without its whole number, which only the bank may read. */
 export type ShownAccount = Omit<BankAccount, 'sealed_account'>;
 
 export type Payee = {
@@ -101,7 +101,7 @@ export async function proposeAccount(
       detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number} --account-number …\`.`,
     });
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
-    // Not the holder: it may name a person, and the audit cannot be erased.
+    // Leave the holder out: it may name a person, and the audit cannot be erased.
     const details = { number, bank, branch_code, last4, before: inUse(earlier) };
     return { subject_id: id, details, result };
   });
@@ -145,7 +145,7 @@ export async function confirmAccount(
   });
 }
 
-/** Refuses another number than the proposed one, in the same time wherever they differ. */
+/** Refuses any number but the proposed one. The comparison takes the same time wherever the two differ. */
 function mustMatch(sealing: Sealing, account: BankAccount, account_number: string): void {
   const proposed = openAccount(sealing, account);
   if (proposed === null) {
@@ -175,7 +175,7 @@ export async function setStatementAddress(
     const { id } = await mustFindMerchant(db, merchant_id);
     const earlier = await findStatementAddress(db, id);
     await writeStatementAddress(db, id, email, at);
-    // Not the address: it may name a person, and the audit cannot be erased.
+    // Leave the address out: it may name a person, and the audit cannot be erased.
     const before = { has_address: earlier !== null };
     const details = { has_address: email !== null, is_changed: email !== earlier, before };
     return { subject_id: id, details, result: undefined };

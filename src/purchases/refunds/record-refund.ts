@@ -29,10 +29,9 @@ export type PartAnswer =
 type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
- * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
- * An outcome counts only under the lease that it was found with. The refund ends when no part is
- * open, because a part that fails decides whether the others are put back. The answer is then the
- * refund, also when another process has claimed it.
+ * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction. An outcome counts
+ * only under the lease that it was found with. The refund ends when no part is open, because a part that fails decides
+ * whether the others are put back. Then the refund is returned, even if another process has claimed it.
  */
 export async function recordParts(
   deps: RecordDeps,

@@ -47,8 +47,8 @@ export async function findRefund(
 }
 
 /**
- * The merchant of a refund request, for the command line, which sees all merchants. The key of a
- * refund has its merchant too. An id that two merchants' refunds shared would name neither.
+ * The merchant of a refund request, for the command line, which sees all merchants. The key of a refund has its
+ * merchant too. If refunds of two merchants share an id, it finds neither.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -62,10 +62,9 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 }
 
 /**
- * By checkout, the sum of its refunds that were approved although fewer than two people agreed to
- * them: the service approved them when a person or the merchant asked, or one person approved them.
- * Each counts by whatever door it came and whatever became of it: a failed refund can be retried
- * (decision 0074).
+ * By checkout, the sum of its refunds that were approved although fewer than two people agreed to them: the service
+ * approved them when a person or the merchant asked, or one person approved them. Each counts, however it was requested
+ * and whatever became of it: a failed refund can be retried (decision 0074).
  */
 export async function listAloneSums(
   db: Handle,
@@ -87,7 +86,7 @@ export async function listAloneSums(
   return new Map(rows.map(({ checkout_id, sum }) => [checkout_id, sum]));
 }
 
-/** The same of one checkout. */
+/** The same for one checkout. */
 export async function sumAlone(
   db: Handle,
   refund: { merchant_id: string; checkout_id: string },

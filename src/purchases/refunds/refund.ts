@@ -50,8 +50,8 @@ export const needsSecondPerson = (amount: number, above: number | null): boolean
   above !== null && amount > above;
 
 /**
- * Whether two people have to agree to a refund that waits, or had to agree to one that does not.
- * `alone` is what one person alone let pass of the checkout, besides this refund.
+ * Whether two people must agree to a refund that waits, or had to agree to one that is decided. `alone` is the sum of
+ * the checkout's other refunds to which fewer than two people agreed.
  */
 export function neededSecondPerson(
   refund: RefundRequest,
@@ -75,7 +75,7 @@ export const firstApproverOf = (refund: RefundRequest): Approver | null =>
     ? null
     : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
 
-/** The people who agreed to a refund that waits for review, and why none of them approves it. */
+/** The people who agreed to a refund that waits for review, and why each of them cannot approve it. */
 export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string }[] {
   const [requester, first] = [requesterOf(refund), firstApproverOf(refund)];
   return [
@@ -94,18 +94,17 @@ export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string
 }
 
 /**
- * Whether the next approval is only the first of two. `alone` is what one person alone let pass of
- * the checkout: several small refunds must not pass for a large one (decision 0074).
+ * Whether the next approval is only the first of two. `alone` is the sum of the checkout's refunds to which fewer than
+ * two people agreed: several small refunds must not pass for a large one (decision 0074).
  */
 export function isFirstOfTwo(refund: RefundRequest, above: number | null, alone: number): boolean {
   return agreedTo(refund).length === 0 && needsSecondPerson(alone + refund.amount, above);
 }
 
 /**
- * The part of a refund that is taken from one payment. A payment that was not collected is
- * `cancel`led. Of a `hold` less is captured, or it is voided. What was collected is refunded to the
- * `card`. A part is `open` until it is `done` or has `failed`. When a refund fails, parts that can
- * be undone are `put_back`.
+ * The part of a refund that is taken from one payment. A payment that was not collected is `cancel`led. For a `hold`,
+ * less is captured or the hold is voided. What was collected is refunded to the `card`. A part is `open` until it is
+ * `done` or has `failed`. When a refund fails, parts that can be undone are `put_back`.
  */
 export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
 export type RefundPartKind = (typeof refundPartKinds)[number];
@@ -281,7 +280,7 @@ export const givenBackOf = (parts: RefundPart[], disputed: Disputed[]) =>
 
 type Disputed = { instalment: number; amount: number };
 
-/** The same, of amounts that are summed. */
+/** Adds the disputed amounts to those that refunds returned, by payment. */
 export function withDisputed(
   returned: ReadonlyMap<number, number>,
   disputed: Disputed[],

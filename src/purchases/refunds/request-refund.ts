@@ -46,7 +46,7 @@ export async function requestRefund(
   const requester = approverOf(deps, operator);
   const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
-    // Not the reason: it may name the shopper, and the audit cannot be erased.
+    // Leave the reason out: it may name the shopper, and the audit cannot be erased.
     const details = { checkout_id, amount };
     const written = await findEarlier(db, merchant.id, wanted);
     if (written) {
@@ -61,7 +61,7 @@ export async function requestRefund(
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    // Together with earlier ones, so that several small refunds do not pass for a large one.
+    // Earlier refunds are added, so that several small refunds do not pass for a large one.
     const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
     const isApproved = !needsSecondPerson(alone + amount, thresholdOf(deps, merchant));
     if (!isApproved) mustCountAsPerson(deps);

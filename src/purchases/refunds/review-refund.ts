@@ -38,8 +38,8 @@ export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
- * An operator approves a request; it is processed at once. Above the merchant's threshold two people
- * have to (decision 0074): the first approval is noted, and the second processes it.
+ * An operator approves a request; it is processed at once. Above the merchant's threshold two people have to approve it
+ * (decision 0074): the first approval is noted, and the second processes it.
  */
 export async function approveRefund(
   deps: ReviewDeps,

@@ -111,7 +111,7 @@ async function moveOn(
     const old = young === -1 ? next : next.slice(0, young);
     const first = next[old.length];
     const isMore = next.length === checkoutsBatchSize && young === -1;
-    // A checkout that does not exist yet is not old before this time.
+    // A checkout that is created from now on is not old enough before this time.
     const due_at = earlier(expiryOf(deps, first?.created_at ?? timestamp(now)), limitOf(now));
     const moved = await moveRetentionDate(db, retentionDate, {
       number: old.at(-1)?.number ?? retentionDate.number,

@@ -51,7 +51,7 @@ export type OpenedPage = {
 /** An order that was not paid moves only by its own status. */
 const unpaid = { instalments: [], refunds: [], disputes: [] };
 
-/** Null if the link is unknown, or shows its order no more. */
+/** Null if the link is unknown, or no longer shows its order. */
 export async function openPage(
   deps: PageDeps,
   request: FastifyRequest,
@@ -60,7 +60,7 @@ export async function openPage(
   if (!key) return null;
   joinCheckout(key.id);
   const isStopped = await isPaused(deps);
-  // A page with a finished attempt and the plan from before it would ask no more.
+  // In two snapshots the page could show a finished attempt beside the plan from before it, and stop polling.
   return await snapshot(deps, async (db) => {
     // Statements that do not need each other travel together: every answer wakes this process.
     const of = { merchant_id: key.merchant_id, checkout_id: key.id };

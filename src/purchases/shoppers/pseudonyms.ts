@@ -1,9 +1,6 @@
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
-/**
- * Finds the names of a person in any spelling by a merchant, a mail server, an operator or the
- * person.
- */
+/** Finds a person's identifiers, however a merchant, a mail server, an operator or the person spells them. */
 export type Identifiers = { texts: string[]; phones: string[] };
 
 /** Shorter texts occur by chance, and replacing them would garble what must stay. */

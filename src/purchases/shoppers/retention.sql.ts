@@ -105,9 +105,9 @@ export async function deleteErasure(
 }
 
 /**
- * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference
- * may have created a record that we did not learn of. Its row has no reference either, and the
- * record is searched for once the gateway finds it.
+ * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference may have created a
+ * record that we did not learn of. Its row here has no reference either. The worker searches for the record later, once
+ * the gateway's search can find it.
  */
 export async function insertDeletedCustomers(
   db: Handle,
@@ -126,7 +126,7 @@ export async function insertDeletedCustomers(
 
 /** Stands for a reference that we do not know. */
 export const unknownRef = '';
-/** The gateway finds a record this long after it was created. */
+/** The gateway's search finds a record this long after it was created. */
 const searchSeconds = 3_600;
 
 export async function moveCustomerDeleted(

@@ -9,7 +9,7 @@ export type OperatorAction = {
   action: string;
   subject_id: string | null;
   details: object;
-  /** The user and the host of the command line. If the user is not `operator`, that is a claim. */
+  /** The user and the host of the command line. They are facts, while `operator` is only stated. */
   os_user: string | null;
   host: string | null;
   /** The person at the console, as they were then. */

@@ -3,9 +3,9 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
- * Part of every decision that needs two people, of the first and of the second. A person counts only
- * after a time with the same passkey: one who took over a colleague's place, or invited themselves
- * under a second address, is noticed before that. The command line is root-equivalent.
+ * Refuses a person who does not count as one of two, at each step of a decision that needs two people. A person counts
+ * only after they have had the same passkey for some time. By then others have noticed a person who took over a
+ * colleague's account or invited themselves under a second address. The command line is root-equivalent.
  */
 export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;

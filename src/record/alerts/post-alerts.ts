@@ -10,7 +10,7 @@ export type AlertDeps = {
   log: Logger;
   /** The operator's own address for alerts; null when alerts are only logged and listed. */
   alertWebhookUrl: string | null;
-  /** Posts are signed with it; null in a sandbox without one. */
+  /** The key that signs posts. Null in a sandbox without one. */
   alertWebhookSecret: string | null;
 };
 

@@ -12,15 +12,15 @@ const refusedRetriesMin = 2;
 const daySeconds = 24 * 3600;
 
 /**
- * Raises an alert when money does not move because the gateway does not answer or gives an answer
- * that the service did not expect. One alert a day and merchant, unless an operator has closed it: an
- * outage that holds up thousands of payments is one problem.
+ * Raises an alert when money does not move because the gateway does not answer or gives an answer that the service did
+ * not expect. Each merchant has at most one such alert a day until an operator closes it: an outage that holds up
+ * thousands of payments is one problem.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
   merchant: Pick<Merchant, 'id'>,
   failed: {
-    /** The subject of the sentence, which is not settled: `Refund 0190…`. */
+    /** The subject of the alert's sentence: `Refund 0190…`. */
     what: string;
     subject_id: string;
     error: unknown;

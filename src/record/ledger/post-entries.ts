@@ -4,7 +4,7 @@ import type { Random } from '#platform/shared/random.ts';
 import { insertEntries, insertTerms, moveToPayout } from './settlement.sql.ts';
 import type { Amounts, Entry, EntryKind, Terms } from './settlement.ts';
 
-/** An entry as its cause knows it. What does not apply is left out. */
+/** An entry as its cause describes it. Fields that do not apply are absent. */
 export type NewEntry = Amounts & { kind: EntryKind } & Partial<Omit<Entry, 'merchant_id'>>;
 
 const blank = {
@@ -35,7 +35,7 @@ export async function postEntries(
 /** Amounts of an entry on which no fee is charged. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
 
-/** Makes everything before a time the lines of a payout, in order. Returns how many they are. */
+/** Makes all entries before a time lines of a payout, in order. Returns how many lines there are. */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },

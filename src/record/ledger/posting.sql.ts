@@ -6,7 +6,7 @@ export async function insertPostings(db: Handle, postings: Posting[]): Promise<v
   await db.insertInto('postings').values(postings).execute();
 }
 
-/** Writes fees of the gateway, and returns those that were not known. */
+/** Writes fees of the gateway, and returns those that are new. */
 export async function insertFees(db: Handle, fees: GatewayFee[]): Promise<GatewayFee[]> {
   return await db
     .insertInto('gateway_fees')

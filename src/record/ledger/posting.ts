@@ -41,7 +41,7 @@ export const movements = {
   collected: { debit: 'collected', credit: 'outstanding' },
   voided: { debit: 'issuer', credit: 'held' },
   lapsed: { debit: 'issuer', credit: 'held' },
-  /** A refund took it before it was collected; `restored` if the refund failed. */
+  /** A refund took the amount before it was collected; `restored` if the refund failed. */
   cancelled: { debit: 'cancelled', credit: 'outstanding' },
   restored: { debit: 'outstanding', credit: 'cancelled' },
   /** Refunded to the card; `returned` if the card network sent it back to us. */
@@ -87,8 +87,8 @@ export type GatewayFee = {
 };
 
 /**
- * The gateway's charge to the account and not for a payment: a posting of the house itself, from
- * `clearing` to `gateway_fees`. It belongs to no merchant. A negative fee was returned.
+ * A fee that the gateway charged to the account, not for a payment. Its posting runs from `clearing` to `gateway_fees`
+ * and belongs to no merchant. A negative fee was returned.
  */
 export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;
 

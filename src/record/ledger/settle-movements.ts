@@ -32,7 +32,7 @@ const effects: Partial<Record<MovementKind, Effect>> = {
 /** A merchant's books while movements change them. */
 type Books = {
   terms: Terms;
-  /** The sales of the checkouts, those that are written now included. */
+  /** The sales of the checkouts, including those that are written now. */
   sales: SaleState[];
   /** By checkout, what is owed for a whole order whose first payment is collected now. */
   wholes: Map<string, number>;
@@ -41,8 +41,8 @@ type Books = {
 };
 
 /**
- * Writes what movements change in a merchant's books, in their transaction and after they were
- * posted. All movements are of one merchant. A merchant without terms has no such books.
+ * Writes the effects of movements into a merchant's books, in the same transaction, after the movements are posted. All
+ * movements are of one merchant. A merchant without terms has no such books.
  */
 export async function settleMovements(
   deps: { random: Random },

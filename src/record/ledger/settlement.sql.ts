@@ -116,7 +116,7 @@ export async function listDueReserves(
     .execute();
 }
 
-/** The sums of what is in no payout yet and happened before a time: of sales, and of everything. */
+/** Two sums over the entries before a time that are in no payout yet: sales alone, and all entries. */
 export async function sumOpenEntries(
   db: Handle,
   merchant_id: string,

@@ -3,7 +3,7 @@ import { countNotes, insertNote, type Note } from './note.sql.ts';
 
 const charactersMax = 2_000;
 
-/** People who write at the same moment may exceed it by a few. */
+/** The limit for one checkout. People who write at the same moment may exceed it by a few. */
 const notesMax = 300;
 
 /**

@@ -247,7 +247,7 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
   }
-  // A delivery that should be made at once still is. A retry keeps the interval, so that a slow
+  // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval, so that a slow
   // database does not use up the run.
   if (exchange.reason === notSent && trigger !== 'retry') {
     return { ...released, status: 'pending' as const, due_at: merchantNow };

@@ -64,7 +64,7 @@ export type DispatchState<D extends Destination> = {
   paces: ReadonlyMap<string, Pace>;
   /** The time by the clock of `sentAt`. */
   milliseconds: number;
-  /** A claimed callback may be sent if its lease lasts at least until then. */
+  /** A claimed callback may be sent if its lease lasts at least until this time. */
   leasedUntilMin: Timestamp;
 };
 
@@ -77,8 +77,8 @@ export type Choice<D extends Destination> = {
 };
 
 /**
- * One turn for every destination that there is a place for, in their order. Everything stays within
- * the limits of a process, a merchant and a host.
+ * Gives one turn to every destination for which there is a place, in order. Everything stays within the limits of a
+ * process, a merchant and a host.
  */
 export function chooseDeliveries<D extends Destination>(state: DispatchState<D>): Choice<D> {
   const choice: Choice<D> = { release: [], send: [], claim: [] };

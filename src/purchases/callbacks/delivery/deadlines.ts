@@ -3,7 +3,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 /** Ends exchanges that have run out of time. */
 export type Deadlines = {
   add(cutOff: () => void): void;
-  /** The error for an exchange that has ended in time. */
+  /** The exchange has ended in time. */
   remove(cutOff: () => void): void;
   close(): void;
 };

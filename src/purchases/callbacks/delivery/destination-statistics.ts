@@ -77,6 +77,6 @@ export async function writeDestinationStatistics(deps: { database: Database }): 
     await advanceDestinationDays(tx, rows);
     await advanceDestinationStates(tx, rows);
   });
-  // Zero: the next counts are due after the pause, not at once.
+  // Return zero: the next counts are due after the pause, not at once.
   return 0;
 }

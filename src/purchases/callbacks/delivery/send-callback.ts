@@ -128,7 +128,7 @@ type Sending = {
   isSent: boolean;
   /** The exchange was answered. Later events change nothing. Only `finish` sets it. */
   isOver: boolean;
-  /** By which undici can be told to stop. Null until the request starts. */
+  /** The handle that tells undici to stop. Null until the request starts. */
   controller: Dispatcher.DispatchController | null;
   /** Ends the exchange at its deadline. */
   cutOff(): void;

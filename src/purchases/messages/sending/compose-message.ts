@@ -12,7 +12,7 @@ import { isToCome, type PaymentState, stateOf } from '#purchases/shoppers/plan.t
 import type { Letter } from './letter.ts';
 import { type LetterFacts, writeLetter } from './letters.ts';
 
-/** Everything that a message is written from, read when it is sent: it tells today's truth. */
+/** Everything that a message is written from. It is read when the message is sent, so that the message is true then. */
 export type MessageSubject = {
   merchant: { name: string; territory: Territory };
   checkout: {
@@ -89,7 +89,7 @@ export function composeMessage(
                 ? texts.payment
                 : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
             date: date(one.due_on),
-            // Nothing is left to ask for of a cancelled payment; the letter says what it was.
+            // A cancelled payment asks for nothing, so the letter shows its original amount.
             amount: money(status === 'cancelled' ? one.amount : asked(one)),
             status,
             state: texts[stateKeys[status]],

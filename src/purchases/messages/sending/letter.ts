@@ -7,7 +7,7 @@ export type Letter = {
   from: string;
   subject: string;
   paragraphs: string[];
-  /** One line per payment: name, date, amount, state. Empty: no table. */
+  /** One line per payment: name, date, amount, state. If it is empty, there is no table. */
   rows: LetterRow[];
   link: { label: string; url: string } | null;
   /** Small print under the letter. */

@@ -2,7 +2,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** One mail as it leaves, with the ID under which every retry of it is recognised. */
 export type Mail = {
-  /** Null if it goes to a person of the console. */
+  /** Null if it goes to a person at the console. */
   merchant_id: string | null;
   /** Null if it is about no checkout. */
   checkout_id: string | null;

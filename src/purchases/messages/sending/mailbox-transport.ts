@@ -2,7 +2,7 @@ import type { Database } from '#platform/database/database.ts';
 import type { MailTransport } from './mail.ts';
 import { insertMailboxEntry } from './mailbox.sql.ts';
 
-/** Mail to people of the console belongs to no merchant, and the key of the table needs an id. */
+/** Mail to people at the console belongs to no merchant, and the key of the table needs an id. */
 const noMerchant = '00000000-0000-0000-0000-000000000000';
 
 /** A sandbox's transport: the mail becomes a row that the mailbox page shows. */

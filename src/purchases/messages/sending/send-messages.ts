@@ -106,7 +106,7 @@ async function sendOne(
 ): Promise<Result['outcome']> {
   const today = merchant.localDate(now).toString();
   if (!isStillTrue(message, sources, today, now)) return 'skipped';
-  // No payment is charged for now. If that ends in time, the shopper still reads about the charge.
+  // The plan is paused. If the pause ends in time, the shopper still reads about the charge before it.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
   const subject = subjectOf(deps, merchant, message, sources, today);
   if (subject === null) return 'skipped';
@@ -127,7 +127,7 @@ function isStillTrue(
 ): boolean {
   const { kind, facts, checkout_id } = message;
   const checkout = sources.checkouts.get(checkout_id);
-  // An erased shopper has a pseudonym for an address.
+  // The address of an erased shopper is a pseudonym.
   if (!checkout?.customer.email || checkout.erased_at !== null) return false;
   const payment = paymentOf(message, sources);
   switch (kind) {
