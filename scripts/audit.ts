@@ -1,6 +1,7 @@
-// Asks the registry about known vulnerabilities and about signatures of the packages: `npm run audit`.
-// It fails for a package of a release from the severity that SECURITY.md names, and for a wrong
-// signature. A registry that does not answer fails nothing, so that a build works without a network.
+// Asks the registry about known vulnerabilities and about signatures of the packages: `npm run
+// audit`. It fails for a wrong signature, and for a package of a release with a vulnerability of at
+// least the severity that SECURITY.md names. A registry that does not answer fails nothing, so that
+// a build works without a network.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -35,7 +36,7 @@ export function readTimes(security: string): Times {
   return times;
 }
 
-/** Sorts what the registry knows into what fails a build and what a person only reads. */
+/** Sorts the registry's reports: some fail a build, the others are only shown. */
 export function judgeVulnerabilities(
   report: AuditReport,
   released: ReadonlySet<string>,

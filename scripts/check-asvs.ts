@@ -6,8 +6,8 @@ const document = 'docs/operators/asvs.md';
 const states = ['met', 'not ours', 'open'];
 
 /**
- * The assessment by OWASP ASVS has every requirement of levels 1 and 2 once, and the files and tests
- * that it names exist. `asvs-5.0.0.json` has the numbers of the standard with their levels.
+ * The assessment by OWASP ASVS has every requirement of levels 1 and 2 once, and the files and
+ * tests that it names exist. `asvs-5.0.0.json` has the numbers of the standard with their levels.
  */
 export function findAsvsGaps(root: string): string[] {
   const levels: Record<string, number> = JSON.parse(
@@ -55,7 +55,7 @@ function* findBadEvidence(root: string, evidence: string): Generator<string> {
 
 const isFile = (span: string) => /^[\w./-]+\.[a-z]+$/.test(span) && !span.startsWith('/');
 
-/** The name may be a part of one that the code completes. */
+/** The code may add to the name, so a part of it is enough. */
 function hasTest(source: string, name: string): boolean {
   return source.split('\n').some((line) => line.replaceAll('\\', '').includes(name));
 }

@@ -3,12 +3,12 @@ import path from 'node:path';
 
 // Two rules about the console's application that no other tool checks.
 
-/** Both sides may run it. It has pure functions, such as the one that writes money. */
+/** Files that both sides may run. They have pure functions, such as the one that formats money. */
 const sharedRoom = 'src/platform/shared/';
 
 /**
  * The console imports types from the service, and nothing that runs: a schema or a use case would
- * bring its own imports into the browser, and its rules would be there twice.
+ * bring its own imports into the browser, and its rules would run in two places.
  */
 export function findConsoleImports(root: string): string[] {
   const problems: string[] = [];
@@ -36,7 +36,10 @@ function* valueImports(text: string): Generator<string> {
 
 type Packages = Record<string, string>;
 
-/** Mantine's packages have one version, which is exact. They are released and tested together. */
+/**
+ * All of Mantine's packages have the same exact version, because they are released and tested
+ * together.
+ */
 export function findMantineVersions(root: string): string[] {
   const text = fs.readFileSync(path.join(root, 'package.json'), 'utf8');
   const groups = JSON.parse(text) as Record<string, Packages>;

@@ -23,7 +23,7 @@ const texts = [
   '{bench,docs,examples,scripts,sdk,src,test,test-gateway,web}/**/*.{cjs,css,grit,js,md,mjs,ts,tsx}',
 ];
 
-/** A cited decision has a record, and no text cites a number of another list. */
+/** Every decision that a text cites by number has a record. */
 export function findBadCitations(root: string): string[] {
   const records = new Set(
     fs
@@ -124,8 +124,8 @@ function othersOf(links: Set<string>, number: string): string[] {
 }
 
 /**
- * No line of Markdown is longer than 120 columns, except in tables, for the sake of a link, or in an
- * answer that is shown as it came.
+ * No line of Markdown is longer than 120 columns, except in tables, for the sake of a link, or in
+ * an answer that is shown as it came.
  */
 export function findLongLines(root: string): string[] {
   const problems: string[] = [];
@@ -176,8 +176,9 @@ export function findDeadPaths(root: string): string[] {
 }
 
 /**
- * Every setting that the service reads is in the table of settings and the other way round. A
- * default that the table gives as it would be written is the default: setting it changes nothing.
+ * Every setting that the service reads is in the table of settings, and every setting of the table
+ * is read. Where the table gives a default as one would write it, setting that value changes
+ * nothing.
  */
 export function findUndocumentedSettings(
   root: string,
@@ -247,8 +248,8 @@ export function findUnlistedRooms(root: string): string[] {
 }
 
 /**
- * The README of the invariants lists every one that SQL checks, and what it lists beyond that is
- * shown by a test that it names.
+ * The README of the invariants lists every invariant that SQL checks. For any other that it lists,
+ * it names a test.
  */
 export function findWrongInvariants(root: string): string[] {
   const document = 'src/checks/invariants/README.md';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { parseSync } from '@swc/core';
 
 // How long a function and a file may be. A nested function counts in the one around it, so that a
-// factory cannot hide a program in its closures. Tests are not covered: a scenario reads from top to
-// bottom, and a table of cases may be as long as it needs.
+// factory cannot hide a program in its closures. Tests are not covered: a scenario reads from top
+// to bottom, and a table of cases may be as long as it needs.
 
 const functionLinesMax = 70;
 /** A function of a `.tsx` file that returns JSX: half of it is the page's structure. */
@@ -70,7 +70,7 @@ function findLongInFile(file: string, source: Buffer): Long[] {
   return long;
 }
 
-/** The outermost functions that are too long. What is within a long function is not looked at. */
+/** The outermost functions that are too long. Functions within a long function are not checked. */
 function findLongFunctions(file: string, source: Buffer): Long[] {
   const isPage = file.endsWith('.tsx');
   const long: Long[] = [];

@@ -99,7 +99,9 @@ const isContracting = (statement: string) =>
   /^drop (?:table|(?:materialized )?view)\b/.test(statement) ||
   (readAlteration(statement)?.actions.some(contracts) ?? false);
 
-/** Migrations that would stop a service which runs, or break older programs unannounced. */
+/**
+ * Migrations that would stop a running service, or break older programs without an announcement.
+ */
 export function findUnsafeMigrations(root: string): string[] {
   const folder = path.join(root, 'migrations');
   const names = fs
@@ -145,7 +147,7 @@ export function findUnsafe(text: string, number: number, released: number | null
   if (oldestProgram === null && statements.some(isContracting)) {
     found.push('takes away what older programs use; say so with "-- contract NNNN"');
   }
-  // Expand in one release, contract in a later one. Otherwise every running node breaks at once.
+  // Expand in one release and contract in a later one. Otherwise every running node breaks at once.
   if (oldestProgram !== null && oldestProgram > Math.min(released ?? 0, number - 1)) {
     const last = released === null ? 'no program is released' : `the last release has ${released}`;
     found.push(

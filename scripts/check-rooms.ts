@@ -50,7 +50,10 @@ const innerRooms = [
   'purchases/messages/sending',
 ];
 
-/** No group imports from a group after it: the platform at all, the others at value level. */
+/**
+ * No group imports values from a group after it. The platform does not import types from later
+ * groups either.
+ */
 export function findWrongOrder(root: string): string[] {
   const problems: string[] = [];
   for (const file of sourcesOf(root)) {
@@ -198,7 +201,7 @@ function roomOf(file: string): string {
   return inner ?? sliceOf(file);
 }
 
-/** The room with its inner rooms: what owns tables. */
+/** The room that owns tables, with its inner rooms. */
 function sliceOf(file: string): string {
   const [group = '', room] = file.split('/');
   if (room === undefined) return file;
@@ -210,7 +213,7 @@ function groupOf(file: string): string {
   return file.includes('/') ? (file.split('/')[0] ?? '') : '';
 }
 
-/** Not a parser: enough for code that Biome has formatted. */
+/** This is not a parser. It is enough for code that Biome has formatted. */
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
 }

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING, "Words"
-// and "Style". This finds the beginnings and the words that made readers stop, where a pattern can
-// tell them from good ones.
+// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING,
+// "Words" and "Style". This finds the beginnings and the words that made readers stop, where a
+// pattern can tell them from good ones.
 
 const covered =
   '{bench,examples,migrations,scripts,sdk,src,test,test-gateway,web}/**/*.{css,js,mjs,sql,ts,tsx}';
@@ -66,7 +66,7 @@ const nameRules: Rule[] = [
   { pattern: /\bwalk(s|ed|ing)?\b/, advice: 'read through' },
   { pattern: /\btries\b/, advice: 'attempts' },
   { pattern: /^says$/, advice: 'description' },
-  // A name that begins with it is a verb: `markSent`.
+  // A name that begins with this word uses it as a verb: `markSent`.
   { pattern: /\bmarks?$/, advice: 'position, heartbeat, retention date, key check or logo' },
 ];
 
@@ -128,8 +128,8 @@ const wordsOf = (name: string) =>
 type Comment = { line: number; text: string };
 
 /**
- * The comments that have lines of their own, without `//` and its like. Lines that follow each other
- * are one comment.
+ * The comments that have lines of their own, without `//` and its like. Lines that follow each
+ * other are one comment.
  */
 function readComments(source: string, isSql: boolean): Comment[] {
   const comments: Comment[] = [];

@@ -74,7 +74,9 @@ async function runGroup(files: string[]): Promise<void> {
   }
 }
 
-/** Kills the process that runs these files if it stays at one of them, or does not end after the last. */
+/**
+ * Kills the process if one of its files takes too long, or if it does not end after the last file.
+ */
 function killHung(files: string[]): void {
   const begun = files.flatMap((file) => readNote(file) ?? []);
   const last = begun.find(({ cost }) => cost === null) ?? begun.at(-1);
@@ -113,7 +115,8 @@ async function runProcess(files: string[]): Promise<void> {
     pending.push(event);
     const isResult = event.type === 'test:pass' || event.type === 'test:fail';
     if (!isResult || event.data.nesting !== 0) continue;
-    // A test that awaits what another file began may be lost to that file's suite.
+    // If a test awaits something that another file began, the runner may assign it to that file's
+    // suite.
     const { name } = event.data;
     const isFile = list.files.includes(name);
     if (isFile && options.length === 0 && !pending.some(isTest)) empty.push(name);

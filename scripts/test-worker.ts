@@ -1,5 +1,6 @@
-// A process that runs test files, one after another. Files that work in process share one, so that
-// the service's 2,000 modules load once for several files. `run-test-files.ts` starts it.
+// A process that runs test files, one after another. Files that start no other programs share one
+// process, so that the service's 2,000 modules load once for several files. `run-test-files.ts`
+// starts it.
 
 import fs from 'node:fs';
 import path from 'node:path';

@@ -115,8 +115,8 @@ function startServer(): Promise<EmbeddedPostgres> {
     dataDir: path.join(folder, 'data'),
     database: 'postgres',
     log: { info: () => {}, warn: report, error: report },
-    // This server is deleted after the run, so it need not survive a power cut. The tests of crashes
-    // start servers of their own.
+    // This server is deleted after the run, so it need not survive a power cut. The tests of
+    // crashes start servers of their own.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
 }

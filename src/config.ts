@@ -54,7 +54,9 @@ export type Config = {
   fourEyesAbove: number | null;
   /** How long a person has the same passkey before they count where two people are needed. */
   secondPersonHours: number;
-  /** How many whole business days lie between the confirmation of a bank account and a payout to it. */
+  /**
+   * How many whole business days lie between the confirmation of a bank account and a payout to it.
+   */
   newAccountBusinessDays: number;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
@@ -93,8 +95,8 @@ export class BadSettings extends Error {
 }
 
 /**
- * The only reader of environment variables; `config/` has its parts by topic. A command that works on
- * the database needs no gateway, so its settings are not checked there.
+ * The only reader of environment variables; `config/` has its parts by topic. A command that works
+ * on the database needs no gateway, so its settings are not checked there.
  */
 export function readConfig(
   env: NodeJS.ProcessEnv,

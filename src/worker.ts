@@ -79,7 +79,10 @@ export type WorkerDeps = PaymentDeps &
 type Work = {
   name: string;
   pauseSeconds: number;
-  /** Whether it moves money or relies on the books. Such work waits while money is stopped (decision 0097). */
+  /**
+   * Whether it moves money or relies on the books. Such work waits while money is stopped (decision
+   * 0097).
+   */
   movesMoney?: true;
   /**
    * Does some of the due work and returns how much. The worker calls it again at once until it

@@ -30,7 +30,7 @@ const parts = [
 /** These build the pages and the SDK. The other peer dependencies are built into the pages. */
 const buildTools = ['typescript', 'vite'];
 
-/** Tests and what other builds left behind stay here. */
+/** Leave out tests, and what other builds left behind. */
 const isShipped = (file) =>
   !/\.test\.ts$|(^|[\\/])node_modules([\\/]|$)|[\\/]dist\.\d+/.test(path.relative(root, file));
 

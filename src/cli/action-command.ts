@@ -49,7 +49,7 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   });
 }
 
-/** Runs an action for a command that is more than the action. */
+/** Runs an action as a part of a larger command. */
 export async function runAction<S extends Schemas, Deps, Read>(
   deps: Connection & Deps,
   action: Action<S, Deps, Read>,

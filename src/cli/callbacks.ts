@@ -149,7 +149,9 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
 
 type Retried = { id: string; status: string; reason: string | null };
 
-/** All of them, page by page, before the first is sent: one that fails again becomes pending. */
+/**
+ * Read all of them, page by page, before the first is sent: one that fails again becomes pending.
+ */
 async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
   const found: Retried[] = [];
   const query = { merchant, status: 'exhausted' } as const;

@@ -116,7 +116,9 @@ const noSandbox = (dataDir: string) =>
     `No sandbox is running in ${dataDir}. Start one with npm start, or set DATABASE_URL.`,
   );
 
-/** Finds the database of the sandbox, or of the service on embedded PostgreSQL, in a data folder. */
+/**
+ * Finds the database of the sandbox, or of the service on embedded PostgreSQL, in a data folder.
+ */
 async function findSandboxDatabase(dataDir: string): Promise<string> {
   try {
     const { database_url } = JSON.parse(await readFile(join(dataDir, 'sandbox.json'), 'utf8'));

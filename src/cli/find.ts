@@ -53,7 +53,7 @@ precise text narrows the search.
   },
 });
 
-/** The name and the address, of which a hit may have one. */
+/** The name and the address. A hit may have only one of them. */
 function shopperOf({ name, email }: Hit): string | null {
   return name === null || email === null ? (name ?? email) : `${name} <${email}>`;
 }

@@ -171,7 +171,7 @@ const present = ({
   ...traffic
 }: LegacyTraffic & { name: string | undefined }) => traffic;
 
-/** The integration after which a page begins: when it was created, and its id. */
+/** The last integration of the page before: when it was created, and its id. */
 function readKey(key: Key | null): { created_at: string; id: string } | null {
   if (key === null) return null;
   const [created_at = '', id = '', ...rest] = key;

@@ -130,8 +130,8 @@ export async function withWorker<T>(
 type GuardedGateway = { gateway: Gateway; money: MoneyGuard; baseUrl: string };
 
 /**
- * Refuses while money is stopped (decision 0097), unless the command is about that. A gateway that
- * does not answer is asked again before money moves.
+ * Refuses while money is stopped (decision 0097), unless the command handles the stop itself. A
+ * gateway that does not answer is asked again before money moves.
  */
 async function openGateway(
   deps: Connection & { log: Logger },
@@ -153,7 +153,7 @@ async function openGateway(
 async function findGateway(config: Config): Promise<{ settings: StripeSettings; baseUrl: string }> {
   if (config.gateway) return { settings: config.gateway, baseUrl: config.baseUrl };
   const sandbox = await readSandboxFile(config);
-  // Another gateway knows none of the payments, and we would believe its answer.
+  // A different gateway knows none of our payments, and we would believe its answers.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
     throw new OperatorError(
       `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set TEST_GATEWAY_URL, STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY to the values that its service has.`,

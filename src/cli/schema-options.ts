@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { mustBeId, oneOf, required } from './command.ts';
 import { readInteger } from './duration.ts';
 
-// Options of a command that are made from the schema of what it takes.
+// Makes the options of a command from the schema of its input.
 
 type Properties = Record<string, TSchema>;
 type Rename = Record<string, string | undefined>;

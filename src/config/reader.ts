@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Environment } from '#platform/shared/environment.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
-// Reads settings one by one and collects what is wrong with them, so that an operator sees all of it
-// at once.
+// Reads settings one by one and collects what is wrong with them, so that an operator sees all of
+// it at once.
 
 /** The names that an operator may accept in production, in ACCEPT_INSECURE. */
 const risks = [
@@ -94,7 +94,9 @@ function valueReaders(
   };
 }
 
-/** Settings that may come from a file that `NAME_FILE` names. Containers pass secrets in this way. */
+/**
+ * Settings that may come from a file that `NAME_FILE` names. Containers pass secrets in this way.
+ */
 export const secretSettings = [
   'ALERT_WEBHOOK_SECRET',
   'ALERT_WEBHOOK_URL',

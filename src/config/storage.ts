@@ -84,8 +84,8 @@ export function readMasterKey(text: string): Buffer | null {
 const isRandom = (key: Buffer) => new Set(key).size >= 16;
 
 /**
- * Text that a person typed can have the form of Base64. Random Base64 has small and capital letters, and in all but one
- * key of 7,000 a digit or a sign.
+ * Text that a person typed can have the form of Base64. Random Base64 has small and capital
+ * letters, and in all but one key of 7,000 a digit or a sign.
  */
 const isGenerated = (text: string) =>
   text.length === 64 || [/[a-z]/, /[A-Z]/, /[0-9+/_-]/].every((one) => one.test(text));

@@ -1,4 +1,4 @@
-/** After so many requests in a row without an answer the gateway counts as down. */
+/** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
 const firstPauseMs = 1_000;
 const pauseMsMax = 30_000;

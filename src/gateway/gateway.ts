@@ -40,7 +40,7 @@ export type Gateway = {
   /** Looks up a payment: the only truth after a challenge, a time-out or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
-  /** Finds the payment of an attempt whose reference we never learnt; null if there is none. */
+  /** Finds the payment of an attempt whose reference never reached us; null if there is none. */
   findPayment(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },
@@ -60,7 +60,9 @@ export type Gateway = {
     amount: number;
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
-  /** Voids a hold, also one that waits for a challenge or is voided already. */
+  /**
+   * Voids a hold, even one that waits for a challenge. A hold that is voided already is no error.
+   */
   void(payment: {
     key: string;
     merchant: MerchantTime;
@@ -110,7 +112,7 @@ export type Gateway = {
 
   cardVerification(merchant: MerchantTime, verification_ref: string): Promise<CardVerification>;
 
-  /** Finds a verification whose reference we never learnt; null if it does not exist. */
+  /** Finds a verification whose reference never reached us; null if it does not exist. */
   findCardVerification(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },
@@ -123,12 +125,15 @@ export type Gateway = {
     verification_ref: string;
   }): Promise<CardVerification>;
 
-  /** Removes a stored card, also one that is removed already. It cannot be charged any more. */
+  /**
+   * Removes a stored card, so that it cannot be charged any more. A card that is removed already is
+   * no error.
+   */
   detachCard(card: { key: string; merchant: MerchantTime; card_ref: string }): Promise<void>;
 
   /**
-   * Deletes the gateway's record of a shopper and all its cards, also one that is deleted already.
-   * Payments and refunds stay.
+   * Deletes the gateway's record of a shopper and all its cards. A record that is deleted already
+   * is no error. Payments and refunds stay.
    */
   deleteCustomer(customer: { merchant: MerchantTime; customer_ref: string }): Promise<void>;
 
@@ -149,7 +154,7 @@ export type Gateway = {
     request?: RefundOrigin;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
-  /** Finds a refund whose reference we never learnt; null if there is none. */
+  /** Finds a refund whose reference never reached us; null if there is none. */
   findRefund(
     merchant: MerchantTime,
     refund: { payment_ref: string; amount: number; refund_id: string },
@@ -157,7 +162,10 @@ export type Gateway = {
 
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
 
-  /** One page of the gateway's own records, the newest first. `after` is the `next` before. */
+  /**
+   * One page of the gateway's own records, the newest first. `after` is the `next` of the page
+   * before.
+   */
   listRecords(
     kind: RecordKind,
     page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
@@ -177,7 +185,10 @@ export type Gateway = {
   /** Returns the dispute that an event announces, or null if its signature is not the gateway's. */
   readEvent(raw: Buffer, signature: string): Promise<{ dispute_ref: string | null } | null>;
 
-  /** One page of all disputes of the account, the newest first. `after` is the `next` before. */
+  /**
+   * One page of all disputes of the account, the newest first. `after` is the `next` of the page
+   * before.
+   */
   listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
 
   dispute(merchant: MerchantTime, dispute_ref: string): Promise<DisputeState>;
@@ -268,7 +279,9 @@ export type Authorisation =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
+  /**
+   * The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011).
+   */
   | { outcome: 'refused'; detail: string };
 
 export type PaymentState =

@@ -23,7 +23,8 @@ export type MoneyProblem = { problem(): Promise<string | null> };
  * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
  * whether it is. An attempt that began could meet one that the database has lost. If the database
  * does not answer, the payment goes on and waits for it: the guard asks again before the gateway is
- * called. A refused key stops nothing here: the attempt meets the same refusal and raises its alert.
+ * called. A refused API key does not count here: the attempt gets the same refusal and raises an
+ * alert.
  */
 export async function isMoneyStopped(money: MoneyProblem): Promise<boolean> {
   try {

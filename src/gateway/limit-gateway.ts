@@ -29,7 +29,9 @@ const shopperCalls = new Set([
   'voidVerification',
 ]);
 
-/** These ask nothing of the gateway. Anyone may post an event, so it must not use up the budget. */
+/**
+ * These send nothing to the gateway. Anyone may post an event, so it must not use up the budget.
+ */
 const localCalls = new Set(['readEvent']);
 
 /** A reconciliation reads thousands of pages and no shopper waits for it. */
@@ -89,7 +91,7 @@ function callLimited<T>(limiter: Limiter, name: string, call: () => Promise<T>):
   return inSpan(`gateway ${name}`, 'client', async (span) => {
     refuseIfOpen(limiter);
     await pace(limiter, userOf(name));
-    // It may have opened meanwhile.
+    // The breaker may have opened meanwhile.
     refuseIfOpen(limiter);
     breaker.enter();
     const start = clock.monotonic();

@@ -29,7 +29,7 @@ export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLi
   return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
 }
 
-/** A shorter one could be guessed, and events move money. */
+/** A shorter secret could be guessed, and events move money. */
 const webhookSecretCharactersMin = 16;
 
 const liveKey = /^(sk|rk)_live_/;

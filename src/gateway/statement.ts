@@ -16,7 +16,7 @@ export function statementSuffix(
   merchant_name: string,
   place: PlanPlace,
 ): string {
-  // A prefix that we do not know may be as long as any.
+  // The prefix may have any length if we do not know it.
   const room = descriptorCharactersMax - separator.length - (prefix?.length ?? prefixCharactersMax);
   const placed = placeText(place);
   const which = placed.length > room ? '' : placed;
@@ -24,7 +24,7 @@ export function statementSuffix(
   const nameRoom = which === '' ? room : room - which.length - 1;
   const shown = name.slice(0, Math.max(0, nameRoom)).trim();
   const suffix = [shown, which].filter((part) => part !== '').join(' ');
-  // The schemes demand a letter.
+  // The card schemes demand a letter.
   return /[a-z]/i.test(suffix) ? suffix : 'Payment'.slice(0, room);
 }
 

@@ -1,9 +1,9 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown, type PaymentState } from './gateway.ts';
 
 /**
- * Voids payments that wait for the shopper's bank although no attempt of ours does: a restored
- * database has lost the attempt. The shopper could approve such a payment after another one has
- * paid the same instalment.
+ * Voids payments that wait for the shopper's bank although we have no attempt for them: a restored
+ * database has lost it. The shopper could approve such a payment after another one has paid the
+ * same instalment.
  */
 export async function voidChallenges(
   gateway: Gateway,
@@ -13,7 +13,7 @@ export async function voidChallenges(
   for (const { outcome, payment_ref } of states) {
     if (outcome !== 'challenge') continue;
     const voided = await gateway.void({ key: `${payment_ref}:void`, merchant, payment_ref });
-    // The next look-up finds what was taken.
+    // If it was taken first, the next look-up finds it.
     if (voided.outcome === 'captured') {
       throw new OutcomeUnknown('the shopper approved a payment while it was being voided');
     }

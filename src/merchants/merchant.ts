@@ -114,7 +114,9 @@ export function payableRules({ rules, territory }: Pick<Merchant, 'rules' | 'ter
     .filter((rule) => rule.from_amount <= rule.to_amount);
 }
 
-/** The longest term on offer that is at most the merchant's choice; the shortest if there is none. */
+/**
+ * The longest term on offer that is at most the merchant's choice; the shortest if there is none.
+ */
 export function preselectedTerm(
   { preselected_term }: Pick<Merchant, 'preselected_term'>,
   terms: readonly number[],
@@ -152,7 +154,10 @@ export function explainBadThreshold(threshold: OwnThreshold): string | null {
     : 'The threshold for two people must be an integer of cents, or none.';
 }
 
-/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0002). */
+/**
+ * `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision
+ * 0002).
+ */
 export function describeBands(rules: Rule[]): string {
   const ranges: { from: number; to: number }[] = [];
   for (const { from_amount, to_amount } of rules) {
@@ -202,8 +207,8 @@ export function explainBadRules(rules: unknown): string | null {
 }
 
 /**
- * The band that begins below what its shortest term needs, or null. Longer terms are offered once the amount can be
- * split into payments that the gateway takes.
+ * The band that begins below what its shortest term needs, or null. Longer terms are offered once
+ * the amount can be split into payments that the gateway takes.
  */
 export function explainSmallPayments(
   rules: Rule[],

@@ -10,8 +10,8 @@ import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Account, type Answer, createAccount } from '../support/service.ts';
 
-// Tries out what one person in each role can do alone, and compares the table of SECURITY.md with it.
-// `TRANCHE_WRITE_TABLE=1 npm test -- console/insider` writes the table.
+// Tries out what one person in each role can do alone, and compares the table of SECURITY.md with
+// it. `TRANCHE_WRITE_TABLE=1 npm test -- console/insider` writes the table.
 
 const document = new URL('../../SECURITY.md', import.meta.url);
 const threshold = 20_000;
@@ -315,8 +315,8 @@ async function begin(action: Action): Promise<Trial> {
 }
 
 /**
- * Plays the steps of an action until one is refused, each by the person that `actorOf` names. Returns
- * whether it was done, and `self` did a part of it.
+ * Plays the steps of an action until one is refused, each by the person that `actorOf` names.
+ * Returns whether it was done, and `self` did a part of it.
  */
 async function play(
   action: Action,

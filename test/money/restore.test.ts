@@ -521,7 +521,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
         assert.equal((await shopper.pay(term, { card })).status, 'successful');
         return shopper;
       };
-      // One payment of the plan is collected, and the refund of more than the rest goes to the card.
+      // One payment of the plan is collected, and the refund of more than the rest goes to the
+      // card.
       shoppers.refunded = await buy(3, cards.refundPending);
       shoppers.charged = await buy(3);
       await own.pass({ days: 7 });

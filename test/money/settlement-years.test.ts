@@ -43,11 +43,10 @@ import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
 
 // A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
-// opens and decides, evidence, payouts on business days that two operators approve and the bank pays
-// or returns. The gateway fails, and processes die between any two statements. In the middle of each
-// year the database is restored from a backup. Processes go on, and some die, but no money moves until
-// what the gateway did meanwhile is recorded.
-// TRANCHE_SEED=17 repeats seed 17.
+// opens and decides, evidence, payouts on business days that two operators approve and the bank
+// pays or returns. The gateway fails, and processes die between any two statements. In the middle
+// of each year the database is restored from a backup. Processes go on, and some die, but no money
+// moves until what the gateway did meanwhile is recorded. TRANCHE_SEED=17 repeats seed 17.
 
 const gatewayTimeoutMs = 120;
 
@@ -310,9 +309,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /**
-   * The database is restored from a backup. What came after it is lost, and the gateway has done it:
-   * collections, refunds, disputes. Payouts of that time were not exported: a restore cannot know
-   * what the bank was told (decision 0098).
+   * The database is restored from a backup. What came after it is lost, and the gateway has done
+   * it: collections, refunds, disputes. Payouts of that time were not exported: a restore cannot
+   * know what the bank was told (decision 0098).
    */
   async function restore(): Promise<void> {
     const { deps, databaseUrl } = service;
@@ -500,8 +499,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
   await stage.answered();
   await giveUp();
 
-  // The end: the gateway works, the bank decides every dispute, operators decide about every plan and
-  // pay every payout, and all due work is done.
+  // The end: the gateway works, the bank decides every dispute, operators decide about every plan
+  // and pay every payout, and all due work is done.
   for (let round = 0; ; round += 1) {
     assert.ok(round < 60, 'the year ends');
     await learn(service.deps);
@@ -568,7 +567,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   // Later histories have other merchants, whose payouts this one's due days would slow down.
   await pool.query('delete from payout_days where merchant_id = $1', [merchant_id]);
 
-  /** Compares our disputes with the gateway's, and the amount that they took with the books. Returns it. */
+  /**
+   * Compares our disputes with the gateway's, and the amount that they took with the books. Returns
+   * it.
+   */
   async function assertDisputes(shopper: Shopper): Promise<number> {
     const own: Dispute[] = await shopper.rows('disputes');
     const postings = await shopper.rows('postings');
@@ -702,7 +704,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     assert.deepEqual(posted, accountFees, "the gateway's account fees");
   }
 
-  /** The bank was told once to pay each payout, on a business day, and paid what was taken from the books. */
+  /**
+   * The bank was told once to pay each payout, on a business day, and paid what was taken from the
+   * books.
+   */
   async function assertPaidOnce(): Promise<void> {
     const payouts = await rowsOf<Payout & { is_closed: boolean }>(
       `select p.*, extract(isodow from business_on) > 5 or exists (

@@ -5,7 +5,7 @@ import type { Story } from './seeds.ts';
 
 const zone = 'Africa/Johannesburg';
 
-/** The gateway's books of a checkout and ours agree to the cent, and everything moved once. */
+/** Our books of a checkout agree with the gateway's to the cent, and everything moved once. */
 export async function assertAgreed(
   paying: Paying,
   shopper: Shopper,

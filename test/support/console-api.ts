@@ -7,7 +7,7 @@ import { consoleRoutes } from '#operating/console/routes.ts';
 import { ask, type ConsolePerson } from './console.ts';
 import type { Answer, Service } from './service.ts';
 
-/** The same schema, which allows no member that it does not name. */
+/** The same schema, but without members that it does not name. */
 function strict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(strict);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -32,7 +32,7 @@ function routeOf(method: string, url: string): ConsoleRoute {
   return route;
 }
 
-/** Asks the console, and holds a success against the schema of the route: nothing more, nothing less. */
+/** Asks the console, and checks that a success has exactly the members of the route's schema. */
 export async function askExactly(
   console: { app: FastifyInstance; deps: Service['deps'] },
   person: ConsolePerson,

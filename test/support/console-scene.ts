@@ -7,26 +7,26 @@ import { cards, wholeTerms } from './money.ts';
 import type { Shopper } from './payments.ts';
 import { rules } from './service.ts';
 
-// Texts that merchants, shoppers and receivers can write. The window would have a member if one of
-// these became markup or a script.
+// Texts that merchants, shoppers and receivers can write. If one of these became markup or a
+// script, it would set a member of the window.
 export const hostile = (name: string) =>
   `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
 
 export type ConsoleScene = {
   console: ConsoleBrowser;
-  /** Pays in three payments. */
+  /** The shopper who pays in three payments. */
   shopper: Shopper;
-  /** The second payment is overdue, and the callback is given up. */
+  /** The shopper whose second payment is overdue and whose callback is given up. */
   unlucky: Shopper;
-  /** Pays at once, and will dispute that. */
+  /** The shopper who pays at once and will dispute that payment. */
   disputed: Shopper;
-  /** Whether it refuses the callback of the unlucky one. */
+  /** Whether the receiver refuses the unlucky shopper's callback. */
   receiver: { isDown: boolean };
 };
 
 /** A console with merchants, shoppers, payouts, alerts and differences to look at. */
 export async function startConsoleScene(): Promise<ConsoleScene> {
-  // Nothing listens there: a trace has its id all the same.
+  // Nothing listens there. A trace still has its id.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   const console = await startConsoleBrowser({ env });
   const { paying } = console;
@@ -56,7 +56,7 @@ export async function startConsoleScene(): Promise<ConsoleScene> {
   await unlucky.pay(3, { card: cards.laterInsufficientFunds });
   const disputed = await paying.shopper({ client_reference_id: 'ORDER-3', customer });
   await disputed.pay(1);
-  // The second payment of the unlucky one becomes overdue, and its callback is given up.
+  // The unlucky shopper's second payment becomes overdue, and the callback is given up.
   await paying.pass({ days: 45 });
   const { deps } = paying.service;
   await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });

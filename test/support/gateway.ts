@@ -18,7 +18,10 @@ export type GatewayUnderTest = {
     form?: Record<string, string>,
     headers?: object,
   ): Promise<Called>;
-  /** A token for a number or a `pm_…`; a card expires in three years if not told. */
+  /**
+   * A token for a card number or a `pm_…`. A card expires in three years unless a test says
+   * otherwise.
+   */
   tokenFor(card: string, expires?: string): Promise<string>;
   fault(fault: Partial<Fault>): Promise<void>;
   /** Resolves when the newest fault of the kind has struck. */

@@ -13,9 +13,9 @@ import type { Clock } from '#platform/shared/clock.ts';
 import { gatewayEnv, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
-// A stage on which several processes of the service act, one step at a time. Each statement and each
-// call to the gateway waits until the test starts it. So the test decides their order, and between
-// which two of them a process dies.
+// A stage on which several processes of the service act, one step at a time. Each statement and
+// each call to the gateway waits until the test starts it. So the test decides their order, and
+// between which two of them a process dies.
 
 const never = new Promise<never>(() => {});
 
@@ -59,7 +59,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
 
   return {
     waiting,
-    /** From now on steps run freely, or each waits to be started. */
+    /** From now on steps either run freely or wait until each is started. */
     free(value: boolean): void {
       isFree = value;
       if (isFree) for (const step of [...waiting]) step.go();
@@ -139,8 +139,8 @@ export type Incarnation = {
   /** Resolves to null when the process dies, for callers that wait for an answer. */
   died: Promise<null>;
   /**
-   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back, what
-   * it sent may arrive or not, and it does nothing more.
+   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back,
+   * what it sent may arrive or not, and it does nothing more.
    */
   kill(): void;
   /** Closes its connections to the database. It lives on and does not know what arrived. */
@@ -244,7 +244,8 @@ export async function incarnate(
     ...deps,
     gateway: stepped,
     environment: config.environment,
-    // It reads its row again when the test's time has moved: the real time differs with each run.
+    // The guard reads its row again when the test's time has moved, because real time differs
+    // between runs.
     clock: { ...clock, monotonic: elapsedOn(clock) },
   });
   const acting = options.isGuarded

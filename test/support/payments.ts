@@ -171,7 +171,7 @@ function payingOn(
   async function work(): Promise<void> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
-      // With a time of retention it also makes the rows that fall due.
+      // If there is a time of retention, this also makes the rows that fall due.
       let moved = service.deps.retentionDays === null ? 0 : await findExpired(service.deps);
       const due = await listDue();
       for (const [table, run] of dueWork) if (due.has(table)) moved += await run(service.deps);
@@ -288,7 +288,7 @@ function shopperOf(
     id,
     url,
     send,
-    /** Sends what follows from this address. */
+    /** Sends later requests from this address. */
     moveTo(address: string): void {
       remoteAddress = address;
     },

@@ -18,7 +18,7 @@ type PayOptions = {
 
 export type Acting = Awaited<ReturnType<typeof actingOn>>;
 
-/** Opens a session without a mail: `plan.test.ts` tests that way. */
+/** Opens a session without a mail. `plan.test.ts` tests the way with a mail. */
 export async function actingOn(paying: Paying, shopper: Shopper, through: Shopper = shopper) {
   const session = paying.service.deps.random.bytes(32).toString('base64url');
   const now = paying.clock.now();

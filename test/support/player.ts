@@ -8,7 +8,7 @@ import type { Story } from './seeds.ts';
 export type Move = readonly [weight: number, play: () => Promise<void>];
 
 export type Player = {
-  /** One of two processes, or a new one in the place of a dead one. */
+  /** One of two processes, or the process that replaced a dead one. */
   living(): Promise<Incarnation>;
   /** An actor begins something. Its steps wait to be played. */
   begin(actor: string, acting: Promise<unknown>): void;
@@ -20,8 +20,8 @@ export type Player = {
 const stepWeight = 10;
 
 /**
- * Plays several actors on a stage, statement by statement, in an order that the seed decides. Between
- * any two steps a process may die, or lose its database.
+ * Plays several actors on a stage, statement by statement, in an order that the seed decides.
+ * Between any two steps a process may die, or lose its database.
  */
 export function createPlayer(
   { chance, note }: Pick<Story, 'chance' | 'note'>,

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-// Another version of the program beside this one. Only what makes a version is a copy: the sources
-// and the migrations. Packages, the built page and the rest are links.
+// Another version of the program beside this one. Only the sources and the migrations are copied,
+// because they make a version. Packages, the built page and the rest are links.
 
 const root = path.join(import.meta.dirname, '../..');
 const parts = ['src', 'migrations'];

@@ -336,7 +336,7 @@ export function post(
 export type Attempt = {
   reference: string;
   integration_id: string;
-  /** With a key the client retries until it has an answer, as the contract invites it to. */
+  /** With a key the client retries until it has an answer, as the contract suggests. */
   key: string | null;
   /** The status of every answer that came. */
   statuses: number[];
@@ -383,7 +383,7 @@ export function startLoad(
         attempt.unanswered += 1;
       }
       const isDone = attempt.key === null || attempt.id !== null || stopping;
-      // A pause leaves the processor to what the test looks at.
+      // A pause leaves processor time to what the test measures.
       await sleep(20);
       if (isDone) return;
     }

@@ -45,7 +45,8 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
       template,
     ]);
     if (rowCount === 0) await createTemplate(template);
-    // By default PostgreSQL writes a clone through its log, which takes four times the processor time.
+    // By default PostgreSQL writes a clone through its log, which takes four times the processor
+    // time.
     return createDatabase(`template ${template} strategy file_copy`);
   });
 }

@@ -230,7 +230,8 @@ export function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // An upper bound; the test releases it earlier. Shorter than the service's gateway time-out.
+            // An upper bound; the test releases it earlier. Shorter than the service's gateway
+            // time-out.
             ms: holdMilliseconds,
             // The gateway's client retries a request whose connection broke.
             times: isDrop ? 2 : 1,
@@ -308,7 +309,7 @@ const watchScript = `
   new PerformanceObserver((list) => {
     for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
       if (hadRecentInput) continue;
-      // New words in the same box, or around the same centre of a button, move nothing.
+      // New words in the same box, or around the same centre of a button, do not count as a shift.
       const isStill = ({ node, previousRect, currentRect }) =>
         place(previousRect) === place(currentRect) ||
         (node?.parentElement?.closest('button') && centre(previousRect) === centre(currentRect));
@@ -324,10 +325,10 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** One at a time: waits for work that another test has claimed. */
+/** Runs one at a time: each waits for work that another test has claimed. */
 export function workOnce(paying: Paying): Promise<void> {
   const mine = working.then(() => paying.work());
-  // A failure is the failure of one test.
+  // A failure belongs to one test only.
   working = mine.catch(() => {});
   return mine;
 }

@@ -2,7 +2,7 @@ import { type Database, openDatabase } from '#platform/database/database.ts';
 import { log } from './service.ts';
 
 /**
- * Runs the work on connections of its own and answers its statements in order, each as its verb and
+ * Runs the work on connections of its own. Returns its statements in order, each as its verb and
  * its first table.
  */
 export async function statementsOf(

@@ -1,4 +1,4 @@
-/** An answer of the server that is not the wanted one. */
+/** An answer of the server that is not a success. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -11,7 +11,7 @@ export class ApiError extends Error {
 
 export type Query = Record<string, string | number | null | undefined>;
 
-/** A path with those of the parameters that have a value. */
+/** A path with the parameters that have a value. */
 export function withQuery(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -78,8 +78,8 @@ export function offerProof(ask: AskProof | null): void {
 export class ProofRefused extends Error {}
 
 /**
- * Sends a change. If the server wants a fresh proof, asks for the passkey and sends it again; `what`
- * is the text of the button that was pressed.
+ * Sends a change. If the server wants a fresh proof, asks for the passkey and sends it again;
+ * `what` is the text of the button that was pressed.
  */
 export async function sendChange<T>(
   method: Method,

@@ -1,13 +1,13 @@
 import { showMoney } from '#platform/shared/money.ts';
 
-/** South Africa's settings, where a row has none. */
+/** The settings of South Africa, for rows that have none of their own. */
 export const home = { currency: 'ZAR', locale: 'en-ZA', time_zone: 'Africa/Johannesburg' };
 
 export function money(cents: number, currency = home.currency, locale = home.locale): string {
   return showMoney(cents, { currency, locale });
 }
 
-/** Without cents, for figures and axes: `R 12 500`, from a million on `R 1,2 m`. */
+/** An amount without cents, for figures and axes: `R 12 500`, from a million on `R 1,2 m`. */
 export function roundMoney(cents: number, currency = home.currency, locale = home.locale): string {
   const compact = Math.abs(cents) >= 1_000_000_00;
   return new Intl.NumberFormat(locale, {

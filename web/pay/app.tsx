@@ -48,8 +48,8 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
   async function prove(token: string, started: Payment) {
     setProof('opening');
     const answer = await openSession(path, token);
-    // A used link in a browser that still has its session harms nothing: the page shows what the
-    // shopper can do.
+    // A link that was used before does no harm in a browser that still has its session. The page
+    // shows what the shopper can do.
     await started.reload();
     setProof(answer);
   }
@@ -78,7 +78,8 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">
           {page !== null && isPayable(page) && (
-            // While a payment is in flight, a page that cannot ask must not promise anything.
+            // While a payment is in flight and the page cannot reach the server, it must promise
+            // nothing.
             <NoScript
               text={`${i18n.text('no_script')} ${page.status === 'open' ? i18n.text('nothing_charged') : ''}`}
             />

@@ -2,7 +2,7 @@ import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 
 // The shopper types the card into the gateway's frame, which turns it into a token. No card data
-// passes through this page. Below are the calls of Stripe.js that this takes.
+// passes through this page. The calls of Stripe.js that this needs are below.
 
 type Failure = { error?: { message?: string; type?: string } };
 

@@ -9,7 +9,7 @@ type FooterProps = {
   speak: ((language: Language) => void) | null;
 };
 
-/** Who runs this page, and in which language it speaks. */
+/** Shows who runs this page, and lets the shopper choose its language. */
 export function Footer({ page, speak }: FooterProps) {
   const i18n = useI18n();
   const { terms_url = null, privacy_url = null, contact = null } = page?.operator ?? {};

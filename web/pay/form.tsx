@@ -240,7 +240,7 @@ export function Trouble({ view, decline }: { view: View; decline: PayPage['decli
   );
 }
 
-/** Declines of a payment that read otherwise when the bank was only asked about a card. */
+/** These declines of a payment have another text when the bank was only asked about a card. */
 const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
   processing_error: 'card_unhandled',
   authentication_required: 'card_unasked',

@@ -7,9 +7,10 @@ import type {
 import type { CardProblem, CardToken } from './card-entry.ts';
 
 // The state of the payment in this tab, as a pure function of what happens: `react`. The server
-// decides everything. The one rule here: the page pays only while the server's last answer was `open`
-// (or a challenge that the shopper leaves for another card) and no request is in flight. A missing answer never counts as "no": the page asks again
-// until it gets one. `payment.ts` carries out the effects.
+// decides everything. The one rule here: the page pays only while the server's last answer was
+// `open` (or a challenge that the shopper leaves for another card) and no request is in flight. A
+// missing answer never counts as "no": the page asks again until it gets one. `payment.ts` carries
+// out the effects.
 
 export type Activity =
   /** Nothing is in flight: the shopper is choosing, or the status is final. */
@@ -37,7 +38,7 @@ export type View = {
   /** The number of the last attempt on the plan that had ended when this tab asked for another. */
   seenAttempt: number;
   /**
-   * The last request of this tab on the plan: a notice about the card must not speak of a payment.
+   * The last request of this tab on the plan. A notice about a new card must not mention a payment.
    */
   askedFor: PlanAttempt['purpose'] | null;
   /** The shopper left the bank's challenge to use another card. */
@@ -61,7 +62,7 @@ export type Tab = {
   asked: 'pay' | 'cancel' | PlanRequest | null;
   /** The request that waits for the check of its card, and the number of that check. */
   wanted: { number: number; request: FirstRequest | PlanRequest } | null;
-  /** Numbers the requests: only the answer to the newest one counts. */
+  /** Numbers the requests. Only the answer to the newest one counts. */
   newest: number;
   /** How often in a row the page has asked for the state. */
   polls: number;
@@ -75,7 +76,7 @@ export type PayEvent =
   | { type: 'cancelled'; request: CancelRequest }
   /** The gateway's frame has checked the card. */
   | { type: 'checked'; number: number; made: CardToken }
-  /** An answer came, or none did: then `status` is 0. */
+  /** An answer came. If none came, `status` is 0. */
   | {
       type: 'answered';
       number: number;
@@ -93,7 +94,7 @@ export type PayEvent =
   /** The browser shows the page from its cache, perhaps long out of date. */
   | { type: 'restored' }
   | { type: 'waited' }
-  /** The shopper turns to something else. */
+  /** The shopper begins to do something else. */
   | { type: 'dismissed' }
   | { type: 'chose_another_card' }
   | { type: 'continued_at_bank' };

@@ -67,18 +67,23 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       carrier.createToken = create;
       return tell({ type: 'submitted', request: { step: 'pay', ...request }, withCard: true });
     },
-    /** Pays on the plan or changes its card, with another card or, without `create`, with the stored one. */
+    /**
+     * Pays on the plan or changes its card, with another card or, without `create`, with the stored
+     * one.
+     */
     attempt(request: PlanRequest, create: (() => Promise<CardToken>) | null): Promise<void> {
       carrier.createToken = create;
       return tell({ type: 'submitted', request, withCard: create !== null });
     },
-    /** Asks for the document again, after this tab has changed something. */
+    /** Reads the document again after this tab has changed something. */
     reload: () => tell({ type: 'due' }),
     cancel: (request: CancelRequest) => tell({ type: 'cancelled', request }),
     dismiss: () => void tell({ type: 'dismissed' }),
     continueAtBank: () => void tell({ type: 'continued_at_bank' }),
     useAnotherCard: () => void tell({ type: 'chose_another_card' }),
-    /** The texts in another language, which the server keeps with the checkout; null if it fails. */
+    /**
+     * The texts in another language, which the server keeps with the checkout; null if it fails.
+     */
     async speak(language: Language): Promise<PageWords | null> {
       const spoken = await sendLanguage(path, language);
       if (spoken === null || isBusy(tab.view)) return null;
@@ -202,7 +207,7 @@ function remember(path: string): void {
   try {
     sessionStorage.setItem(storageKey, path);
   } catch {
-    // See above.
+    // The browser may refuse, as above.
   }
 }
 
@@ -210,7 +215,7 @@ function forget(): void {
   try {
     sessionStorage.removeItem(storageKey);
   } catch {
-    // See above.
+    // The browser may refuse, as above.
   }
 }
 

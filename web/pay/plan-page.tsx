@@ -100,7 +100,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       </>
     );
   }
-  // The notice about paying what is late stands in its place.
+  // The notice about paying late payments takes its place.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' &&
     ['working', 'challenge'].includes(page.attempt.status);

@@ -93,7 +93,7 @@ export function Late({
 }: {
   page: PayPage;
   plan: Plan;
-  /** False if a notice above says it already. */
+  /** False if a notice above has said so already. */
   saysWhy: boolean;
   pay: (() => void) | null;
 }) {

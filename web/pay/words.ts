@@ -49,7 +49,7 @@ export function createI18n(
   };
 }
 
-/** `2026-12-15`: the day that it is in the time zone, which Swedes write in this order. */
+/** The local day in a time zone as `2026-12-15`. The Swedish format has this order. */
 export function localDay(moment: string, timeZone: string | undefined): string {
   return local(moment, timeZone, { dateStyle: 'short' }, 'sv-SE');
 }
@@ -116,7 +116,7 @@ export function takenSentence(plan: Plan, i18n: I18n): string | null {
 /** Keeps the parts of a date on one line. */
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
-/** The bank's answer to a payment, without what to do about it. */
+/** The bank's answer to a payment, without advice about what to do. */
 export function happenedWords(reason: DeclineReason, i18n: I18n): string {
   return i18n.text(declines[reason][0]);
 }

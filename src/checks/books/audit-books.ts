@@ -67,7 +67,8 @@ async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
     const position = { after: checkouts.last, after_merchant: null };
     return { ...checkouts, find: findDifferences, position };
   }
-  // Before `lastId`, a merchant's position is left over from a pass of an earlier version. Ignore it.
+  // Before `lastId`, a merchant's position is left over from a pass of an earlier version. Ignore
+  // it.
   const past = after === lastId ? after_merchant : null;
   const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;
@@ -86,8 +87,8 @@ const checkMerchantsMax = { merchants: 1_000, checkouts: 50_000 };
 const concurrency = 2;
 
 /**
- * Compares the postings of every checkout with its instalments and refunds, then what every merchant
- * is owed with its payouts.
+ * Compares the postings of every checkout with its instalments and refunds, then what every
+ * merchant is owed with its payouts.
  */
 export async function checkLedger(
   deps: { database: Database },

@@ -2,7 +2,10 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** The audit's position: the last checkout that was audited, and after all checkouts the last merchant. */
+/**
+ * The audit's position: the last checkout that was audited, and after all checkouts the last
+ * merchant.
+ */
 export type AuditPosition = { after: string; after_merchant: string | null };
 
 /** Claims the audit and returns its position, or null when another worker has claimed it. */
@@ -61,8 +64,8 @@ export async function findSlice(
 }
 
 /**
- * The range of the next merchants after an id. It ends after a number of merchants, or earlier once they have a number
- * of checkouts. The books of one merchant cannot be divided.
+ * The range of the next merchants after an id. It ends after a number of merchants, or earlier once
+ * they have a number of checkouts. The books of one merchant cannot be divided.
  */
 export async function findMerchantSlice(
   db: Handle,

@@ -15,9 +15,10 @@ export type DatabaseHeartbeat = {
 };
 
 /**
- * A separate statement asks for the server, because Citus may answer the other statement on any node. A restored
- * cluster begins a new timeline, and so does a standby that takes over. A dump that is read into another server, or
- * under another name, has another system identifier or database.
+ * A separate statement asks for the server, because Citus may answer the other statement on any
+ * node. A restored cluster begins a new timeline, and so does a standby that takes over. A dump
+ * that is read into another server, or under another name, has another system identifier or
+ * database.
  */
 export async function readHeartbeat(db: Handle): Promise<DatabaseHeartbeat> {
   const { rows } = await sql<{ current_server: string }>`

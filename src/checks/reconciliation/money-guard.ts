@@ -46,16 +46,18 @@ type GuardDeps = {
 
 /** A restore is noticed if a heartbeat came after the backup. */
 const heartbeatSeconds = 60;
-/** How long a process may use the row as it last read it. It does not read the row for each payment. */
+/**
+ * How long a process may use the row as it last read it. It does not read the row for each payment.
+ */
 const freshMilliseconds = 1_000;
 
 const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
 
-/** What this process knows. */
+/** The knowledge of this process. */
 type Known = {
   /**
-   * The server on which this process has compared the heartbeats; null before that. `verify` sets it. A stop resets it,
-   * and so does a row that comes from another server.
+   * The server on which this process has compared the heartbeats; null before that. `verify` sets
+   * it. A stop resets it, and so does a row that comes from another server.
    */
   verifiedServer: string | null;
   /** The highest heartbeat that this process has read or raised. A lower one means a restore. */
@@ -71,7 +73,9 @@ type Known = {
 type Guard = {
   deps: GuardDeps;
   known: Known;
-  /** Reads the row. Callers that come meanwhile share one reading. It never waits for the gateway. */
+  /**
+   * Reads the row. Callers that come meanwhile share one reading. It never waits for the gateway.
+   */
   readRow(): Promise<void>;
   /** Compares the database with the gateway. Callers that come meanwhile share one comparison. */
   verify(): Promise<string | null>;
@@ -154,8 +158,8 @@ async function readRow(deps: GuardDeps, known: Known): Promise<void> {
 }
 
 /**
- * Null if money may move on this server. The answer does not come from `known.reason`: a read of the row that began
- * before the stop may have reset it.
+ * Null if money may move on this server. The answer does not come from `known.reason`: a read of
+ * the row that began before the stop may have reset it.
  */
 async function verify(deps: GuardDeps, known: Known): Promise<string | null> {
   const { row, stopped } = await compareHeartbeats(deps, known);

@@ -361,8 +361,9 @@ async function report(
   // An earlier run may have found this under another kind.
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. An interrupted run may find
-  // another reason when it goes on, because the payment is paused by then. So the reason is not compared.
+  // The text of a block says how to release the checkout, so an operator must see it. An
+  // interrupted run may find another reason when it goes on, because the payment is paused by then.
+  // So the reason is not compared.
   const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (

@@ -16,7 +16,10 @@ export type OwnRow = {
   merchant_id: string;
   checkout_id: string;
   amount: number;
-  /** What the gateway should report: `taken`, `held` or `nothing`. `in_flight` if it is not known yet. */
+  /**
+   * The state that the gateway should report: `taken`, `held` or `nothing`. `in_flight` if it is
+   * not known yet.
+   */
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   /** When a hold should have been captured; null if it is no hold or is paused. */
   captures_at: Timestamp | null;
@@ -160,8 +163,8 @@ export type Run = {
 };
 
 /**
- * Continues a run of the same range that was interrupted, or begins one. The connection holds a lock
- * until it ends, so that a process that was killed leaves no claim behind.
+ * Continues a run of the same range that was interrupted, or begins one. The connection holds a
+ * lock until it ends, so that a process that was killed leaves no claim behind.
  */
 export async function claimRun(
   client: Client,
@@ -188,8 +191,8 @@ export async function claimRun(
 }
 
 /**
- * One process records what was lost at a time. The lock ends with the connection, so a process that was killed
- * does not keep it. Returns false if another process has it.
+ * One process records what was lost at a time. The lock ends with the connection, so a process that
+ * was killed does not keep it. Returns false if another process has it.
  */
 export async function lockRecording(client: Client): Promise<boolean> {
   return await lockRun(client, 'recording');
@@ -329,8 +332,8 @@ export async function listUnseen(
   client: Client,
   run: Pick<Run, 'id' | 'from_at' | 'to_at' | 'began_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
-  // On Citus the notes of a run stay on the coordinator. It can join them only after they are read into a result of
-  // their own. Elsewhere their index finds each reference.
+  // On Citus the notes of a run stay on the coordinator. It can join them only after they are read
+  // into a result of their own. Elsewhere their index finds each reference.
   const notes = 'select reference from reconciliation_seen where run_id = $3';
   const [prefix, seen] = (await isDistributed(client))
     ? [`seen as materialized (${notes}),`, 'seen']

@@ -13,8 +13,8 @@ const marginDays = 8;
 const ordinaryDays = 40;
 
 /**
- * Reconciles, records what the gateway did and this database does not know, and then lets money move
- * again (decision 0098). What could not be recorded is an alert that blocks its checkout.
+ * Reconciles, records what the gateway did and this database does not know, and then lets money
+ * move again (decision 0098). What could not be recorded is an alert that blocks its checkout.
  */
 export async function recordLost(
   deps: ReconcileDeps & OperatorDeps,

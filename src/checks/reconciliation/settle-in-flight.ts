@@ -11,10 +11,11 @@ import { recordOutcome } from '#purchases/payments/record-outcome.ts';
 import type { RecordingDeps } from './record-difference.ts';
 
 /**
- * Settles what was in flight when the backup was made, as the gateway says it ended (decision 0098). Only looks up:
- * nothing is sent, held or voided. First payments that ended in a hold or a capture are recorded when the gateway's
- * records are read (`compareToRecord`). Attempts that have not ended, and attempts that the gateway does not know, are
- * left to the service. Open disputes are read again. Returns how many attempts were settled.
+ * Settles what was in flight when the backup was made, as the gateway says it ended (decision
+ * 0098). Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a
+ * capture are recorded when the gateway's records are read (`compareToRecord`). Attempts that have
+ * not ended, and attempts that the gateway does not know, are left to the service. Open disputes
+ * are read again. Returns how many attempts were settled.
  */
 export async function settleInFlight(deps: RecordingDeps): Promise<number> {
   let settled = 0;
@@ -34,8 +35,8 @@ export async function settleInFlight(deps: RecordingDeps): Promise<number> {
 }
 
 /**
- * Leaves a first payment with a hold to the reading of the records: a later attempt, which was lost, may have a hold
- * too.
+ * Leaves a first payment with a hold to the reading of the records: a later attempt, which was
+ * lost, may have a hold too.
  */
 async function settleEnded(
   deps: RecordingDeps,

@@ -57,7 +57,8 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
     status: statuses[dispute.status] ?? 'closed',
     opened_at: timeOf(dispute.created),
     due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
-    // An inquiry that was answered keeps its count when it becomes a dispute, which needs evidence.
+    // An inquiry that was answered keeps its count of answers when it becomes a dispute. The
+    // dispute still needs evidence.
     has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
     ...movedBy(dispute),
   };

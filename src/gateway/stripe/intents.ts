@@ -60,14 +60,14 @@ export async function createIntent(
   });
 }
 
-/** The payment that an earlier request made for an attempt, if it is what we ask for. */
+/** The payment that an earlier request made for an attempt, if it matches the request. */
 async function findSameIntent(
   api: StripeApi,
   payment: NewPayment,
 ): Promise<Stripe.PaymentIntent | null> {
   const { merchant, customer_ref, attempt_id, amount, currency } = payment;
   const found = await findIntent(api, merchant, customer_ref, attempt_id);
-  // A payment that took and holds nothing cannot be wrong.
+  // A payment that neither took nor holds money cannot be wrong.
   if (found === null || ['requires_payment_method', 'canceled'].includes(found.status)) {
     return found;
   }

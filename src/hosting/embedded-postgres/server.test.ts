@@ -41,7 +41,9 @@ describe('the embedded PostgreSQL', () => {
   });
   after(() => fs.rm(model, { recursive: true }));
 
-  /** Making a cluster takes longer than a test. Where that does not matter, the test gets a copy. */
+  /**
+   * Making a cluster takes longer than a test. Where that does not matter, the test gets a copy.
+   */
   async function copyModel(): Promise<void> {
     if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
     // It keeps the owner, who is another user if root runs this.

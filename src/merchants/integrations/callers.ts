@@ -11,7 +11,10 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findCaller, isManaged } from './integration.sql.ts';
 import { type Caller, hashClientSecret } from './integration.ts';
 
-/** A revocation, rotation or new rule must be in force within a second. The other half second is a margin. */
+/**
+ * A revocation, rotation or new rule must be in force within a second. The other half second is a
+ * margin.
+ */
 export const rememberedMilliseconds = 500;
 
 export type Callers = {

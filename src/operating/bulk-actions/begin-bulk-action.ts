@@ -3,8 +3,8 @@ import { insertBulkAction } from './bulk-action.sql.ts';
 import type { BulkActionKind, BulkActionWanted } from './bulk-action.ts';
 
 /**
- * A person begins a bulk action. The worker carries it out in their name, with the roles that they had then. It is one
- * row of the audit, and every single action is another. Returns its id.
+ * A person begins a bulk action. The worker carries it out in their name, with the roles that they
+ * had then. It is one row of the audit, and every single action is another. Returns its id.
  */
 export async function beginBulkAction(
   deps: OperatorDeps,

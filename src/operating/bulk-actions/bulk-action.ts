@@ -2,9 +2,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * Several actions of one person as one: resend all callbacks that match, approve many refunds. It
- * is a row with due work, so it goes on when the person has closed the browser and after a restart. It
- * ends with the session that began it: at the sign-out, when the session is ended, when the person is
- * revoked or invited again, and when the passkey of the session is removed.
+ * is a row with due work, so it goes on when the person has closed the browser and after a restart.
+ * It ends with the session that began it: at the sign-out, when the session is ended, when the
+ * person is revoked or invited again, and when the passkey of the session is removed.
  */
 export const bulkActionKinds = ['callbacks retry', 'refunds approve'] as const;
 export type BulkActionKind = (typeof bulkActionKinds)[number];

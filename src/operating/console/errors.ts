@@ -28,7 +28,10 @@ export class ConsoleError extends Error {
 export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in first.');
 export const forbidden = (message = 'Your roles do not allow this. Ask an administrator.') =>
   new ConsoleError(403, 'forbidden', message);
-/** This is also the answer for rows outside of the person's scope, so that it does not reveal that they exist. */
+/**
+ * This is also the answer for rows outside of the person's scope, so that it does not reveal that
+ * they exist.
+ */
 export const notFound = (message = 'There is nothing here.') =>
   new ConsoleError(404, 'not_found', message);
 export const conflict = (message: string, code = 'conflict') =>

@@ -62,7 +62,8 @@ export type ConsoleRoute = Definition & {
 /**
  * Defines a route that changes nothing, for people who are signed in. The server checks, in this
  * order: session, origin, permission, fresh proof, input. A parameter of format `uuid` that is not
- * one is answered with 404. Only `handle` knows the scope: it passes `context.scope` to its queries.
+ * one is answered with 404. Only `handle` knows the scope: it passes `context.scope` to its
+ * queries.
  */
 export function consoleRoute<const S extends Schemas>(
   route: Pick<ActionDefinition<S, Context>, 'url' | 'permission' | 'fresh' | 'schema'> &

@@ -4,7 +4,10 @@ import type { OidcSettings } from '#operating/people/oidc.ts';
 export type ConsoleSettings = {
   /** Its origin, without a slash at the end. */
   url: string;
-  /** Whether one-time links of the command line sign a person in. True only in sandboxes on this machine. */
+  /**
+   * Whether one-time links of the command line sign a person in. True only in sandboxes on this
+   * machine.
+   */
   allowsSignInLinks: boolean;
   oidc: OidcSettings | null;
 };

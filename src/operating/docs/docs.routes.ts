@@ -91,7 +91,8 @@ function writeFiles(
     describeApi(deps, audience, routes),
   ) as [OpenApiDocument, OpenApiDocument];
   const index = JSON.stringify(buildIndex(guides, merchants));
-  // The address of a style sheet or script contains its version, so an old page never gets a new one.
+  // The address of a style sheet or script contains its version, so an old page never gets a new
+  // one.
   const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
     files.set(`/docs/${name}`, prepare(mediaType, text));
     return { [name]: `?${fingerprint(text)}` };

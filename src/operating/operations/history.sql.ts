@@ -16,7 +16,10 @@ const histories = {
 } as const;
 export type HistoryTable = keyof typeof histories;
 
-/** A page of the console shows this many rows of each kind. Notes are long texts, so it shows fewer of them. */
+/**
+ * A page of the console shows this many rows of each kind. Notes are long texts, so it shows fewer
+ * of them.
+ */
 export const historyLimits = { rows: 200, notes: 50 };
 
 /** The newest rows of one owner, the oldest of them first. */

@@ -46,7 +46,9 @@ export const IntegrationRow = Type.Object({
   ),
 });
 export type IntegrationRow = Type.Static<typeof IntegrationRow>;
-/** GET /api/integrations. The newest first. With `merchant` also the intermediaries that manage it. */
+/**
+ * GET /api/integrations. The newest first. With `merchant` also the intermediaries that manage it.
+ */
 export const IntegrationsQuery = Type.Object({ ...paging, order: Type.Optional(oneOf(orders)) });
 
 /** POST /api/integrations: of one merchant, or of an intermediary that manages several. */

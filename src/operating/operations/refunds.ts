@@ -117,8 +117,9 @@ export const refundActions = {
 };
 
 /**
- * A refund with the names of the people who asked for it and approved it first. Actions are recorded
- * under people's addresses. A name without a person, from the command line, stays as it was given.
+ * A refund with the names of the people who asked for it and approved it first. Actions are
+ * recorded under people's addresses. A name without a person, from the command line, stays as it
+ * was given.
  */
 export function withNames<Refund extends RefundRequest>(
   refund: Refund,
@@ -165,7 +166,8 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // Only a refund that waits for review has other refunds beside it: the sum includes an approved one itself.
+    // Only a refund that waits for review has other refunds beside it: the sum includes an approved
+    // one itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,

@@ -59,8 +59,8 @@ export async function openConsoleSession(
 }
 
 /**
- * The session of a cookie and its person, or null. `isActive`: the person did something. A page that
- * refreshes itself does not keep a session alive.
+ * The session of a cookie and its person, or null. `isActive`: the person did something. A page
+ * that refreshes itself does not keep a session alive.
  */
 export async function recogniseSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,

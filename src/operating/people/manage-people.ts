@@ -148,15 +148,15 @@ export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void 
 }
 
 /**
- * The characters that addresses have without quotation marks, and those of other scripts. `$`, "`" and
- * `|` are allowed by the standard but not in use, and dangerous in a command that is copied.
+ * The characters that addresses have without quotation marks, and those of other scripts. `$`, "`"
+ * and `|` are allowed by the standard but not in use, and dangerous in a command that is copied.
  */
 const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
 
 /**
- * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A, would
- * make two addresses one.
+ * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
+ * would make two addresses one.
  */
 export const foldAddress = (address: string) =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -72,8 +72,8 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 }
 
 /**
- * Where the browser goes to sign in at the issuer. The caller keeps `state` in a cookie, so that the
- * answer counts only in the browser that asked.
+ * Where the browser goes to sign in at the issuer. The caller keeps `state` in a cookie, so that
+ * the answer counts only in the browser that asked.
  */
 export async function beginOidc(
   deps: OidcDeps,
@@ -111,7 +111,8 @@ export async function beginOidc(
 
 /**
  * Where the browser of a session goes to tie an account at the issuer. The caller has seen a fresh
- * proof. The session's cookie does not come back from another site, so the challenge names the session.
+ * proof. The session's cookie does not come back from another site, so the challenge names the
+ * session.
  */
 export async function beginTie(
   deps: OidcDeps,
@@ -122,8 +123,8 @@ export async function beginTie(
 }
 
 /**
- * Signs in the person that the issuer's answer names, or ties the account to the person of a session. The latter opens
- * no new session. `query` is that of the callback's address.
+ * Signs in the person that the issuer's answer names, or ties the account to the person of a
+ * session. The latter opens no new session. `query` is that of the callback's address.
  */
 export async function finishOidc(
   deps: OidcDeps,
@@ -186,7 +187,9 @@ async function writeTie(
   await queuePersonMail(deps, db, { person_id, kind: 'issuer_tied', facts, at });
 }
 
-/** The account must have the person's own address, so that no stranger's account becomes a way in. */
+/**
+ * The account must have the person's own address, so that no stranger's account becomes a way in.
+ */
 async function tie(
   deps: OidcDeps,
   settings: OidcSettings,

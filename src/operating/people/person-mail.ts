@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The worker sends it
- * and makes it `sent`, or `refused` if the mail server will never take it. An invitation whose link has ended before it
- * was sent is `skipped`.
+ * One mail to a person at the console. The transaction that causes it writes the row, `pending`.
+ * The worker sends it and makes it `sent`, or `refused` if the mail server will never take it. An
+ * invitation whose link has ended before it was sent is `skipped`.
  */
 export const personMailKinds = [
   'invitation',

@@ -63,9 +63,10 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 }
 
 /**
- * Registers an invited person's passkey and signs them in. The name stays the one that the administrator gave:
- * otherwise a person could take a colleague's name, and names are compared where two people decide. The invitation has
- * ended what the person had before. A process of an earlier version may not have done so, so it ends here again.
+ * Registers an invited person's passkey and signs them in. The name stays the one that the
+ * administrator gave: otherwise a person could take a colleague's name, and names are compared
+ * where two people decide. The invitation has ended what the person had before. A process of an
+ * earlier version may not have done so, so it ends here again.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -140,7 +141,8 @@ export async function open(
   const { address } = browser;
   const origin = { person_id, roles, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
-    // An administrator who revokes the person waits for this lock, and then ends the new session too.
+    // An administrator who revokes the person waits for this lock, and then ends the new session
+    // too.
     const person = await lockPerson(db, person_id);
     if (person?.revoked_at !== null) throw new NotRecognised();
     const { passkey_id, details } = await before(db, now);
@@ -223,7 +225,10 @@ export async function addPasskey(
   });
 }
 
-/** Removes a passkey of a person, and ends the sessions whose last proof it was, except the session that asks. */
+/**
+ * Removes a passkey of a person, and ends the sessions whose last proof it was, except the session
+ * that asks.
+ */
 export async function removePasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,

@@ -31,8 +31,8 @@ import {
 type Deps = { database: Database; clock: Clock; random: Random };
 
 /**
- * A row may be committed after a row with a later id, so rows are counted when they are this old. No
- * transaction of the service takes so long: its statements and its waits for locks have limits.
+ * A row may be committed after a row with a later id, so rows are counted when they are this old.
+ * No transaction of the service takes so long: its statements and its waits for locks have limits.
  */
 const lagMilliseconds = 90_000;
 const batchSize = 2_000;
@@ -60,7 +60,8 @@ async function rollUpStream(deps: Deps, stream: Stream, until: number): Promise<
     const range = { after, bound: firstIdAt(until), limit: batchSize };
     const { rows, stoppedAt } = await readers[stream](db, range);
     const last = rows.at(-1)?.id ?? after;
-    // Everything before the row that stopped it is counted, even if the last counted row is days old.
+    // Everything before the row that stopped it is counted, even if the last counted row is days
+    // old.
     const end = stoppedAt ?? (rows.length === batchSize ? last : null);
     const reached = end === null ? until : timeOfId(end);
     const as_of = timestamp(Temporal.Instant.fromEpochMilliseconds(Math.max(0, reached)));

@@ -219,7 +219,9 @@ export async function findRowById(
   return row ?? null;
 }
 
-/** The merchant, integration, alert or payout with this id. An intermediary belongs to no merchant. */
+/**
+ * The merchant, integration, alert or payout with this id. An intermediary belongs to no merchant.
+ */
 export async function findSharedRowById(
   db: Handle,
   scope: Scope,

@@ -130,8 +130,8 @@ const tables = [...new Set(guards.map(({ table }) => table))];
 const nameOf = ({ table, on }: Guard) => `${table}_${on.split(' ')[0]}_guard`;
 
 /**
- * Creates the triggers, or replaces those of an earlier version. Both lock a table against writes, so
- * a trigger that is right already stays as it is.
+ * Creates the triggers, or replaces those of an earlier version. Both lock a table against writes,
+ * so a trigger that is right already stays as it is.
  */
 export async function guardTables(client: pg.ClientBase): Promise<void> {
   // A session's temporary table must not take the place of `callbacks`.
@@ -194,8 +194,9 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Checked at the end of a transaction, because the transaction may delete attempts before or after it counts them. Such
- * a trigger cannot be replaced, and dropping it would wait for every backup that reads the table.
+ * Checked at the end of a transaction, because the transaction may delete attempts before or after
+ * it counts them. Such a trigger cannot be replaced, and dropping it would wait for every backup
+ * that reads the table.
  */
 async function guardDeletions(client: pg.ClientBase): Promise<void> {
   const { rowCount } = await client.query(

@@ -26,7 +26,10 @@ export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
 /** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
 export const queuedMax = 10_000;
 
-/** This many tenants' queues write at once, and as many more wait patiently. The pool has more connections. */
+/**
+ * This many tenants' queues write at once, and as many more wait patiently. The pool has more
+ * connections.
+ */
 export const tenantWritesMax = 3;
 
 /** After this time a batch no longer keeps the next one waiting: its connection may be dead. */

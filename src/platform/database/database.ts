@@ -225,8 +225,8 @@ function isFault(error: pg.DatabaseError): boolean {
 }
 
 /**
- * When the coordinator's own postmaster has died, Citus ends a statement that waits for a worker with an internal
- * error. PostgreSQL would close the connection with a 57P01.
+ * When the coordinator's own postmaster has died, Citus ends a statement that waits for a worker
+ * with an internal error. PostgreSQL would close the connection with a 57P01.
  */
 export function isPostmasterGone(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -237,12 +237,16 @@ export function isPostmasterGone(error: unknown): boolean {
 const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 
-/** The function in which Citus finds that a worker closed its connection, before any worker has committed. */
+/**
+ * The function in which Citus finds that a worker closed its connection, before any worker has
+ * committed.
+ */
 const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
 
 /**
- * Whether our own server works and a Citus worker behind it is away. That is an ERROR of the statement, which undid the
- * transaction; errors of our own connection are FATAL. A pooler reports no routine.
+ * Whether our own server works and a Citus worker behind it is away. That is an ERROR of the
+ * statement, which undid the transaction; errors of our own connection are FATAL. A pooler reports
+ * no routine.
  */
 export function isWorkerAway(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '#platform/shared/clock.ts';
 
 // How long work may wait for a database that is away. A request has one deadline, from its arrival,
-// whatever it passes on its way. It travels with the request by itself: a parameter would have to go
-// through every use case.
+// whatever it passes on its way. It travels with the request by itself: a parameter would have to
+// go through every use case.
 
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
@@ -57,7 +57,10 @@ function newDeadline(clock: Clock): Deadline {
   return { endsAt, lookUpEndsAt: endsAt, lockEndsAt: now + lockGraceMilliseconds };
 }
 
-/** Records that the current request changed something. A shared commit does not record that by itself. */
+/**
+ * Records that the current request changed something. A shared commit does not record that by
+ * itself.
+ */
 export function noteCommit(): void {
   const deadline = deadlines.getStore();
   if (deadline) deadline.hasCommitted = true;

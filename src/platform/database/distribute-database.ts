@@ -3,8 +3,8 @@ import { dropGuards } from './append-only.ts';
 import type { Database } from './database.ts';
 
 /**
- * The number of the advisory lock that is held while migrating or distributing. It is arbitrary; other programs are
- * unlikely to use it.
+ * The number of the advisory lock that is held while migrating or distributing. It is arbitrary;
+ * other programs are unlikely to use it.
  */
 export const schemaLock = 7_266_243_001;
 
@@ -116,9 +116,9 @@ class NoCitus extends Error {
 const statementMilliseconds = 24 * 3600 * 1000;
 
 /**
- * Turns the migrated tables into Citus tables and returns their names. All of them are turned in one
- * transaction, or none; tables that Citus manages already stay as they are. Stop the service first,
- * because every table is locked until the end.
+ * Turns the migrated tables into Citus tables and returns their names. All of them are turned in
+ * one transaction, or none; tables that Citus manages already stay as they are. Stop the service
+ * first, because every table is locked until the end.
  */
 export async function distributeDatabase(
   database: Database,
@@ -201,8 +201,8 @@ export async function placeTables(
 }
 
 /**
- * Citus registers a local table that refers to a reference table (method `n`, model other than `t`).
- * Such a table still has to be placed.
+ * Citus registers a local table that refers to a reference table (method `n`, model other than
+ * `t`). Such a table still has to be placed.
  */
 function isPlaced(
   { table, by }: Placement,

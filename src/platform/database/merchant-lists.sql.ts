@@ -36,7 +36,8 @@ export async function advanceListTotals(
   room: Map<string, { count: number; at: Timestamp }>,
 ): Promise<void> {
   const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
-  // Use VALUES: Citus sends these rows only to their merchants' nodes. It would send a SELECT to all nodes.
+  // Use VALUES: Citus sends these rows only to their merchants' nodes. It would send a SELECT to
+  // all nodes.
   const rows = merchants.map(
     (_, index) => `($${3 * index + 1}, '${list}', $${3 * index + 2}, $${3 * index + 3})`,
   );
@@ -82,7 +83,9 @@ export async function listPage<List extends ListName>(
   return { total, rows: rows as Selectable<Tables[List]>[] };
 }
 
-/** A filtered list shows at most this many matches, the newest. Finding them costs one step each. */
+/**
+ * A filtered list shows at most this many matches, the newest. Finding them costs one step each.
+ */
 export const matchesMax = 1_000;
 
 /**

@@ -173,8 +173,8 @@ async function takeSchemaLock(client: pg.PoolClient, clock: Clock): Promise<void
   await client.query('begin');
   await client.query('set local idle_in_transaction_session_timeout = 0');
   for (;;) {
-    // This statement has no parameters: with parameters it would keep its snapshot as long as the transaction, and an
-    // index that is built concurrently waits for every older snapshot.
+    // This statement has no parameters: with parameters it would keep its snapshot as long as the
+    // transaction, and an index that is built concurrently waits for every older snapshot.
     const { rows } = await client.query(`select pg_try_advisory_xact_lock(${schemaLock}) as taken`);
     if (rows[0].taken) return;
     await clock.sleep(pauseMilliseconds);

@@ -23,7 +23,8 @@ import type { Tables } from './tables.ts';
 export class FateUnknown extends Error {}
 
 /**
- * A write that never left its queue: its deadline passed, or too many others wait. Nothing was done.
+ * A write that never left its queue: its deadline passed, or too many others wait. Nothing was
+ * done.
  */
 export class NotBegun extends Error {}
 
@@ -63,7 +64,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Whether a transient error comes from other work on the same rows or in a queue, and not from a server that is away.
+ * Whether a transient error comes from other work on the same rows or in a queue, and not from a
+ * server that is away.
  */
 export function isContended(error: Error): boolean {
   if (error instanceof NotBegun) return true;
@@ -97,9 +99,10 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Retries `attempt` until the deadline while the database is away or asks for a retry. `maybeCommitted` says that an
- * earlier run may have committed, so `attempt` has to look for its own rows first. `mayRetry` can
- * leave errors to the caller that would be retried otherwise, until a COMMIT is in doubt.
+ * Retries `attempt` until the deadline while the database is away or asks for a retry.
+ * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its
+ * own rows first. `mayRetry` can leave errors to the caller that would be retried otherwise, until
+ * a COMMIT is in doubt.
  */
 export async function retryTransient<T>(
   clock: Clock,
@@ -210,9 +213,9 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed because of a statement that was sent before COMMIT. Only the answer to COMMIT counts,
-      // and it follows at once. Citus also refuses a COMMIT, with a warning, if its only worker received it and died.
-      // That worker may have committed.
+      // The body may have failed because of a statement that was sent before COMMIT. Only the
+      // answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT, with a
+      // warning, if its only worker received it and died. That worker may have committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);

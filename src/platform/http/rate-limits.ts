@@ -37,8 +37,8 @@ const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 /** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 
-// Other people may know a shopper's link. Their requests from their own addresses must not use up the shopper's limit
-// (decision 0007).
+// Other people may know a shopper's link. Their requests from their own addresses must not use up
+// the shopper's limit (decision 0007).
 
 /** Requests for a one-time link: per plan and client address, and per client address. */
 const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
@@ -47,7 +47,9 @@ const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
 /** Mails with a one-time link to one shopper. Each link works until it has ended. */
 const planMails: Limit = { max_requests: 10, window_seconds: 900 };
 
-/** One-time links that are unknown, used or ended: guessing is hopeless, and this keeps it cheap. */
+/**
+ * One-time links that are unknown, used or ended: guessing is hopeless, and this keeps it cheap.
+ */
 const unknownPlanLinks: Limit = { max_requests: 20, window_seconds: 900 };
 
 /** Reports of a shopper that something is wrong: each is an alert for operators. */
@@ -159,7 +161,9 @@ const apiLimits = (hit: Hit) => ({
     const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
     return await hit(`login ${client_id} ${network}`, limit);
   },
-  /** Count the network first: once it is over its limit, made-up client IDs open no more windows. */
+  /**
+   * Count the network first: once it is over its limit, made-up client IDs open no more windows.
+   */
   async failedLogin(network: string, client_id: string | null): Promise<Quota> {
     const quota = await hit(`login address ${network}`, failedLogins);
     if (client_id === null) return quota;
@@ -195,8 +199,8 @@ const pageLimits = (hit: Hit) => ({
     await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
   /**
-   * A request of the payment page. Links that do not exist have a window of their own: guesses do not
-   * use up the requests of shoppers with the same address.
+   * A request of the payment page. Links that do not exist have a window of their own: guesses do
+   * not use up the requests of shoppers with the same address.
    */
   async paymentPage(network: string, checkout_id: string | null, isWhole: boolean): Promise<void> {
     if (checkout_id === null) {

@@ -84,8 +84,8 @@ function holderOf(value: unknown, names: string[]): Record<string, unknown> | nu
 }
 
 /**
- * Reports arrays that are too long and cuts them in a copy, so that a hostile array costs no more to
- * validate than the longest valid one.
+ * Reports arrays that are too long and cuts them in a copy, so that a hostile array costs no more
+ * to validate than the longest valid one.
  */
 function arrayCutter(schema: TSchema): (value: unknown, problems: Map<string, string>) => unknown {
   const limited = membersOf(schema).filter(({ parts }) => parts.maxItems !== undefined);

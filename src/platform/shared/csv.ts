@@ -8,9 +8,9 @@ export function writeCsv(rows: Cell[][]): string {
 
 /**
  * A spreadsheet runs text that begins like a formula, also in full width, so such text gets an
- * apostrophe in front. Where the list separator is a semicolon, as in South Africa, a spreadsheet also
- * splits a cell at each semicolon, even within quotation marks, so text after one is treated alike.
- * Numbers are ours and keep their sign.
+ * apostrophe in front. Where the list separator is a semicolon, as in South Africa, a spreadsheet
+ * also splits a cell at each semicolon, even within quotation marks, so text after one is treated
+ * alike. Numbers are ours and keep their sign.
  */
 function writeCell(cell: Cell): string {
   if (cell === null) return '';

@@ -28,8 +28,8 @@ const reportMilliseconds = 60_000;
 const kinds: Record<SpanKind, number> = { internal: 1, server: 2, client: 3 };
 
 /**
- * Sends spans to a collector by OTLP over HTTP, as JSON. Spans are dropped if the collector does not
- * take them: the service never waits for it.
+ * Sends spans to a collector by OTLP over HTTP, as JSON. Spans are dropped if the collector does
+ * not take them: the service never waits for it.
  */
 export function createOtlpExporter(
   { clock, log }: { clock: Clock; log: Logger },

@@ -30,7 +30,10 @@ export type Span = {
 /** The part of a trace that this process made, from one request or one piece of due work. */
 type Trace = {
   id: string;
-  /** Whether spans are exported, if the trace came from a caller. Null if it began here: then its id decides. */
+  /**
+   * Whether spans are exported, if the trace came from a caller. Null if it began here: then its id
+   * decides.
+   */
   isSampled: boolean | null;
   /** Wall clock less stopwatch, so that all spans are on one time line. */
   offset: number;
@@ -72,8 +75,8 @@ export function createTracer(
     beginRequest(traceparent) {
       const remote = parseTraceparent(traceparent);
       const id = remote?.traceId ?? random.bytes(16).toString('hex');
-      // A stranger may send the header. Neither its flag nor the id that it chose decides whether the
-      // spans are exported: else it could hide its requests, or fill the collector.
+      // A stranger may send the header. Neither its flag nor the id that it chose decides whether
+      // the spans are exported: else it could hide its requests, or fill the collector.
       const drawn = random.bytes(4).readUInt32BE() / 2 ** 32 < ratio;
       const trace = beginTrace(id, remote === null ? null : drawn);
       const span = beginSpan(trace, remote?.spanId ?? null, 'request', 'server');
@@ -167,8 +170,8 @@ export const traceIdOf = (checkout_id: string) => checkout_id.replaceAll('-', ''
 const firstSpanIdOf = (checkout_id: string) => traceIdOf(checkout_id).slice(16);
 
 /**
- * The current request is about this checkout, so it belongs to the checkout's trace. A request that belongs to its
- * caller's trace gets a link instead.
+ * The current request is about this checkout, so it belongs to the checkout's trace. A request that
+ * belongs to its caller's trace gets a link instead.
  */
 export function joinCheckout(checkout_id: string): void {
   const first = firstSpan();

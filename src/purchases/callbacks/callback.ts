@@ -62,8 +62,8 @@ export type CallbackAttempt = {
   response_headers: Record<string, string | string[]> | null;
   response_body: Buffer | null;
   /**
-   * The length of all headers and of the whole body; null for attempts of earlier versions. If we stopped reading a
-   * body without a declared length, the length that we had read.
+   * The length of all headers and of the whole body; null for attempts of earlier versions. If we
+   * stopped reading a body without a declared length, the length that we had read.
    */
   response_header_bytes: number | null;
   response_body_bytes: number | null;

@@ -49,9 +49,14 @@ export async function mustFindToAnswer(
 export type EvidencePack = {
   evidence: Evidence;
   hash: string;
-  /** Whether it is staged. If so, exactly this is submitted. If not, this is what staging would store. */
+  /**
+   * Whether it is staged. If so, exactly this is submitted. If not, this is what staging would
+   * store.
+   */
   is_staged: boolean;
-  /** Whether our evidence has changed since it was staged. Staging it anew would show the changes. */
+  /**
+   * Whether our evidence has changed since it was staged. Staging it anew would show the changes.
+   */
   is_outdated: boolean;
 };
 
@@ -220,7 +225,10 @@ export async function resumePlan(
   });
 }
 
-/** Records that the rest of the plan is decided. Runs in a transaction that holds the checkout's lock. */
+/**
+ * Records that the rest of the plan is decided. Runs in a transaction that holds the checkout's
+ * lock.
+ */
 export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
   const ended = await moveDispute(db, dispute, { is_pausing: false });
   await resumeCollecting(db, dispute);

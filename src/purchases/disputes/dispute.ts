@@ -56,7 +56,10 @@ export type Dispute = {
 
 export const isOver = (status: DisputeStatus) => ['won', 'lost', 'closed'].includes(status);
 
-/** Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided yet. */
+/**
+ * Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided
+ * yet.
+ */
 export function pausingDispute(
   disputes: Pick<Dispute, 'is_pausing' | 'closed_at'>[],
 ): 'open' | 'lost' | null {

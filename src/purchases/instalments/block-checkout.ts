@@ -14,7 +14,8 @@ export async function blockCheckout(
   block: { reference: string; alert_id: string; created_at: Timestamp },
 ): Promise<void> {
   await insertBlock(db, { ...key, ...block });
-  // This includes a payment with an open request: the gateway may have done that request in another way.
+  // This includes a payment with an open request: the gateway may have done that request in another
+  // way.
   await movePaused(db, key);
 }
 

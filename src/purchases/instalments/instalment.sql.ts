@@ -182,7 +182,10 @@ const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(ex
   where b.merchant_id = ${merchant_id} and b.checkout_id = ${checkout_id}
     and b.cleared_at is null))`;
 
-/** The attempt has ended. Its payments return to their earlier state, unless a dispute or a block came meanwhile. */
+/**
+ * The attempt has ended. Its payments return to their earlier state, unless a dispute or a block
+ * came meanwhile.
+ */
 export async function moveFromShopper(
   db: Handle,
   key: CheckoutKey,

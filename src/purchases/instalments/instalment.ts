@@ -138,8 +138,9 @@ export const forbidsCard = ({
   may_retry === false && !curableDeclines.has(decline_reason ?? '');
 
 /**
- * The decline that forbids charging a stored card for payments of its checkout now, or null. It either forbids every
- * further charge, or was one too many within a day. The card schemes fine those who ask again (decision 0027).
+ * The decline that forbids charging a stored card for payments of its checkout now, or null. It
+ * either forbids every further charge, or was one too many within a day. The card schemes fine
+ * those who ask again (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],

@@ -76,7 +76,10 @@ export type PaymentAttempt = {
   amount: number;
   currency: string;
   uses_stored_card: boolean;
-  /** If it is given, the card is stored once the attempt has succeeded, in place of the card that is stored. */
+  /**
+   * If it is given, the card is stored once the attempt has succeeded, in place of the card that is
+   * stored.
+   */
   consent: Consent | null;
   created_at: Timestamp;
   /** Ascends with the time of writing. */
@@ -85,7 +88,9 @@ export type PaymentAttempt = {
   status: AttemptStatus;
   /** The card's token, until no request needs it. */
   sealed_card_token: Buffer | null;
-  /** A first payment writes it together with `asked_at`. Any other attempt has it from the start. */
+  /**
+   * A first payment writes it together with `asked_at`. Any other attempt has it from the start.
+   */
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;

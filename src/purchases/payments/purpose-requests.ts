@@ -18,8 +18,8 @@ export type Ask = { gateway: Gateway; time: MerchantTime; attempt: PaymentAttemp
 
 type Requests = {
   /**
-   * Finds what the gateway did for the same payments, or under the id of this attempt, before a database
-   * was lost and restored; null if the request may be sent.
+   * Finds what the gateway did for the same payments, or under the id of this attempt, before a
+   * database was lost and restored; null if the request may be sent.
    */
   findEarlier(ask: Ask, customer_ref: string): Promise<Outcome | null>;
   send(

@@ -24,7 +24,10 @@ import {
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
-/** The number of the attempt that has this id; null if the gateway's payment belongs to another attempt. */
+/**
+ * The number of the attempt that has this id; null if the gateway's payment belongs to another
+ * attempt.
+ */
 export const findAttemptNumber = (purpose: AttemptPurpose, checkout_id: string, id: string) =>
   findNumber((number) => attemptId({ purpose, checkout_id, number }) === id);
 

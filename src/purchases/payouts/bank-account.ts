@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Where a merchant is paid. One operator proposes an account and another one confirms it; until then
- * the account before it stays in use. Rows are kept, so that every payout names the account that it
- * went to.
+ * Where a merchant is paid. One operator proposes an account and another one confirms it; until
+ * then the account before it stays in use. Rows are kept, so that every payout names the account
+ * that it went to.
  */
 export type BankAccount = {
   merchant_id: string;
@@ -16,8 +16,8 @@ export type BankAccount = {
   last4: string;
   created_at: Timestamp;
   /**
-   * Names of operators. With a person's id, the console proved who it was. Without an id, the name was only stated at
-   * the command line.
+   * Names of operators. With a person's id, the console proved who it was. Without an id, the name
+   * was only stated at the command line.
    */
   proposed_by: string;
   proposed_person_id: string | null;

@@ -3,8 +3,8 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 
 /**
- * Entries may be written this long after money resumes. Only then does the service find the outcomes of requests that
- * were in flight at the backup.
+ * Entries may be written this long after money resumes. Only then does the service find the
+ * outcomes of requests that were in flight at the backup.
  */
 const lateEntryHours = 24;
 

@@ -50,8 +50,8 @@ export const makeMerchantPayouts = (deps: PayoutDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Makes a merchant's payout of the day, from all entries before that day that are in no payout yet. If the merchant
- * owes us money, everything stays where it is and counts in the next payout.
+ * Makes a merchant's payout of the day, from all entries before that day that are in no payout yet.
+ * If the merchant owes us money, everything stays where it is and counts in the next payout.
  */
 async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): Promise<void> {
   const id = deps.random.uuid();
@@ -133,7 +133,9 @@ async function issue(
   return payout;
 }
 
-/** The reserve that is held back from the day's sales, and the earlier reserves that become free. */
+/**
+ * The reserve that is held back from the day's sales, and the earlier reserves that become free.
+ */
 async function planReserves(
   db: Handle,
   merchant_id: string,

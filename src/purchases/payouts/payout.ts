@@ -37,10 +37,13 @@ export type Payout = {
   return_reason: string | null;
   /** Who noted that the bank returned it. The status changes when another operator confirms it. */
   return_noted_by: string | null;
-  /** The number of the merchant's account that the approvals are for. It is exported to no other. */
+  /**
+   * The number of the merchant's account that the approvals are for. It is exported to no other.
+   */
   bank_account: number | null;
   /**
-   * The time since which an operator must compare it with the bank before it is exported. Null if that is not needed.
+   * The time since which an operator must compare it with the bank before it is exported. Null if
+   * that is not needed.
    */
   compare_since: Timestamp | null;
 };
@@ -61,7 +64,9 @@ export type PayoutLine = {
 /** The sums of lines. */
 export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
 
-/** The reference on the merchant's bank statement. It is short, and both sides can search for it. */
+/**
+ * The reference on the merchant's bank statement. It is short, and both sides can search for it.
+ */
 export const payoutReference = (business_on: string, number: number) =>
   `TR${business_on.replaceAll('-', '')}-${number}`;
 
@@ -77,7 +82,9 @@ export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): 
   return !isWeekend(day) && !holidays.has(day.toString());
 }
 
-/** How many whole business days lie between the confirmation of a bank account and a payout to it. */
+/**
+ * How many whole business days lie between the confirmation of a bank account and a payout to it.
+ */
 export type NewAccountWait = { newAccountBusinessDays: number };
 
 /**

@@ -26,10 +26,10 @@ import { insertStatementMail } from './statement-mail.sql.ts';
 type PayoutDeps = OperatorDeps & { money: MoneyProblem };
 
 /**
- * An operator approves a payout. The first approval is noted; the second, by another operator, makes
- * it `approved`. Both are for the merchant's bank account of that moment: once another account is in
- * use, an approval counts as the first one again. The row's lock decides between operators who
- * approve at once.
+ * An operator approves a payout. The first approval is noted; the second, by another operator,
+ * makes it `approved`. Both are for the merchant's bank account of that moment: once another
+ * account is in use, an approval counts as the first one again. The row's lock decides between
+ * operators who approve at once.
  */
 export async function approvePayout(
   deps: PayoutDeps,
@@ -58,9 +58,9 @@ export async function approvePayout(
 }
 
 /**
- * The bank has paid a payout. The money leaves what the merchant is owed. A merchant with an address
- * for statements gets this one by mail. A payout that must be compared need not be exported: the bank
- * paid it before the database was restored.
+ * The bank has paid a payout. The money leaves what the merchant is owed. A merchant with an
+ * address for statements gets this one by mail. A payout that must be compared need not be
+ * exported: the bank paid it before the database was restored.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -149,9 +149,13 @@ export type Export = {
   payouts: Payout[];
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
   refused: Payout[];
-  /** Approved payouts whose merchants have another account now. Two people must approve them again. */
+  /**
+   * Approved payouts whose merchants have another account now. Two people must approve them again.
+   */
   toApprove: Payout[];
-  /** Approved payouts to accounts that were confirmed too recently to be paid. They stay approved. */
+  /**
+   * Approved payouts to accounts that were confirmed too recently to be paid. They stay approved.
+   */
   tooNew: (Payout & { payable_from: Timestamp })[];
   /** Approved payouts that an operator must compare with the bank first. They stay approved. */
   toCompare: Payout[];
@@ -161,7 +165,8 @@ export type Export = {
 
 /**
  * Moves every approved payout to `exported`, under one id for the file, if the bank account that it
- * was approved for is in use and not too new. An earlier export can be read again by that id and moves nothing.
+ * was approved for is in use and not too new. An earlier export can be read again by that id and
+ * moves nothing.
  */
 export async function exportPayouts(
   deps: PayoutDeps & NewAccountWait & { sealing: Sealing },

@@ -145,7 +145,10 @@ export async function confirmAccount(
   });
 }
 
-/** Refuses any number but the proposed one. The comparison takes the same time wherever the two differ. */
+/**
+ * Refuses any number but the proposed one. The comparison takes the same time wherever the two
+ * differ.
+ */
 function mustMatch(sealing: Sealing, account: BankAccount, account_number: string): void {
   const proposed = openAccount(sealing, account);
   if (proposed === null) {

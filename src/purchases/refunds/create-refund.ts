@@ -34,8 +34,8 @@ const explainDisputed = (disputed: number, remainder: number) =>
   `The shopper disputes ${disputed} cents of this checkout with the bank. Until that is decided, at most ${remainder} cents can be refunded.`;
 
 /**
- * Refunds of one checkout wait for the same row. They queue here, so that those that wait hold no connection. Each
- * database has its own queues, because only its own connections are scarce.
+ * Refunds of one checkout wait for the same row. They queue here, so that those that wait hold no
+ * connection. Each database has its own queues, because only its own connections are scarce.
  */
 const queues = new WeakMap<Database, ReturnType<typeof createTurns>>();
 

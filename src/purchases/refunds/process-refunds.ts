@@ -53,8 +53,8 @@ export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Mercha
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * Processes a claimed refund as far as possible now, and returns it as it was last seen. Never throws: the refund is
- * committed, and a later claim continues it.
+ * Processes a claimed refund as far as possible now, and returns it as it was last seen. Never
+ * throws: the refund is committed, and a later claim continues it.
  */
 export function processRefund(
   deps: RefundProcessDeps,

@@ -29,9 +29,10 @@ export type PartAnswer =
 type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
- * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction. An outcome counts
- * only under the lease that it was found with. The refund ends when no part is open, because a part that fails decides
- * whether the others are put back. Then the refund is returned, even if another process has claimed it.
+ * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
+ * An outcome counts only under the lease that it was found with. The refund ends when no part is
+ * open, because a part that fails decides whether the others are put back. Then the refund is
+ * returned, even if another process has claimed it.
  */
 export async function recordParts(
   deps: RecordDeps,
@@ -208,8 +209,8 @@ async function end(
 }
 
 /**
- * Fails a refund that has not begun, in a transaction that holds the checkout's lock: a dispute took
- * what it would have been taken from.
+ * Fails a refund that has not begun, in a transaction that holds the checkout's lock: a dispute
+ * took what it would have been taken from.
  */
 export async function failRequested(
   deps: RecordDeps,

@@ -47,8 +47,8 @@ export async function findRefund(
 }
 
 /**
- * The merchant of a refund request, for the command line, which sees all merchants. The key of a refund has its
- * merchant too. If refunds of two merchants share an id, it finds neither.
+ * The merchant of a refund request, for the command line, which sees all merchants. The key of a
+ * refund has its merchant too. If refunds of two merchants share an id, it finds neither.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -62,9 +62,10 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 }
 
 /**
- * By checkout, the sum of its refunds that were approved although fewer than two people agreed to them: the service
- * approved them when a person or the merchant asked, or one person approved them. Each counts, however it was requested
- * and whatever became of it: a failed refund can be retried (decision 0074).
+ * By checkout, the sum of its refunds that were approved although fewer than two people agreed to
+ * them: the service approved them when a person or the merchant asked, or one person approved them.
+ * Each counts, however it was requested and whatever became of it: a failed refund can be retried
+ * (decision 0074).
  */
 export async function listAloneSums(
   db: Handle,
@@ -127,7 +128,10 @@ export const dueRefunds: DueWork<'refund_requests'> = {
   due: 'due_at',
 };
 
-/** Locks the checkout of a refund. The refund is locked after it, by a statement that sees what it is now. */
+/**
+ * Locks the checkout of a refund. The refund is locked after it, by a statement that sees what it
+ * is now.
+ */
 export async function lockRefundCheckout(db: Handle, key: Key): Promise<Checkout | null> {
   const row = await db
     .selectFrom('checkouts')

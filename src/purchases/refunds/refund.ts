@@ -40,7 +40,9 @@ export type RefundRequest = {
   first_approved_by: string | null;
   first_approved_by_name: string | null;
   first_approved_at: Timestamp | null;
-  /** The person whose approval let it begin. Null if the service approved it when it was created. */
+  /**
+   * The person whose approval let it begin. Null if the service approved it when it was created.
+   */
   approved_by: string | null;
   approved_by_name: string | null;
 };
@@ -50,8 +52,8 @@ export const needsSecondPerson = (amount: number, above: number | null): boolean
   above !== null && amount > above;
 
 /**
- * Whether two people must agree to a refund that waits, or had to agree to one that is decided. `alone` is the sum of
- * the checkout's other refunds to which fewer than two people agreed.
+ * Whether two people must agree to a refund that waits, or had to agree to one that is decided.
+ * `alone` is the sum of the checkout's other refunds to which fewer than two people agreed.
  */
 export function neededSecondPerson(
   refund: RefundRequest,
@@ -75,7 +77,9 @@ export const firstApproverOf = (refund: RefundRequest): Approver | null =>
     ? null
     : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
 
-/** The people who agreed to a refund that waits for review, and why each of them cannot approve it. */
+/**
+ * The people who agreed to a refund that waits for review, and why each of them cannot approve it.
+ */
 export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string }[] {
   const [requester, first] = [requesterOf(refund), firstApproverOf(refund)];
   return [
@@ -94,17 +98,19 @@ export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string
 }
 
 /**
- * Whether the next approval is only the first of two. `alone` is the sum of the checkout's refunds to which fewer than
- * two people agreed: several small refunds must not pass for a large one (decision 0074).
+ * Whether the next approval is only the first of two. `alone` is the sum of the checkout's refunds
+ * to which fewer than two people agreed: several small refunds must not pass for a large one
+ * (decision 0074).
  */
 export function isFirstOfTwo(refund: RefundRequest, above: number | null, alone: number): boolean {
   return agreedTo(refund).length === 0 && needsSecondPerson(alone + refund.amount, above);
 }
 
 /**
- * The part of a refund that is taken from one payment. A payment that was not collected is `cancel`led. For a `hold`,
- * less is captured or the hold is voided. What was collected is refunded to the `card`. A part is `open` until it is
- * `done` or has `failed`. When a refund fails, parts that can be undone are `put_back`.
+ * The part of a refund that is taken from one payment. A payment that was not collected is
+ * `cancel`led. For a `hold`, less is captured or the hold is voided. What was collected is refunded
+ * to the `card`. A part is `open` until it is `done` or has `failed`. When a refund fails, parts
+ * that can be undone are `put_back`.
  */
 export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
 export type RefundPartKind = (typeof refundPartKinds)[number];
@@ -134,8 +140,8 @@ export type RefundPart = {
 };
 
 /**
- * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not become
- * the id of another merchant's refund (decision 0074).
+ * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not
+ * become the id of another merchant's refund (decision 0074).
  */
 export const requestedId = (merchant_id: string, request_id: string) =>
   derivedId('requested refund', merchant_id, request_id);

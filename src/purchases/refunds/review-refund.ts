@@ -38,8 +38,9 @@ export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
- * An operator approves a request; it is processed at once. Above the merchant's threshold two people have to approve it
- * (decision 0074): the first approval is noted, and the second processes it.
+ * An operator approves a request; it is processed at once. Above the merchant's threshold two
+ * people have to approve it (decision 0074): the first approval is noted, and the second processes
+ * it.
  */
 export async function approveRefund(
   deps: ReviewDeps,
@@ -75,8 +76,8 @@ export async function approveRefund(
 }
 
 /**
- * An operator retries a failed refund, if the remainder allows it (decision 0014). A declined one was
- * never approved, and a retry does not approve it (decision 0074).
+ * An operator retries a failed refund, if the remainder allows it (decision 0014). A declined one
+ * was never approved, and a retry does not approve it (decision 0074).
  */
 export async function retryRefund(
   deps: ReviewDeps,

@@ -100,8 +100,8 @@ export async function eraseShopper(
 }
 
 /**
- * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete its records of the
- * shopper. The shopper's names are read from the checkouts in `known`.
+ * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete
+ * its records of the shopper. The shopper's names are read from the checkouts in `known`.
  */
 export async function eraseFinished(
   deps: OperatorDeps,

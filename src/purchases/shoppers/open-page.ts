@@ -60,7 +60,8 @@ export async function openPage(
   if (!key) return null;
   joinCheckout(key.id);
   const isStopped = await isPaused(deps);
-  // In two snapshots the page could show a finished attempt beside the plan from before it, and stop polling.
+  // In two snapshots the page could show a finished attempt beside the plan from before it, and
+  // stop polling.
   return await snapshot(deps, async (db) => {
     // Statements that do not need each other travel together: every answer wakes this process.
     const of = { merchant_id: key.merchant_id, checkout_id: key.id };

@@ -1,6 +1,9 @@
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
-/** Finds a person's identifiers, however a merchant, a mail server, an operator or the person spells them. */
+/**
+ * Finds a person's identifiers, however a merchant, a mail server, an operator or the person spells
+ * them.
+ */
 export type Identifiers = { texts: string[]; phones: string[] };
 
 /** Shorter texts occur by chance, and replacing them would garble what must stay. */

@@ -105,9 +105,9 @@ export async function deleteErasure(
 }
 
 /**
- * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference may have created a
- * record that we did not learn of. Its row here has no reference either. The worker searches for the record later, once
- * the gateway's search can find it.
+ * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference
+ * may have created a record that we did not learn of. Its row here has no reference either. The
+ * worker searches for the record later, once the gateway's search can find it.
  */
 export async function insertDeletedCustomers(
   db: Handle,

@@ -19,9 +19,9 @@ export const hashToken = (token: string) => createHash('sha256').update(token).d
 const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
- * Mails a one-time link if the address is the one given at checkout. The route answers the same either way, so that its
- * client does not learn by asking which address it is. Both ways write the same rows except the message, so that the
- * time taken says little; the route evens out the rest.
+ * Mails a one-time link if the address is the one given at checkout. The route answers the same
+ * either way, so that its client does not learn by asking which address it is. Both ways write the
+ * same rows except the message, so that the time taken says little; the route evens out the rest.
  */
 export async function sendLink(
   deps: LinkDeps,

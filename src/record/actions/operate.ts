@@ -7,8 +7,8 @@ import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts'
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
 /**
- * Where an action came from. At the command line the process knows the system's user and the host, and the operator's
- * name may be unproved. At the console a session proves the person.
+ * Where an action came from. At the command line the process knows the system's user and the host,
+ * and the operator's name may be unproved. At the console a session proves the person.
  */
 export type Origin =
   | { os_user: string; host: string }
@@ -17,7 +17,10 @@ export type Origin =
       roles: string[];
       address: string;
       session_id: string;
-      /** The time from which the person counts as one of two approvers. Null if they have no passkey. */
+      /**
+       * The time from which the person counts as one of two approvers. Null if they have no
+       * passkey.
+       */
       counts_from: Timestamp | null;
     };
 
@@ -33,7 +36,10 @@ export type OperatorDeps = {
 export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'person_id' in origin ? origin.person_id : null;
 
-/** The operator's name for other people to read. A name from the command line is followed by the system's user. */
+/**
+ * The operator's name for other people to read. A name from the command line is followed by the
+ * system's user.
+ */
 export const showOperator = ({ origin }: Pick<OperatorDeps, 'origin'>, operator: string): string =>
   origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
 

@@ -3,9 +3,10 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
- * Refuses a person who does not count as one of two, at each step of a decision that needs two people. A person counts
- * only after they have had the same passkey for some time. By then others have noticed a person who took over a
- * colleague's account or invited themselves under a second address. The command line is root-equivalent.
+ * Refuses a person who does not count as one of two, at each step of a decision that needs two
+ * people. A person counts only after they have had the same passkey for some time. By then others
+ * have noticed a person who took over a colleague's account or invited themselves under a second
+ * address. The command line is root-equivalent.
  */
 export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;
@@ -32,8 +33,8 @@ export type Agreed = { by: Approver; refusal: string };
 
 /**
  * The one place that decides whether an operator counts as the second of two who move money: a
- * refund above the threshold, a payout, its return, a bank account (decisions 0074 and 0081). Called
- * under the row's lock, before the second agreement is written.
+ * refund above the threshold, a payout, its return, a bank account (decisions 0074 and 0081).
+ * Called under the row's lock, before the second agreement is written.
  */
 export function mustCountAsSecond(deps: OperatorDeps, operator: string, agreed: Agreed[]): void {
   const approver = approverOf(deps, operator);

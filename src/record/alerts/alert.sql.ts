@@ -21,8 +21,9 @@ export type Alert = {
 };
 
 /**
- * Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed. The ids are those of
- * people at the console. A name without an id was only stated at the command line.
+ * Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed.
+ * The ids are those of people at the console. A name without an id was only stated at the command
+ * line.
  */
 export type AlertHandling = {
   taken_at: Timestamp | null;

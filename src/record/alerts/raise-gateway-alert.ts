@@ -12,9 +12,9 @@ const refusedRetriesMin = 2;
 const daySeconds = 24 * 3600;
 
 /**
- * Raises an alert when money does not move because the gateway does not answer or gives an answer that the service did
- * not expect. Each merchant has at most one such alert a day until an operator closes it: an outage that holds up
- * thousands of payments is one problem.
+ * Raises an alert when money does not move because the gateway does not answer or gives an answer
+ * that the service did not expect. Each merchant has at most one such alert a day until an operator
+ * closes it: an outage that holds up thousands of payments is one problem.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },

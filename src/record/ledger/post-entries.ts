@@ -35,7 +35,9 @@ export async function postEntries(
 /** Amounts of an entry on which no fee is charged. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
 
-/** Makes all entries before a time lines of a payout, in order. Returns how many lines there are. */
+/**
+ * Makes all entries before a time lines of a payout, in order. Returns how many lines there are.
+ */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },

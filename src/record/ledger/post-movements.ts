@@ -17,8 +17,8 @@ export type Movement = {
 };
 
 /**
- * Writes movements of one merchant into the books, and their effects into the merchant's own books. Runs in the
- * transaction of the change that caused them.
+ * Writes movements of one merchant into the books, and their effects into the merchant's own books.
+ * Runs in the transaction of the change that caused them.
  */
 export async function postMovements(
   deps: { random: Random },

@@ -87,8 +87,8 @@ export type GatewayFee = {
 };
 
 /**
- * A fee that the gateway charged to the account, not for a payment. Its posting runs from `clearing` to `gateway_fees`
- * and belongs to no merchant. A negative fee was returned.
+ * A fee that the gateway charged to the account, not for a payment. Its posting runs from
+ * `clearing` to `gateway_fees` and belongs to no merchant. A negative fee was returned.
  */
 export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;
 

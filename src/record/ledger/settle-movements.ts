@@ -41,8 +41,9 @@ type Books = {
 };
 
 /**
- * Writes the effects of movements into a merchant's books, in the same transaction, after the movements are posted. All
- * movements are of one merchant. A merchant without terms has no such books.
+ * Writes the effects of movements into a merchant's books, in the same transaction, after the
+ * movements are posted. All movements are of one merchant. A merchant without terms has no such
+ * books.
  */
 export async function settleMovements(
   deps: { random: Random },

@@ -116,7 +116,9 @@ export async function listDueReserves(
     .execute();
 }
 
-/** Two sums over the entries before a time that are in no payout yet: sales alone, and all entries. */
+/**
+ * Two sums over the entries before a time that are in no payout yet: sales alone, and all entries.
+ */
 export async function sumOpenEntries(
   db: Handle,
   merchant_id: string,

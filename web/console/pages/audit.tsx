@@ -11,7 +11,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useFilters, useOpened } from '../url.ts';
 
-/** The person, or the name that the command line stated, beside the facts. */
+/** The person, or the name that was stated at the command line, with the system's user and host. */
 export function Actor({ of: action }: { of: Action }) {
   if (action.person_id !== null) {
     return (
@@ -51,7 +51,7 @@ const said = (name: string, value: unknown): string => {
   return isPlain(value) ? String(value) : JSON.stringify(value);
 };
 
-/** Many actions write what it was below `before`, and what it is beside that. */
+/** Many actions have the old values in `before` and the new ones beside it. */
 function changesIn({ before, ...now }: { before?: unknown }): unknown {
   if (typeof before !== 'object' || before === null) return undefined;
   return Object.fromEntries(Object.entries(now).filter(([name]) => Object.hasOwn(before, name)));

@@ -31,7 +31,7 @@ export default function CallbacksPage() {
   const view = filters.view ?? 'exhausted';
   const isList = view !== 'destinations';
   const { scope } = useSession();
-  // The server refuses a host where no index has it.
+  // The server refuses a filter by host for which there is no index.
   const ofOne = filters.merchant !== undefined || (scope !== 'all' && scope.length === 1);
   const canFilterHost = view === 'exhausted' || (view === 'pending' && ofOne);
   const [resendingAll, setResendingAll] = useState(false);

@@ -12,7 +12,7 @@ import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { Bones } from '../parts/states.tsx';
 
-/** An amount, what it would be taken from, and a button that names it. */
+/** An amount, the payments that it would be taken from, and a button that names the amount. */
 export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
   const { currency, locale } = checkout;
   const [typed, setTyped] = useState(() => typedAmount(checkout.refundable));

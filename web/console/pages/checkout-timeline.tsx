@@ -14,7 +14,7 @@ import { Unread } from '../parts/states.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
 
-/** So many failed attempts in a row are one line. */
+/** This many failed attempts in a row become one line. */
 const foldMin = 3;
 
 /** Failed attempts to deliver the callback, one after the other, as one line that can be opened. */
@@ -81,7 +81,7 @@ const pagedNames = { notes: 'notes', messages: 'messages' } as const;
 type Paged = keyof typeof pagedNames;
 const isPaged = (kind: string): kind is Paged => kind in pagedNames;
 
-/** Says of which kinds only the newest rows are shown, and offers those that can be paged. */
+/** Says which kinds of rows show only the newest, and offers the pages of those that have pages. */
 export function Cut({ of: checkout }: { of: CheckoutDetails }) {
   const [shown, setShown] = useState<Paged | null>(null);
   if (checkout.cut.length === 0) return null;

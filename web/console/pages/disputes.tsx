@@ -15,7 +15,7 @@ export function DisputeStatus({ of: row }: { of: Pick<DisputeRow, 'status'> }) {
 }
 
 const dayMs = 86_400_000;
-/** So close to its deadline a dispute is urgent. */
+/** A dispute is urgent this close to its deadline. */
 const urgentDays = 3;
 
 /** How long evidence can still be submitted. */

@@ -239,7 +239,8 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
 }
 
 export function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  // As it was when the dialog opened: what another person adds meanwhile is not removed.
+  // The list as it was when the dialog opened, so that merchants whom another person adds meanwhile
+  // stay.
   const [before] = useState(() => row.managed_merchants.map(({ id }) => id));
   const [chosen, setChosen] = useState(before);
   const add = chosen.filter((id) => !before.includes(id));

@@ -74,8 +74,8 @@ const sinceWhen = (at: string) =>
   new Date(at).getTime() > Date.now() + 60_000 ? shortTime(at) : relativeTime(at);
 
 /**
- * A count that the person may not read is null and has no figure. Each figure leads to the list that
- * it counts, of the same merchant.
+ * A count that the person may not read is null and has no figure. Each figure leads to the list
+ * that it counts, of the same merchant.
  */
 function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
@@ -147,7 +147,8 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
 }
 
 /**
- * A count of what waits. `none` is the note if nothing waits. If it is null, no figure is shown.
+ * A count of what waits. `none` is the note if nothing waits. If the count is null, no figure is
+ * shown.
  */
 function WaitingFigure(props: {
   of: Overview['counts'][keyof Overview['counts']];

@@ -238,7 +238,7 @@ function TakenFrom({ of: row }: { of: RefundRow }) {
   return <span title={texts.join(', ')}>{texts.join(', ')}</span>;
 }
 
-/** One refund with what it would be taken from, and the decision. */
+/** One refund with the payments that it would be taken from, and the decision. */
 function ReviewDialog(props: { id: string; close: () => void; done: () => void }) {
   const can = useCan();
   const { data, error, refetch } = useQuery({

@@ -12,7 +12,7 @@ export type Action<T> = {
   body?: unknown;
   /** The text of the button: the dialog that asks for the passkey repeats it. */
   what: string;
-  /** Said when it is done. */
+  /** The message when it is done. */
   said?: (answer: T) => string;
 };
 
@@ -26,7 +26,7 @@ export function problemOf(error: unknown): string {
     : 'It did not work, and the service did not say why.';
 }
 
-/** Sends a change, says what came of it, and reads again everything that is on the page. */
+/** Sends a change, shows its outcome, and reads everything on the page again. */
 export function useAction() {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
@@ -89,7 +89,7 @@ export function ActionDialog(props: {
   leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
-  /** The dialog only shows something. */
+  /** Whether the dialog only shows something. */
   hideAction?: boolean;
   children?: ReactNode;
 }) {

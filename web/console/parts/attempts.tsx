@@ -5,7 +5,7 @@ import { Status, Time } from './basics.tsx';
 
 const shownMax = 3;
 
-/** Every attempt to deliver a callback, each with what was sent and what came back. */
+/** Every attempt to deliver a callback, with its request and its response. */
 export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: string }) {
   const [all, setAll] = useState(false);
   const newest = callback.history.toReversed();

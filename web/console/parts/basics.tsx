@@ -43,13 +43,19 @@ function useTicks(): void {
   }, []);
 }
 
-/** A time relative to now, or exact; in the merchant's zone, with the exact one and UTC on hover. */
+/**
+ * A time, either relative to now or exact, in the merchant's zone. On hover it shows the exact time
+ * and UTC.
+ */
 export function Time(props: {
   at: string | null;
   zone?: string;
   exact?: boolean;
   age?: boolean;
-  /** The time lies ahead. Another time is ahead only if a merchant's sandbox clock was moved. */
+  /**
+   * Whether the time lies ahead. Otherwise it can be ahead only if a merchant's sandbox clock was
+   * moved.
+   */
   future?: boolean;
 }) {
   useTicks();
@@ -178,7 +184,7 @@ export function Notice(props: {
   );
 }
 
-/** A name beside a value, several of them. Rows without a value are left out. */
+/** Names beside values. Rows without a value are left out. */
 export function Facts({ rows }: { rows: [string, ReactNode][] }) {
   return (
     <dl className="facts">

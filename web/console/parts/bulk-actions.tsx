@@ -6,8 +6,8 @@ import { get } from '../api.ts';
 import { count } from '../format.ts';
 import { useQuietAction } from './actions.tsx';
 
-// An action on many rows goes on in the service when the browser is closed. What the person closed
-// here is remembered in this tab only; the actions themselves are rows.
+// An action on many rows goes on in the service when the browser is closed. Only this tab remembers
+// which ones the person has closed; the actions themselves are rows.
 
 const hiddenKey = 'tranche-bulk-actions-hidden';
 const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);
@@ -124,7 +124,7 @@ function Progress({ of: one }: { of: BulkAction }) {
           className={one.total === null ? 'progress endless' : 'progress'}
           role="progressbar"
           aria-label={title}
-          // Without a total a screen reader says that it goes on, not how far it is.
+          // Without a total a screen reader says only that the action goes on.
           {...(one.total !== null && {
             'aria-valuemin': 0,
             'aria-valuemax': one.total,

@@ -2,7 +2,8 @@ import { Modal } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 
 /**
- * A dialog. The library's own has a <header>, which is a second banner of the page for screen readers.
+ * A dialog. The library's own has a <header>, which is a second banner of the page for screen
+ * readers.
  */
 export function Dialog(props: {
   title: string;
@@ -10,7 +11,7 @@ export function Dialog(props: {
   close: () => void;
   size?: string;
   centered?: boolean;
-  /** Above another dialog. */
+  /** Whether it opens above another dialog. */
   above?: boolean;
   children: ReactNode;
 }) {
@@ -52,7 +53,7 @@ function useFocusBack(opened: boolean): void {
     if (!opened) return;
     return () => {
       const { current } = opener;
-      // The element that had the focus is gone first.
+      // Wait until the element of the dialog that has the focus is gone.
       setTimeout(() => {
         const isLost = document.activeElement === document.body;
         if (isLost && current instanceof HTMLElement && current.isConnected) current.focus();

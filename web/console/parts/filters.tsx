@@ -11,7 +11,7 @@ export function Tabs(props: {
   label: string;
   options: { value: string; label: string }[];
   fallback?: string;
-  /** The filters that do not hold for another view: they end when the view changes. */
+  /** Filters that do not apply to another view. They are removed when the view changes. */
   ends?: string[];
 }) {
   const [filters, setFilters] = useFilters();
@@ -44,7 +44,7 @@ export function Tabs(props: {
   );
 }
 
-/** Only for people who see more than one merchant. */
+/** Shown only to people who see more than one merchant. */
 export function MerchantFilter() {
   const [filters, setFilters] = useFilters();
   const { scope } = useSession();

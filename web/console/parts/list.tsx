@@ -28,11 +28,14 @@ export type Column<Row> = {
   /** Buttons, which stay in sight when the table is wider than the page. */
   actions?: boolean;
   /**
-   * Where the cell goes on a phone, where a row is a small card: its first line, the right of it, a
+   * The cell's place on a phone, where a row is a small card: its first line, the right of it, a
    * quiet line below, a line of its own for buttons, or nowhere.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
-  /** A phone shows no heads: there the cell says its own, because the value alone says too little. */
+  /**
+   * Whether the cell shows its column's name on a phone, where there are no column heads and the
+   * value alone says too little.
+   */
   named?: boolean;
 };
 
@@ -53,8 +56,8 @@ export function useListPage<Row>(path: string, query: Record<string, string>) {
 }
 
 /**
- * Keeps the rows where they are when a refresh brings other ones: a row that left is shown faded and
- * a new one is only announced, so no row moves under the pointer. `accept` shows the new list.
+ * Keeps the rows where they are when a refresh brings other ones: a row that left is shown faded
+ * and a new one is only announced, so no row moves under the pointer. `accept` shows the new list.
  */
 function useSteadyRows<Row>(
   fresh: Row[] | undefined,
@@ -103,7 +106,7 @@ type ListProps<Row> = {
   hrefOf: (row: Row) => string;
   empty: { icon?: IconName; title: string; text: string; filtered?: string };
   picking?: Picking<Row>;
-  /** Cells have sentences: they wrap. */
+  /** Whether cells contain sentences and wrap. */
   wrap?: boolean;
   /** Called with the rows of each answer. */
   onRows?: (rows: Row[]) => void;

@@ -5,7 +5,8 @@ import { useState } from 'react';
 import type { MerchantNames } from '#operating/console/merchant-name.schema.ts';
 import { get } from '../api.ts';
 
-// A field offers the merchants whose names begin with what the person types: there may be thousands.
+// A field offers the merchants whose names begin with what the person types: there may be
+// thousands.
 
 type Named = MerchantNames['data'][number];
 const path = '/api/merchant-names';
@@ -50,10 +51,10 @@ function useOptions(typed: string, chosen: string[]): { value: string; label: st
   const { data: names } = useMerchantNames(chosen);
   const labels = new Map((names ?? []).map(({ id, name }) => [id, name]));
   const isChosen = chosen.some((id) => labels.get(id) === typed);
-  // The field shows the name of the chosen merchant. That is not a search for it.
+  // The field shows the name of the chosen merchant. That text is not a search.
   const { data: found } = useFoundMerchants(isChosen ? '' : typed);
   for (const { id, name } of found ?? []) labels.set(id, name);
-  // Until the name is known, the field has an option to show.
+  // Until the name is known, the field needs an option to show.
   for (const id of chosen) if (!labels.has(id)) labels.set(id, '…');
   return [...labels].map(([value, label]) => ({ value, label }));
 }
@@ -65,7 +66,7 @@ type Option = { value: string; label: string };
 
 export function MerchantSelect(props: {
   name: string;
-  /** Shown above the field, not only read out. */
+  /** Whether the label is shown above the field. Otherwise only screen readers read it. */
   shown?: boolean;
   placeholder?: string;
   value: string | null;

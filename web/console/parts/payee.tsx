@@ -179,7 +179,7 @@ function Propose({ of: merchant, payee, close }: Props) {
 
 function Confirm(props: Props & { proposed: Account }) {
   const { of: merchant, close } = props;
-  // As the person read it: a proposal that replaces it meanwhile must not take its place.
+  // The proposal that the person read. A newer one must not be confirmed in its place.
   const [proposed] = useState(props.proposed);
   const [account, setAccount] = useState('');
   const digits = account.replaceAll(/\s/g, '');

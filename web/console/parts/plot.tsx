@@ -162,7 +162,7 @@ function drawnSeries(one: Series): uPlot.Series {
       };
 }
 
-/** Two lines may end at one height. Their names may not. */
+/** Two lines may end at one height. Keep their names apart. */
 function labelsOf(own: uPlot, series: Series[]): Label[] {
   const ends = series
     .map((one) => ({

@@ -6,9 +6,7 @@ import { money, plural } from '../format.ts';
 
 const shown = ({ currency, locale }: RefundRow, cents: number) => money(cents, currency, locale);
 
-/**
- * The label of the button of a review, and the text that the person must read before they press it.
- */
+/** The label of a review's button, and the text that the person must read before they press it. */
 export function reviewOf(row: RefundRow): { approve: string; notice: string | null } {
   const approve = `Approve ${shown(row, row.amount)}`;
   const { first_approved_by: first, requested_by: requester } = row;
@@ -35,7 +33,7 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
   return { approve, notice: null };
 }
 
-/** The same of several refunds that are approved by one press. */
+/** The same for several refunds that are approved by one press. */
 export function reviewOfAll(rows: RefundRow[]): { approve: string; notice: string } {
   const [any] = rows;
   if (!any) return { approve: '', notice: '' };

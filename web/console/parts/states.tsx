@@ -9,7 +9,7 @@ export function State(props: {
   title: string;
   children?: ReactNode;
   actions?: ReactNode;
-  /** It is all that the page has. */
+  /** Whether the page has nothing else. */
   page?: boolean | undefined;
 }) {
   const Title = props.page ? 'h1' : 'h2';

@@ -11,7 +11,7 @@ export const mailbox_url = 'http://localhost:3004';
 
 const firstDay = Temporal.PlainDate.from('2026-11-15');
 
-/** A checkout before its first payment, in test mode and live, and what the payment makes of it. */
+/** A checkout before its first payment, in test mode and live, and after the payment. */
 export function makePages(card_entry: CardEntry, shopUrl: string) {
   const open = openPage(card_entry);
   const live: PayPage = { ...open, test_mode: false, mailbox_url: null };
@@ -77,7 +77,9 @@ function openPage(card_entry: CardEntry): PayPage {
   };
 }
 
-/** A plan of monthly payments of R 500,00 from 15 November 2026 on, with what is special about it. */
+/**
+ * A plan of monthly payments of R 500,00 from 15 November 2026 on, with what is special about it.
+ */
 export function planOf(
   states: PlanPayment['status'][],
   changes: Record<number, Partial<PlanPayment>> = {},

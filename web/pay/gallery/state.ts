@@ -15,7 +15,7 @@ export type GalleryState = {
   typesCard?: boolean;
   /** The button to press once the card is typed. */
   presses?: string;
-  /** The page is opened by a one-time link, which the server answers so. */
+  /** The page is opened by a one-time link, and this is the server's answer to it. */
   link?: 'opens' | 'ended';
   /** Text that appears once the state is reached, if that takes a moment. */
   sees?: string;

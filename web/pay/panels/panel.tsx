@@ -48,7 +48,10 @@ export const troubles: Partial<Record<string, PageKey>> = {
   failed: 'no_connection',
 };
 
-/** The place for what became of a request. It is there from the start, so that it is read out. */
+/**
+ * The place for the outcome of a request. It is there from the start, so that screen readers
+ * announce the outcome.
+ */
 export function Result({ isGood, children }: { isGood: boolean; children: ComponentChildren }) {
   return (
     <div role="status">

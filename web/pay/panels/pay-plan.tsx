@@ -12,7 +12,7 @@ import { chargesWords, type I18n } from '../words.ts';
 import { AttemptButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
 import { Head, type PanelProps } from './panel.tsx';
 
-/** Pay what is late, the next one or the rest, with the stored card or another one. */
+/** Pays what is late, the next payment or the rest, with the stored card or another one. */
 export function PayPlan({
   view,
   page,
@@ -152,8 +152,8 @@ function datesWords(payments: PlanPayment[], i18n: I18n): string {
 const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
 
 /**
- * The payment that the panel was opened for. While the payment is in flight the plan may change
- * under it, and the button must not.
+ * The payment that the panel was opened for. While the payment is in flight the plan may change,
+ * but the button must not.
  */
 function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
   const kept = useRef(now);

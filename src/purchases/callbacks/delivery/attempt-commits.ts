@@ -247,8 +247,8 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
   }
-  // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval, so that a slow
-  // database does not use up the run.
+  // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval,
+  // so that a slow database does not use up the run.
   if (exchange.reason === notSent && trigger !== 'retry') {
     return { ...released, status: 'pending' as const, due_at: merchantNow };
   }

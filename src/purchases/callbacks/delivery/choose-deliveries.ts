@@ -77,8 +77,8 @@ export type Choice<D extends Destination> = {
 };
 
 /**
- * Gives one turn to every destination for which there is a place, in order. Everything stays within the limits of a
- * process, a merchant and a host.
+ * Gives one turn to every destination for which there is a place, in order. Everything stays within
+ * the limits of a process, a merchant and a host.
  */
 export function chooseDeliveries<D extends Destination>(state: DispatchState<D>): Choice<D> {
   const choice: Choice<D> = { release: [], send: [], claim: [] };

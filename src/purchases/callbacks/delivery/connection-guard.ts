@@ -7,8 +7,8 @@ import { type AllowedRange, isReachable } from './destination.ts';
 import { connectMilliseconds } from './limits.ts';
 import type { Resolve } from './resolve-name.ts';
 
-// Opens connections to receivers. Merchants choose the addresses, so only public and explicitly allowed addresses may
-// be reached (decision 0033).
+// Opens connections to receivers. Merchants choose the addresses, so only public and explicitly
+// allowed addresses may be reached (decision 0033).
 
 /** The receiver has an address that callbacks may not reach. */
 export class Blocked extends Error {}

@@ -7,7 +7,9 @@ import {
 } from './destination-statistics.sql.ts';
 import { isOurFailure } from './failure-reason.ts';
 
-/** The ends of the histogram's buckets, in milliseconds. The last is the time limit of a delivery. */
+/**
+ * The ends of the histogram's buckets, in milliseconds. The last is the time limit of a delivery.
+ */
 export const bucketBounds = [25, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_500, 5_000, 10_000];
 
 /**

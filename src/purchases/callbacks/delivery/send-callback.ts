@@ -23,8 +23,8 @@ import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * The result of one exchange with a receiver. `reason` says why it does not count as delivered.
- * `timings` are milliseconds: for each phase of the exchange, until the last piece of a body that was
- * sent in pieces, and in total.
+ * `timings` are milliseconds: for each phase of the exchange, until the last piece of a body that
+ * was sent in pieces, and in total.
  */
 export type Exchange = {
   delivered: boolean;
@@ -86,8 +86,8 @@ type Sender = {
 
 /**
  * Posts callbacks to addresses that merchants chose. The connection guard decides which addresses
- * may be reached. Redirects are not followed, responses are not decompressed, and the proxy settings
- * of the environment are not used.
+ * may be reached. Redirects are not followed, responses are not decompressed, and the proxy
+ * settings of the environment are not used.
  */
 export function createCallbackSender(
   deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,

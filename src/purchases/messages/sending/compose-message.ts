@@ -12,7 +12,10 @@ import { isToCome, type PaymentState, stateOf } from '#purchases/shoppers/plan.t
 import type { Letter } from './letter.ts';
 import { type LetterFacts, writeLetter } from './letters.ts';
 
-/** Everything that a message is written from. It is read when the message is sent, so that the message is true then. */
+/**
+ * Everything that a message is written from. It is read when the message is sent, so that the
+ * message is true then.
+ */
 export type MessageSubject = {
   merchant: { name: string; territory: Territory };
   checkout: {

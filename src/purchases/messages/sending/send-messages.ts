@@ -92,8 +92,8 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
 }
 
 /**
- * `skipped`: there is nothing to send any more. `postponed`: the plan is paused. `released`: the batch
- * had no time left for it.
+ * `skipped`: there is nothing to send any more. `postponed`: the plan is paused. `released`: the
+ * batch had no time left for it.
  */
 type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
 
@@ -106,7 +106,8 @@ async function sendOne(
 ): Promise<Result['outcome']> {
   const today = merchant.localDate(now).toString();
   if (!isStillTrue(message, sources, today, now)) return 'skipped';
-  // The plan is paused. If the pause ends in time, the shopper still reads about the charge before it.
+  // The plan is paused. If the pause ends in time, the shopper still reads about the charge before
+  // it.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
   const subject = subjectOf(deps, merchant, message, sources, today);
   if (subject === null) return 'skipped';
