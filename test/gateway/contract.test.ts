@@ -787,7 +787,7 @@ describe('an unknown outcome', () => {
 
   /** The answer, once the key is no longer in flight. */
   async function settled<T>(ask: () => Promise<T>): Promise<T> {
-    for (let left = 100; ; left -= 1) {
+    for (let left = 5_000; ; left -= 1) {
       try {
         return await ask();
       } catch (error) {
