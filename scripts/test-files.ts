@@ -50,7 +50,7 @@ export function usesBrowser(file: string): boolean {
 
 /** Programs, workers, the environment, signals and mocks belong to a process as a whole. */
 const ofProcess =
-  /node:child_process|node:worker_threads|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
+  /node:(child_process|cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
 
 /**
  * Whether a test file can run in one process with others: neither it nor a helper that it imports

@@ -305,7 +305,7 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
   const before = await Promise.all(kinds.map(ids));
   const send = () =>
     kinds.map(({ path }, index) => post(`${baseUrl}${path}`, account, bodies[index] as object));
-  const start = clock.monotonic();
+  let start = 0;
   const answers = await onDatabase(database.url, async (holder) => {
     await holder.query('begin');
     await holder.query('select from list_totals where merchant_id = $1 for update', [
@@ -320,6 +320,7 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
       return rowCount === kinds.length;
     });
     // The others queue behind these.
+    start = clock.monotonic();
     for (let count = 0; count < 5; count += 1) sent.push(...send());
     await holder.query('select from alerts where id = $1 for update', [alert]);
     const take = ask({ app, deps: broken.deps }, person, 'POST', `/api/alerts/${alert}/take`);
