@@ -4,7 +4,6 @@ import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { writeBankFile } from '#purchases/payouts/bank-file.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
@@ -299,8 +298,7 @@ async function readAgain(
   connection: Connection & { sealing: Sealing },
   export_id: string,
 ): Promise<Export> {
-  const payouts = await readExport(connection, export_id);
-  const file = await writeBankFile(connection, connection.database.db, payouts);
+  const { payouts, file } = await readExport(connection, connection.operator, export_id);
   return { export_id, payouts, refused: [], toApprove: [], toCompare: [], tooNew: [], file };
 }
 

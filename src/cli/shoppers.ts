@@ -1,5 +1,5 @@
 import { type Erasure, eraseShopper, previewErasure } from '#purchases/shoppers/erase-shopper.ts';
-import { exportShopper, readEmail } from '#purchases/shoppers/export-shopper.ts';
+import { readEmail, readShopper } from '#purchases/shoppers/export-shopper.ts';
 import { type CommandGroup, command, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 
@@ -22,7 +22,9 @@ personal data of this shopper alone; check who asks before you hand it out.
   positionals: ['EMAIL'],
   async run(context) {
     const email = readAddress(context.positionals);
-    const found = await withMigrated(context, (connection) => exportShopper(connection, email));
+    const found = await withMigrated(context, (connection) =>
+      readShopper(connection, connection.operator, email),
+    );
     context.print(found, () => JSON.stringify(found, null, 2));
   },
 });

@@ -167,7 +167,7 @@ const lists = [
   'merchants',
   'integrations',
   'alerts',
-  'findings',
+  'differences',
   'audit',
 ];
 
@@ -253,4 +253,48 @@ test('a person downloads one file at a time, and the next one when that has ende
     if (status === 200) break;
     assert.equal(status, 429);
   }
+});
+
+test('the audit has each file that was read: its filters, its lines, and whether it was whole', async () => {
+  const { deps } = paying.service;
+  const finance = await addPerson(paying.service, { roles: ['admin'] });
+  const read = async () => {
+    const { rows } = await deps.database.pool.query(
+      "select details from operator_actions where action = 'files read' and person_id = $1 order by at, id",
+      [finance.id],
+    );
+    return rows.map(({ details }) => details);
+  };
+  const { lines } = await download('/api/disputes.csv?status=won', finance.cookie);
+  const filters = { status: 'won' };
+  assert.deepEqual(await read(), [{ file: 'disputes.csv', filters, lines, is_whole: true }]);
+  const headers = { cookie: finance.cookie };
+  const request = http.get(`${url}/api/payouts/${payout}/statement.csv`, { headers, agent: false });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  response.destroy();
+  while ((await read()).length < 2) await new Promise(setImmediate);
+  const [, broken] = await read();
+  assert.equal(broken.is_whole, false);
+  assert.ok(broken.lines > 0 && broken.lines < rowCount, `${broken.lines} lines`);
+});
+
+test('a file that names people needs a fresh proof, and a refusal is a security event', async () => {
+  const { deps } = paying.service;
+  const counted = async () => {
+    const metric = deps.metrics.registry.getSingleMetric('tranche_security_events_total');
+    const { values = [] } = (await metric?.get()) ?? {};
+    return Object.fromEntries(values.map(({ labels, value }) => [labels.event, value]));
+  };
+  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const console = { app, deps };
+  for (const name of ['checkouts', 'refunds', 'overdue', 'disputes', 'people', 'audit', 'alerts']) {
+    const { status, body } = await ask(console, unproved, 'GET', `/api/${name}.csv`);
+    assert.deepEqual([status, body.error.code], [403, 'proof_needed'], name);
+  }
+  assert.equal((await ask(console, unproved, 'GET', '/api/payouts.csv')).status, 200);
+  const viewer = await addPerson(paying.service, { roles: ['viewer'] });
+  assert.equal((await ask(console, viewer, 'GET', '/api/people.csv')).status, 403);
+  const token = 'x'.repeat(43);
+  await ask(console, null, 'POST', '/api/sign-in/link', { body: { token } });
+  assert.deepEqual(await counted(), { permission_refused: 1, sign_in_refused: 1 });
 });

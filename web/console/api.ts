@@ -34,6 +34,16 @@ const backgroundHeader = (): Record<string, string> =>
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 async function request<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal) {
+  const text = await requestText(method, path, body, signal);
+  return (text === '' ? null : JSON.parse(text)) as T;
+}
+
+async function requestText(
+  method: Method,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<string> {
   let response: Response;
   try {
     response = await fetch(path, {
@@ -50,7 +60,7 @@ async function request<T>(method: Method, path: string, body?: unknown, signal?:
     throw new ApiError(0, 'unreachable', 'The console cannot reach the service.');
   }
   const text = await response.text();
-  if (response.ok) return (text === '' ? null : JSON.parse(text)) as T;
+  if (response.ok) return text;
   let code = 'failed';
   let message = `The service answered ${response.status}.`;
   try {
@@ -87,11 +97,19 @@ export async function sendChange<T>(
   body: unknown = {},
   what = 'Continue',
 ): Promise<T> {
+  return await withProof(what, () => request<T>(method, path, body));
+}
+
+/** The text of a file. Files that name people need a fresh proof too. */
+export const readFile = (path: string, what: string): Promise<string> =>
+  withProof(what, () => requestText('GET', path));
+
+async function withProof<T>(what: string, send: () => Promise<T>): Promise<T> {
   try {
-    return await request<T>(method, path, body);
+    return await send();
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'proof_needed' && askProof)) throw error;
     if (!(await askProof(what))) throw new ProofRefused();
-    return await request<T>(method, path, body);
+    return await send();
   }
 }

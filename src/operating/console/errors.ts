@@ -53,12 +53,21 @@ export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
   }
 }
 
+const refusals = new WeakMap<FastifyRequest, string>();
+
+/** Remembers why a request was refused, for the security events. */
+export function noteRefusal(request: FastifyRequest, code: string): void {
+  refusals.set(request, code);
+}
+export const refusalOf = (request: FastifyRequest) => refusals.get(request) ?? null;
+
 export function answerConsoleError(
   error: Error,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const { status, code, message, more } = toConsoleError(error, request);
+  noteRefusal(request, code);
   if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
   // Do not suggest a retry after an unknown outcome: the person has to look first.
   if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);

@@ -1,7 +1,7 @@
 import { finished, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import Type, { type TObject } from 'typebox';
-import { openCsv } from '#operating/operations/csv.ts';
+import { hasPersonalData, openCsv } from '#operating/operations/csv.ts';
 import { pageOf } from '#operating/operations/list.schema.ts';
 import {
   BadCursor,
@@ -9,6 +9,7 @@ import {
   type ListDefinition,
   type PageRequest,
 } from '#operating/operations/list.ts';
+import { operate } from '#record/actions/operate.ts';
 import { ConsoleError } from './errors.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
@@ -34,10 +35,13 @@ export function listRoutes<Query extends TObject, Row>(
       method: 'GET',
       url: `/api/${name}.csv`,
       permission,
+      ...(hasPersonalData(list) && { fresh: true }),
       schema: { query: list.query, response: Type.String() },
       handle: (context, { query }) =>
-        answerDownload(context, `${name}.csv`, () =>
-          openCsv(columns, read(context, query as Type.Static<Query>)),
+        answerDownload(
+          context,
+          { name: `${name}.csv`, subject_id: null, filters: query as object },
+          () => openCsv(columns, read(context, query as Type.Static<Query>)),
         ),
     }),
   ];
@@ -56,13 +60,21 @@ function refuse(error: unknown): never {
 
 const downloading = new Set<string>();
 
+export type Download = {
+  /** The name of the file. */
+  name: string;
+  /** The row that it is about; null for a list. */
+  subject_id: string | null;
+  filters: object;
+};
+
 /**
  * A file that is read and written page by page. A person has one at a time, so that other requests
- * wait for one page at most.
+ * wait for one page at most. The audit has the file, its filters and how many lines left.
  */
 export async function answerDownload(
   context: Context,
-  name: string,
+  download: Download,
   open: () => Promise<AsyncIterable<string>>,
 ): Promise<FastifyReply> {
   const { id } = context.person;
@@ -72,12 +84,35 @@ export async function answerDownload(
   }
   downloading.add(id);
   try {
-    const stream = Readable.from(await open());
+    const stream = Readable.from(recorded(context, download, await open()));
     finished(stream, () => downloading.delete(id));
-    return answerFile(context, name, stream);
+    return answerFile(context, download.name, stream);
   } catch (error) {
     downloading.delete(id);
     throw error;
+  }
+}
+
+async function* recorded(
+  { deps, operator }: Context,
+  { name, subject_id, filters }: Download,
+  pieces: AsyncIterable<string>,
+): AsyncGenerator<string> {
+  let lines = 0;
+  let is_whole = false;
+  try {
+    for await (const piece of pieces) {
+      lines += piece.split('\n').length - 1;
+      yield piece;
+    }
+    is_whole = true;
+  } finally {
+    const details = { file: name, filters, lines, is_whole };
+    await operate(deps, operator, 'files read', async () => ({
+      subject_id,
+      details,
+      result: null,
+    }));
   }
 }
 

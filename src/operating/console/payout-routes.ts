@@ -38,16 +38,21 @@ const statementRoute = (format: 'csv' | 'html') =>
     async handle(context, { params }) {
       const payout = await mustSeePayout(context, params.id);
       const problem = format === 'html' ? whyNotPrinted(payout) : null;
+      const name = `${payout.reference}.${format}`;
       if (problem !== null) throw conflict(problem, 'too_long_to_print');
-      return await answerDownload(context, `${payout.reference}.${format}`, async () => {
-        const lines = readLines(context.deps, payout);
-        if (format === 'csv') return writeStatementCsv(payout, lines);
-        const { totals, merchant } = await reading(context.deps, async (db) => ({
-          totals: await sumLines(db, payout),
-          merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
-        }));
-        return writeStatementHtml(payout, lines, totals, merchant);
-      });
+      return await answerDownload(
+        context,
+        { name, subject_id: payout.id, filters: {} },
+        async () => {
+          const lines = readLines(context.deps, payout);
+          if (format === 'csv') return writeStatementCsv(payout, lines);
+          const { totals, merchant } = await reading(context.deps, async (db) => ({
+            totals: await sumLines(db, payout),
+            merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
+          }));
+          return writeStatementHtml(payout, lines, totals, merchant);
+        },
+      );
     },
   });
 
@@ -84,9 +89,8 @@ export const payoutRoutes: ConsoleRoute[] = [
     permission: 'payouts.settle',
     fresh: true,
     schema: { params: IdParams, response: BankFile },
-    async handle({ deps }, { params }) {
-      const payouts = await readExport(deps, params.id);
-      return { file: await reading(deps, (db) => writeBankFile(deps, db, payouts)) };
-    },
+    handle: async ({ deps, operator }, { params }) => ({
+      file: (await readExport(deps, operator, params.id)).file,
+    }),
   }),
 ];

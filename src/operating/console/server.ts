@@ -14,7 +14,14 @@ import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { trustedProxies } from '#platform/http/trusted-proxies.ts';
 import { serveApplication } from './application.ts';
 import { sessionTokenOf } from './cookie.ts';
-import { answerConsoleError, ConsoleError, forbidden, notFound, notSignedIn } from './errors.ts';
+import {
+  answerConsoleError,
+  ConsoleError,
+  forbidden,
+  notFound,
+  notSignedIn,
+  refusalOf,
+} from './errors.ts';
 import { inputReader } from './input.ts';
 import { requireProof } from './proof.ts';
 import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
@@ -68,6 +75,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     await deps.rateLimits.consoleRequest(networkOf(request));
   });
   app.addHook('onResponse', async (request, reply) => {
+    noteSecurityEvent(deps, request);
     request.log.info(
       {
         method: request.method,
@@ -89,6 +97,33 @@ const contexts = new WeakMap<FastifyRequest, PublicContext | Context>();
 
 const sessionIdOf = (context: PublicContext | Context | undefined) =>
   context && 'session' in context ? context.session.id : undefined;
+
+const signInUrls = new Set(consoleRoutes.filter((one) => one.isSignIn).map(({ url }) => url));
+const permissionCodes = ['forbidden', 'foreign_origin'];
+
+/** Refused sign-ins and refused permissions are logged with their origin, and counted. */
+function noteSecurityEvent(deps: ConsoleDeps, request: FastifyRequest): void {
+  const refusal = refusalOf(request);
+  if (refusal === null) return;
+  const { url = 'unknown' } = request.routeOptions;
+  const isSignIn = signInUrls.has(url) || refusal === 'not_recognised';
+  if (!isSignIn && !permissionCodes.includes(refusal)) return;
+  const security_event = isSignIn ? 'sign_in_refused' : 'permission_refused';
+  const context = contexts.get(request);
+  deps.metrics.countSecurityEvent(security_event);
+  request.log.warn(
+    {
+      security_event,
+      refusal,
+      method: request.method,
+      route: `console ${url}`,
+      address: clientAddress(request),
+      person_id: context && 'person' in context ? context.person.id : null,
+      session_id: sessionIdOf(context),
+    },
+    'security event',
+  );
+}
 
 /** The order of the checks is the order of the statements. */
 function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute): void {

@@ -12,7 +12,7 @@ import {
 } from '#operating/people/sign-in.ts';
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import { setSessionCookie, setStateCookie, stateOf } from './cookie.ts';
-import { notFound } from './errors.ts';
+import { noteRefusal, notFound } from './errors.ts';
 import { type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
 import {
   AuthenticationBody,
@@ -152,6 +152,7 @@ function isFromElsewhere({ headers }: FastifyRequest): boolean {
 function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
+  noteRefusal(request, isSignedIn ? 'not_tied' : 'not_recognised');
   request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
   if (isSignedIn) return reply.redirect('/me?refused=issuer', 303);
   return reply.redirect('/sign-in?refused=oidc', 303);

@@ -24,6 +24,8 @@ type Kind = {
 /** The newest alerts first, of all kinds or of some. */
 const listOf = ({ name, permission, kinds }: Kind) =>
   defineList({
+    // The detail may quote a shopper.
+    namesPeople: true,
     name,
     permission,
     query: AlertsQuery,

@@ -10,6 +10,7 @@ import type { Viewer } from './viewer.ts';
 /** Who changed what, the newest first. */
 export const auditList = defineList({
   name: 'audit',
+  namesPeople: true,
   permission: 'audit.read',
   query: AuditQuery,
   row: Action,

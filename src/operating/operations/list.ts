@@ -24,6 +24,8 @@ export type ListDefinition<Query extends TObject, Row> = {
   /** The members of a row that the console answers with. A row may have more. */
   row: TSchema;
   read(viewer: Viewer, query: Static<Query>, page: PageRequest): Promise<List<Row>>;
+  /** Its rows have people's names and addresses, beside those of the shopper. */
+  namesPeople?: boolean;
   /** The columns of the file. */
   columns: Column<Row>[];
 };

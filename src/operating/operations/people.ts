@@ -13,6 +13,7 @@ import type { Viewer } from './viewer.ts';
 /** People by their addresses. */
 export const peopleList = defineList({
   name: 'people',
+  namesPeople: true,
   permission: 'people.read',
   query: PeopleQuery,
   row: Person,

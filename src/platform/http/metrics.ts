@@ -26,6 +26,7 @@ export type Metrics = {
   countCollection(kind: string, outcome: string): void;
   countMail(outcome: string): void;
   countUnknownOutcome(): void;
+  countSecurityEvent(event: string): void;
 };
 
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
@@ -62,6 +63,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
     countUnknownOutcome() {
       events.unknownOutcomes.inc();
+    },
+    countSecurityEvent(event) {
+      events.securityEvents.inc({ event });
     },
     observeBatch(commit, items) {
       events.batches.observe({ commit }, items);
@@ -109,6 +113,12 @@ function createEventMetrics(registry: Registry) {
     unknownOutcomes: new Counter({
       name: 'tranche_http_unknown_outcomes_total',
       help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
+      registers,
+    }),
+    securityEvents: new Counter({
+      name: 'tranche_security_events_total',
+      help: 'Refused sign-ins and refused permissions at the console, by event.',
+      labelNames: ['event'],
       registers,
     }),
     batches: new Histogram({

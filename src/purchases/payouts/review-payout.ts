@@ -238,12 +238,21 @@ async function findPayableFrom(
 
 type Made = { subject_id: string | null; details: object; result: Export };
 
-export async function readExport(deps: OperatorDeps, export_id: string): Promise<Payout[]> {
-  const payouts = isUuid(export_id)
-    ? await listExport(deps.database.db, { export_id: export_id.toLowerCase() })
-    : [];
-  if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
-  return payouts;
+/** An earlier export once more. The audit has who read it: the file has whole account numbers. */
+export async function readExport(
+  deps: OperatorDeps & { sealing: Sealing },
+  operator: string,
+  export_id: string,
+): Promise<{ payouts: Payout[]; file: string }> {
+  return await operate(deps, operator, 'payouts file', async (db) => {
+    const payouts = isUuid(export_id)
+      ? await listExport(db, { export_id: export_id.toLowerCase() })
+      : [];
+    if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
+    const file = await writeBankFile(deps, db, payouts);
+    const details = { export_id, payouts: payouts.length };
+    return { subject_id: null, details, result: { payouts, file } };
+  });
 }
 
 /** After a restore no payout moves before what the gateway did is recorded. */

@@ -5,6 +5,7 @@ import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts
 import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import {
   listCheckoutRows,
   listKeptAnswers,
@@ -36,6 +37,26 @@ export async function exportShopper(
     return { email, exported_at: timestamp(deps.clock.now()), checkouts };
   });
 }
+
+/** The same for an operator. The audit has the checkouts, and does not name the shopper. */
+export async function readShopper(
+  deps: OperatorDeps,
+  operator: string,
+  address: string,
+): Promise<ShopperExport> {
+  const found = await exportShopper(deps, address);
+  const ids = found.checkouts.map(({ checkout }) => (checkout as Checkout).id);
+  const details = { checkouts: ids.length, first_ids: ids.slice(0, idsMax) };
+  await operate(deps, operator, 'shoppers export', async () => ({
+    subject_id: null,
+    details,
+    result: null,
+  }));
+  return found;
+}
+
+/** The audit names so many checkouts of an export. */
+const idsMax = 100;
 
 async function exportCheckout(
   db: Handle,

@@ -7,6 +7,7 @@ import { Icon } from '../icons.tsx';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { FileLink } from '../parts/file-link.tsx';
 import { saveFile } from '../parts/save-file.ts';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
@@ -92,9 +93,11 @@ export default function PayoutPage({ id }: { id: string }) {
             bare
             aside={
               <span className="row-of">
-                <a className="link row-of" href={`/api/payouts/${id}/statement.csv`} download>
-                  <Icon name="download" /> Statement, CSV
-                </a>
+                <FileLink
+                  path={`/api/payouts/${id}/statement.csv`}
+                  name={`${payout.reference}.csv`}
+                  label="Statement, CSV"
+                />
                 {payout.is_printable ? (
                   <a className="link row-of" href={`/api/payouts/${id}/statement.html`} download>
                     <Icon name="download" /> To print

@@ -14,6 +14,7 @@ import { count, plural } from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
 import { useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
+import { FileLink } from './file-link.tsx';
 import { Problem, State } from './states.tsx';
 
 export type Column<Row> = {
@@ -387,9 +388,7 @@ function Foot(props: {
         {isPaged || next ? ' on this page' : ''}
       </span>
       <span className="row-of">
-        <a className="link row-of" href={props.csv} download>
-          <Icon name="download" /> CSV
-        </a>
+        <FileLink path={props.csv} name={fileNameOf(props.csv)} label="CSV" />
         {isPaged && (
           <Button size="xs" variant="default" onClick={() => go('')}>
             First page
@@ -450,3 +449,5 @@ function Skeleton({ columns }: { columns: number }) {
 /** A count that stops at a thousand. */
 export const bounded = ({ count: value, more }: { count: number; more: boolean }) =>
   more ? `${count(value)}+` : count(value);
+
+const fileNameOf = (path: string) => path.split('?')[0]?.split('/').at(-1) ?? 'list.csv';

@@ -1,0 +1,29 @@
+import { notifications } from '@mantine/notifications';
+import { useState } from 'react';
+import { ProofRefused, readFile } from '../api.ts';
+import { Icon } from '../icons.tsx';
+import { problemOf } from './actions.tsx';
+import { saveFile } from './save-file.ts';
+
+/** Saves a file of the service. One that names people asks for the passkey first. */
+export function FileLink(props: { path: string; name: string; label: string }) {
+  const { path, name, label } = props;
+  const [busy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    try {
+      saveFile(name, await readFile(path, `Download ${name}`));
+    } catch (error) {
+      if (!(error instanceof ProofRefused)) {
+        notifications.show({ title: label, message: problemOf(error), color: 'danger' });
+      }
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" className="link row-of" disabled={busy} onClick={() => void save()}>
+      <Icon name="download" /> {label}
+    </button>
+  );
+}
