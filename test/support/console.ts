@@ -61,6 +61,28 @@ export async function addPerson(
   return { id, email, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
+/** The same person in another browser. */
+export async function openAnotherSession(
+  { deps }: Pick<Service, 'deps'>,
+  person: ConsolePerson,
+): Promise<ConsolePerson> {
+  const session_id = deps.random.uuid();
+  const token = newToken(deps.random);
+  await transaction(deps, ({ db }) =>
+    openConsoleSession(deps, db, {
+      id: session_id,
+      token,
+      person_id: person.id,
+      method: 'passkey',
+      address: '192.0.2.8',
+      user_agent: 'another browser',
+      proved: true,
+      passkey_id: null,
+    }),
+  );
+  return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
+}
+
 /** Asks the console like its page. */
 export async function ask(
   { app, deps }: { app: FastifyInstance; deps: Service['deps'] },
