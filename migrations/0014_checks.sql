@@ -40,6 +40,8 @@ create table gateway_heartbeat (
   stopped_at     timestamptz(3),
   stopped_reason text,
   due_at         timestamptz(3),
+  -- Changes were lost then. No one signs in until an operator has confirmed people and credentials.
+  access_stopped_at timestamptz(3),
   check ((stopped_at is null) = (stopped_reason is null))
 );
 insert into gateway_heartbeat (only_row) values (true);

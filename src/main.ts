@@ -7,6 +7,7 @@ import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { createCallers } from '#merchants/integrations/callers.ts';
 import type { ConsoleDeps } from '#operating/console/route.ts';
 import { buildConsole } from '#operating/console/server.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { readStates, readToday } from '#operating/search/states.sql.ts';
 import { type Database, openDatabase } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
@@ -191,7 +192,12 @@ function openGateway(
     { ...base, observe: metrics.observeGateway },
     limitsFor(config.gateway),
   );
-  const money = createMoneyGuard({ ...base, gateway, environment: config.environment });
+  const money = createMoneyGuard({
+    ...base,
+    gateway,
+    environment: config.environment,
+    endAccess: endAllAccess,
+  });
   return { gateway: guardGateway(gateway, money.problem), money };
 }
 

@@ -1,15 +1,22 @@
+import { confirmAccess } from '#checks/reconciliation/confirm-access.ts';
+import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
+import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import { peopleList } from '#operating/operations/people.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
+import { listWithPasskey } from '#operating/people/passkey.sql.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
-import type { Person } from '#operating/people/person.sql.ts';
+import { listPeople, type Person } from '#operating/people/person.sql.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
+import { reading } from '#platform/database/transaction.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 import { type CommandGroup, command, idsOf, mustBeId, UsageError } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { readSandboxFile } from './sandbox-gateway.ts';
-import { fields, showTime, table } from './terminal.ts';
+import { fields, showTime, type Terminal, table } from './terminal.ts';
+
+const peopleMax = 10_000;
 
 const invite = command({
   name: 'operators invite',
@@ -100,6 +107,73 @@ their next request. To let them in again, invite them again.
   },
 });
 
+const confirm = command({
+  name: 'operators confirm',
+  summary: 'let people sign in again after a restore',
+  usage: ['[--reason TEXT]'],
+  help: `After a restore no one signs in, because the database may have people, passkeys and credentials
+again that were revoked or rotated since the backup. Without --reason it lists the people and the
+integrations as they are. Compare them with the alerts \`access_ended\`, \`person_invited\` and
+\`ways_in_replaced\` that were posted or logged since the backup, and revoke again what was revoked.
+With --reason it lets people sign in, and the audit keeps the reason.
+
+  tranche operators confirm --reason 'Compared with the alerts since 02:00.'`,
+  options: { reason: { type: 'string' } },
+  async run(context) {
+    const { reason } = context.values;
+    const found = await withMigrated(context, async (connection) => {
+      if (reason !== undefined) await confirmAccess(connection, connection.operator, reason);
+      return await readAccess(connection);
+    });
+    context.print(found, () => showAccess(context.terminal, found));
+  },
+});
+
+/** Who can sign in and who can use the API, as the database has it now. */
+async function readAccess({ database, clock }: Connection) {
+  return await reading({ database, clock }, async (db) => {
+    const people = await listPeople(db, null, peopleMax);
+    const ready = await listWithPasskey(
+      db,
+      people.map(({ id }) => id),
+    );
+    const integrations = await listIntegrations(db);
+    return {
+      waits_since: await findAccessStop(db),
+      people: people
+        .filter(({ revoked_at }) => revoked_at === null)
+        .map(({ id, email, roles, merchant_ids, oidc_subject }) => ({
+          ...{ id, email, roles, merchant_ids },
+          can_sign_in: oidc_subject !== null || ready.has(id),
+        })),
+      integrations: integrations
+        .filter(({ revoked_at }) => revoked_at === null)
+        .map(({ id, merchant_id }) => ({ id, merchant_id })),
+    };
+  });
+}
+
+function showAccess(terminal: Terminal, found: Awaited<ReturnType<typeof readAccess>>): string {
+  const { waits_since, people, integrations } = found;
+  return [
+    waits_since === null
+      ? 'People can sign in.'
+      : `No one signs in since ${showTime(waits_since)}. Look at each row, then give --reason.`,
+    table(
+      terminal,
+      ['Address', 'Roles', 'Merchants', 'Can sign in'],
+      people.map((row) => ({
+        cells: [row.email, row.roles.join(', '), merchantsOf(row), row.can_sign_in ? 'yes' : 'no'],
+      })),
+    ),
+    table(
+      terminal,
+      ['Integration', 'Merchant'],
+      integrations.map((row) => ({ cells: [row.id, row.merchant_id ?? 'intermediary'] })),
+    ),
+  ].join('\n\n');
+}
+
 const signIn = command({
   name: 'console sign-in',
   summary: 'a one-time link into the console of a sandbox',
@@ -137,7 +211,7 @@ const merchantsOf = ({ merchant_ids }: Pick<Person, 'merchant_ids'>) =>
 export const operators: CommandGroup = {
   name: 'operators',
   summary: 'the people who may use the console',
-  commands: [invite, list, revoke],
+  commands: [invite, list, revoke, confirm],
 };
 
 export const consoleCommands: CommandGroup = {

@@ -9,6 +9,7 @@ import { guardGateway } from '#gateway/guard-gateway.ts';
 import { limitGateway } from '#gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { serversOf } from '#platform/database/servers.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
@@ -141,7 +142,7 @@ async function openGateway(
   const { settings, baseUrl } = await findGateway(deps.config);
   const gateway = limitGateway(createStripeGateway(settings), deps, limitsFor(settings));
   const { environment } = deps.config;
-  const money = createMoneyGuard({ ...deps, gateway, environment });
+  const money = createMoneyGuard({ ...deps, gateway, environment, endAccess: endAllAccess });
   if (!whileStopped) {
     await money.problem().catch(() => {});
     const reason = await money.stopReason();

@@ -4,6 +4,7 @@ import type { KyselyPlugin } from 'kysely';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { reconcile, runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
@@ -784,6 +785,7 @@ describe('whether money may move', () => {
       ...paying.service.deps,
       gateway: paying.gateway.gateway,
       environment: 'sandbox',
+      endAccess: endAllAccess,
       ...changes,
     });
 

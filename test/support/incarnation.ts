@@ -8,6 +8,7 @@ import { limitGateway } from '#gateway/limit-gateway.ts';
 import { limitsFor } from '#gateway/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { createDeps, type Deps } from '#main.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { handleErrors } from '#platform/http/errors.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { gatewayEnv, type Paying, startPaying } from './payments.ts';
@@ -244,6 +245,7 @@ export async function incarnate(
     ...deps,
     gateway: stepped,
     environment: config.environment,
+    endAccess: endAllAccess,
     // The guard reads its row again when the test's time has moved, because real time differs
     // between runs.
     clock: { ...clock, monotonic: elapsedOn(clock) },

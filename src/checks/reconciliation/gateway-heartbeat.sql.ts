@@ -76,11 +76,11 @@ export async function moveServer(db: Handle, server: string): Promise<void> {
   await db.updateTable('gateway_heartbeat').set({ server }).execute();
 }
 
-/** Returns false if money is stopped already. */
+/** Stops money, and sign-ins. Returns false if money is stopped already. */
 export async function stopMoney(db: Handle, at: Timestamp, reason: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('gateway_heartbeat')
-    .set({ stopped_at: at, stopped_reason: reason })
+    .set({ stopped_at: at, stopped_reason: reason, access_stopped_at: at })
     .where('stopped_at', 'is', null)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
@@ -102,4 +102,17 @@ export async function resumeMoney(
       due_at: null,
     })
     .execute();
+}
+
+/** Since when no one signs in. Null if people can. */
+export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
+  const row = await db
+    .selectFrom('gateway_heartbeat')
+    .select('access_stopped_at')
+    .executeTakeFirst();
+  return row?.access_stopped_at ?? null;
+}
+
+export async function moveAccessConfirmed(db: Handle): Promise<void> {
+  await db.updateTable('gateway_heartbeat').set({ access_stopped_at: null }).execute();
 }

@@ -1,8 +1,8 @@
 import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
-import type { Database } from '#platform/database/database.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { sharing } from '#platform/shared/cache.ts';
-import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -42,6 +42,8 @@ type GuardDeps = {
   log: Logger;
   gateway: Gateway;
   environment: 'sandbox' | 'production';
+  /** Ends every session, link and token. */
+  endAccess(db: Handle, at: Timestamp): Promise<void>;
 };
 
 /** A restore is noticed if a heartbeat came after the backup. */
@@ -218,6 +220,7 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
   const at = timestamp(deps.clock.now());
   await transaction(deps, async ({ db }) => {
     if (!(await stopMoney(db, at, reason))) return;
+    await deps.endAccess(db, at);
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });
   known.reason = reason;

@@ -18,6 +18,7 @@ declare module '#platform/database/tables.ts' {
       stopped_at: Timestamp | null;
       stopped_reason: string | null;
       due_at: Timestamp | null;
+      access_stopped_at: Timestamp | null;
     };
     reconciliation_runs: {
       id: Fixed<string>;

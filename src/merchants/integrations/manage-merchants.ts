@@ -1,6 +1,7 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import {
   deleteManagedMerchants,
   insertManagedMerchants,
@@ -20,7 +21,7 @@ export async function manageMerchants(
   if (both !== undefined) {
     throw new OperatorError(`The merchant ${both} is in both --add and --remove. Name it once.`);
   }
-  return await operate(deps, operator, 'integrations manage', async (db, now) => {
+  return await operateOnAccess(deps, operator, 'integrations manage', async (db, now) => {
     const integration = await lockLiveIntegration(db, wanted.id);
     if (!integration.intermediary) {
       throw new OperatorError(

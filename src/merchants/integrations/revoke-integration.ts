@@ -1,5 +1,6 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import type { OperatorDeps } from '#record/actions/operate.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { moveRevoked } from './integration.sql.ts';
 import { lockIntegration } from './lock-integration.ts';
 
@@ -13,7 +14,7 @@ export async function revokeIntegration(
   operator: string,
   id: string,
 ): Promise<{ id: string; revoked_at: Timestamp }> {
-  return await operate(deps, operator, 'integrations revoke', async (db, now) => {
+  return await operateOnAccess(deps, operator, 'integrations revoke', async (db, now) => {
     const integration = await lockIntegration(db, id);
     await moveRevoked(db, integration.id, now);
     const revoked_at = integration.revoked_at ?? now;

@@ -1,7 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { OperatorError, personOf } from '#record/actions/operate.ts';
 import { NotPermitted } from '#record/alerts/lift-review.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { sealingContext } from './callers.ts';
 import type { IntegrationDeps } from './create-integration.ts';
 import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
@@ -43,7 +44,7 @@ export async function rotateCredential(
   const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
   const keyId = deps.random.uuid();
 
-  return await operate(deps, operator, 'integrations rotate', async (db, now) => {
+  return await operateOnAccess(deps, operator, 'integrations rotate', async (db, now) => {
     // The key of a revoked integration still signs the callbacks of its checkouts, so an operator
     // may have to replace it. Its client secret is invalid and needs no replacement.
     const lock = isSecret ? lockLiveIntegration : lockIntegration;

@@ -45,3 +45,7 @@ export async function deleteEndedIdentities(
   await db.deleteFrom('person_mails').where('settled_at', '<', keptSince).execute();
   await db.deleteFrom('console_sessions').where('expires_at', '<', keptSince).execute();
 }
+
+export async function deleteAllChallenges(db: Handle): Promise<void> {
+  await db.deleteFrom('console_challenges').execute();
+}

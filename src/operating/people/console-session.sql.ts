@@ -181,3 +181,11 @@ export async function endSessionsOf(
   const result = await query.executeTakeFirst();
   return Number(result.numUpdatedRows);
 }
+
+export async function endAllSessions(db: Handle, ended_at: Timestamp): Promise<void> {
+  await db
+    .updateTable('console_sessions')
+    .set({ ended_at })
+    .where('ended_at', 'is', null)
+    .execute();
+}

@@ -9,6 +9,7 @@ import {
   showOperator,
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
 import { deletePasskeysOf } from './passkey.sql.ts';
 import { operatorRoles } from './permission.ts';
@@ -36,7 +37,7 @@ export async function changeAccess(
   id: string,
   wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
 ): Promise<Person> {
-  return await operate(deps, operator, 'operators change', async (db) => {
+  return await operateOnAccess(deps, operator, 'operators change', async (db) => {
     const person = await mustLockId(db, id);
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
@@ -57,7 +58,7 @@ export async function revokePerson(
   operator: string,
   wanted: { id: string } | { email: string },
 ): Promise<Person> {
-  return await operate(deps, operator, 'operators revoke', async (db, now) => {
+  return await operateOnAccess(deps, operator, 'operators revoke', async (db, now) => {
     const person =
       'id' in wanted
         ? await mustLockId(db, wanted.id)

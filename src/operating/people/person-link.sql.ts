@@ -113,3 +113,7 @@ export async function hasLiveInvitation(
     .executeTakeFirst();
   return row !== undefined;
 }
+
+export async function deleteAllUnusedLinks(db: Handle): Promise<void> {
+  await db.deleteFrom('person_links').where('used_at', 'is', null).execute();
+}

@@ -1,8 +1,10 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import {
   type ConsoleSession,
   endSessionsOfPasskey,
@@ -41,6 +43,10 @@ export type Browser = { address: string; user_agent: string };
 export type Opened = { token: string };
 
 const passkeysMax = 10;
+
+/** A restore may have revived people who were revoked, and passkeys that were removed. */
+const accessStopped =
+  'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.';
 
 /** The person that a link is for. */
 export async function findInvited(
@@ -145,6 +151,7 @@ export async function open(
     // too.
     const person = await lockPerson(db, person_id);
     if (person?.revoked_at !== null) throw new NotRecognised();
+    if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
     const { passkey_id, details } = await before(db, now);
     // The issuer's sign-in is not a proof of presence: it may be hours old.
     const proved = method !== 'oidc';
@@ -234,7 +241,7 @@ export async function removePasskey(
   operator: string,
   wanted: { person_id: string; session_id: string; id: string },
 ): Promise<void> {
-  await operate(deps, operator, 'passkeys remove', async (db, at) => {
+  await operateOnAccess(deps, operator, 'passkeys remove', async (db, at) => {
     await lockPerson(db, wanted.person_id);
     const passkeys = await listPasskeys(db, wanted.person_id);
     const passkey = passkeys.find(({ id }) => id === wanted.id);

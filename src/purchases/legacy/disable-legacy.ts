@@ -1,6 +1,7 @@
 import { lockIntegration } from '#merchants/integrations/lock-integration.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { findLegacyCredential, moveDisabled } from './legacy-credential.sql.ts';
 
 /**
@@ -13,7 +14,7 @@ export async function disableLegacy(
   operator: string,
   id: string,
 ): Promise<{ id: string; client_id: string; disabled_at: Timestamp }> {
-  return await operate(deps, operator, 'integrations v1', async (db, now) => {
+  return await operateOnAccess(deps, operator, 'integrations v1', async (db, now) => {
     const integration = await lockIntegration(db, id);
     const known = await findLegacyCredential(db, integration.id);
     if (!known) {

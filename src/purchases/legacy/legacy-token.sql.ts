@@ -68,3 +68,7 @@ export async function deleteExpiredTokens(
     .execute();
   return expired.length;
 }
+
+export async function deleteAllTokens(db: Handle): Promise<void> {
+  await db.deleteFrom('legacy_tokens').execute();
+}

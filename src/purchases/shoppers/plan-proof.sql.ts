@@ -89,3 +89,8 @@ export async function deleteEndedProofs(
   }
   return deleted;
 }
+
+export async function deleteAllProofs(db: Handle): Promise<void> {
+  await db.deleteFrom('plan_links').execute();
+  await db.deleteFrom('plan_sessions').execute();
+}

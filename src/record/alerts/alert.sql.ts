@@ -42,6 +42,18 @@ export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
 }
 
+/** An alert that is posted, and closed already. */
+export async function insertNotice(
+  db: Handle,
+  { at, ...notice }: Pick<Alert, 'id' | 'at' | 'kind' | 'subject_id' | 'detail'>,
+): Promise<void> {
+  const closed = { closed_at: at, closed_by: 'the service', close_reason: 'Nothing is to do.' };
+  await db
+    .insertInto('alerts')
+    .values({ ...notice, at, due_at: at, ...closed })
+    .execute();
+}
+
 /** Whether a merchant has an alert of this kind from after `since` that no operator has closed. */
 export async function hasAlertSince(
   db: Handle,

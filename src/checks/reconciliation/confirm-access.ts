@@ -1,0 +1,20 @@
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { findAccessStop, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
+
+/**
+ * An operator has compared the people and the credentials with what was revoked or rotated since the
+ * backup. People can sign in again. Whether money moves is another question (decision 0097).
+ */
+export async function confirmAccess(
+  deps: OperatorDeps,
+  operator: string,
+  reason: string,
+): Promise<void> {
+  if (reason.trim() === '') throw new OperatorError('Say with --reason what was compared.');
+  await operate(deps, operator, 'operators confirm', async (db) => {
+    const stopped_at = await findAccessStop(db);
+    if (stopped_at === null) throw new OperatorError('Nothing waits to be confirmed.');
+    await moveAccessConfirmed(db);
+    return { subject_id: null, details: { reason, stopped_at }, result: undefined };
+  });
+}

@@ -1,0 +1,25 @@
+import type { Logger } from '#platform/shared/logger.ts';
+import { type OperatorDeps, operate, showOperator } from '#record/actions/operate.ts';
+import { insertNotice } from './alert.sql.ts';
+
+/**
+ * Makes an operator's change that takes access away. A restored database does not know such changes
+ * since its backup. So each is also posted to the operators' own address and logged, where it
+ * survives, as an alert that is closed already: there is nothing to do (decision 0097).
+ */
+export async function operateOnAccess<T>(
+  deps: OperatorDeps & { log?: Logger },
+  operator: string,
+  action: string,
+  change: Parameters<typeof operate<T>>[3],
+): Promise<T> {
+  return await operate<T>(deps, operator, action, async (db, at) => {
+    const done = await change(db, at);
+    const { subject_id, details } = done;
+    const detail = `${showOperator(deps, operator)} ran \`${action}\`: ${JSON.stringify(details)}`;
+    const notice = { id: deps.random.uuid(), at, kind: 'access_ended', subject_id, detail };
+    await insertNotice(db, notice);
+    deps.log?.warn({ alert: notice }, 'alert');
+    return done;
+  });
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
+import { revokePerson } from '#operating/people/manage-people.ts';
+import { createAuthenticator } from '../support/authenticator.ts';
+import { commandLine } from '../support/cli.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
+import {
+  type Answer,
+  checkoutBody,
+  createAccount,
+  movableClock,
+  type Service,
+  send,
+  startService,
+} from '../support/service.ts';
+
+// A database that lost changes has sessions, links and tokens again that were ended since the backup.
+
+const clock = movableClock();
+let service: Service;
+let app: FastifyInstance;
+before(async () => {
+  service = await startService({ clock });
+  app = await openConsole(service);
+});
+after(async () => {
+  await app.close();
+  await service.close();
+});
+
+const post = async (url: string, body?: object): Promise<Answer> => {
+  clock.advance({ seconds: 2 });
+  return await ask({ app, deps: service.deps }, null, 'POST', url, body && { body });
+};
+const here = () => ({ origin: service.deps.console.url });
+const tokenOf = (url: string) => new URL(url).hash.slice(1);
+const count = async (query: string) =>
+  (await service.deps.database.pool.query(`select count(*)::int as count from ${query}`)).rows[0]
+    .count;
+
+/** The gateway has seen a later heartbeat than the database has. */
+async function noticeRestore(): Promise<void> {
+  const { deps } = service;
+  const { rows } = await deps.database.pool.query(
+    `update gateway_heartbeat set id = coalesce(id, gen_random_uuid()) returning id`,
+  );
+  const ahead = { heartbeat_ref: 'cus_1', database: rows[0].id, count: 99 };
+  const gateway = { listHeartbeats: async () => [ahead] } as unknown as Gateway;
+  const guard = { ...deps, gateway, environment: 'sandbox' as const, endAccess: endAllAccess };
+  assert.match(String(await createMoneyGuard(guard).problem()), /The gateway is ahead/);
+}
+
+test('a restore ends every session, link and token, and people wait until an operator confirms', async () => {
+  const { deps } = service;
+  const { pool } = deps.database;
+  const signedIn = await addPerson(service, { roles: ['admin'] });
+  const wanted = { email: 'nomsa@example.com', roles: ['admin'], merchant_ids: null };
+  const token = tokenOf((await invitePerson(deps, 'test', wanted)).url);
+  const authenticator = createAuthenticator();
+  const { options } = (await post('/api/invitation/options', { token })).body;
+  const response = authenticator.create(options, here());
+  assert.equal((await post('/api/invitation/register', { token, response })).status, 200);
+  const invited = { email: 'held@example.com', roles: ['viewer'], merchant_ids: null };
+  const link = tokenOf((await invitePerson(deps, 'test', invited)).url);
+  const account = await createAccount(service);
+  const { body } = await send(service, account, 'POST', '/api/checkouts', { body: checkoutBody() });
+  await pool.query(
+    `insert into plan_sessions (merchant_id, checkout_id, session_hash, created_at, expires_at)
+     select merchant_id, id, sha256('a'), now(), now() + interval '1 year' from checkouts where id = $1`,
+    [body.data.id],
+  );
+  await pool.query(
+    `insert into legacy_credentials (client_id, integration_id, secret_hash, created_at)
+     values ($1, $2, sha256('a'), now())`,
+    [deps.random.uuid(), account.id],
+  );
+  await pool.query(
+    `insert into legacy_tokens (token_hash, merchant_id, client_id, created_at, expires_at)
+     select sha256('a'), $1, client_id, now(), now() + interval '1 year' from legacy_credentials`,
+    [account.merchant.id],
+  );
+  await noticeRestore();
+  const session = () => ask({ app, deps }, signedIn, 'GET', '/api/session');
+  assert.equal((await session()).status, 401);
+  assert.equal((await post('/api/invitation', { token: link })).body.error.code, 'link_ended');
+  for (const table of ['plan_sessions', 'plan_links', 'legacy_tokens', 'console_challenges']) {
+    assert.equal(await count(table), 0, table);
+  }
+  const signIn = async () => {
+    const offered = (await post('/api/sign-in/options')).body.options;
+    return await post('/api/sign-in', { response: authenticator.get(offered, here()) });
+  };
+  const waits = await signIn();
+  assert.match(waits.body.error.message, /confirmed them at the command line/);
+  const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+  const shown = await tranche.json('operators', 'confirm');
+  assert.ok(shown.waits_since);
+  const own = shown.people.find(({ email }: { email: string }) => email === 'nomsa@example.com');
+  assert.deepEqual([own.roles, own.can_sign_in], [['admin'], true]);
+  assert.ok(shown.integrations.some(({ id }: { id: string }) => id === account.id));
+  assert.equal((await signIn()).status, 409, 'to list them confirms nothing');
+  const confirm = ['operators', 'confirm', '--reason', 'Compared with the alerts.'];
+  assert.equal((await tranche.json(...confirm)).waits_since, null);
+  assert.equal((await signIn()).status, 200);
+  await tranche.refused(1, /Nothing waits/, ...confirm);
+});
+
+test('what takes access away is posted and logged, where it survives a restore', async () => {
+  const { deps } = service;
+  const person = await addPerson(service, { roles: ['viewer'], email: 'leaver@example.com' });
+  const lines: object[] = [];
+  const log = { ...deps.log, warn: (line: object) => void lines.push(line) } as typeof deps.log;
+  const logged = { ...deps, log };
+  await revokePerson(logged, 'sipho', { id: person.id });
+  const { rows } = await deps.database.pool.query(
+    `select * from alerts where subject_id = $1 and kind = 'access_ended'`,
+    [person.id],
+  );
+  assert.equal(rows.length, 1);
+  assert.match(rows[0].detail, /^sipho ran `operators revoke`: .*leaver@example.com/);
+  assert.ok(rows[0].due_at !== null && rows[0].closed_at !== null, 'posted, with nothing to do');
+  assert.match(JSON.stringify(lines), /access_ended/);
+});
