@@ -119,7 +119,7 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   const doings = ['card verified', 'declined 2 50000', 'charged 2 50000'];
   assert.deepEqual(await acting.attempts(), doings);
   const declined = await askRefund(paying, paid, 1_000);
-  await declineRefund(service.deps, 'nomsa', declined, 'Phoned 082 555 0199');
+  await declineRefund(service.deps, 'nomsa', declined, 'Nomvula phoned from 082 555 0199');
   await refundNow(paying, paid, 120_000);
   const checkout = { merchant_id: account.merchant.id, id: paid.id };
   const note = `Mrs Dlamini wants the ring in silver, and has a card ending ${newCard.slice(-4)}`;

@@ -10,7 +10,6 @@ import {
   readPayout,
 } from '#operating/operations/payouts.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { writeBankFile } from '#purchases/payouts/bank-file.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
 import { exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';

@@ -175,8 +175,9 @@ async function eraseCheckout(
 
   const refunds = await listRefundReasons(db, key);
   for (const { id, text } of refunds) {
-    if (text === null || !namesPerson(text, identifiers)) continue;
-    await updateRefundReason(db, merchant_id, { id, text: withoutPerson(text, identifiers) });
+    const erased = text && withoutPerson(text, identifiers, 'written by people');
+    if (erased === null || erased === text) continue;
+    await updateRefundReason(db, merchant_id, { id, text: erased });
   }
   const ids = [checkout_id, ...refunds.map(({ id }) => id)];
   const disputes = await listCheckoutDisputes(db, key);
@@ -192,7 +193,7 @@ async function eraseCheckout(
   );
   const naming = {
     operator_actions: actions.filter((one) =>
-      namesPerson(JSON.stringify(one.details), identifiers),
+      namesPerson(JSON.stringify(one.details), identifiers, 'written by people'),
     ),
     idempotency_keys: answers.filter((one) => namesPerson(one.key, identifiers)),
   };
@@ -218,7 +219,8 @@ async function eraseAlerts(
       alert.kind === 'shopper_report'
         ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
         : withoutPerson(alert.text, identifiers);
-    const close_reason = alert.close_reason && withoutPerson(alert.close_reason, identifiers);
+    const close_reason =
+      alert.close_reason && withoutPerson(alert.close_reason, identifiers, 'written by people');
     if (text !== alert.text || close_reason !== alert.close_reason) {
       await updateAlertTexts(db, { id: alert.id, text, close_reason });
     }

@@ -4,10 +4,21 @@ import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout
  * Finds a person's identifiers, however a merchant, a mail server, an operator or the person spells
  * them.
  */
-export type Identifiers = { texts: string[]; phones: string[] };
+export type Identifiers = {
+  texts: string[];
+  phones: string[];
+  /** The single words of the name. They are looked for in what people wrote, and nowhere else. */
+  words: string[];
+};
+
+/** A merchant's reference or a sentence of ours may contain a word of a name by chance. */
+type Text = 'made by programs' | 'written by people';
 
 /** Shorter texts occur by chance, and replacing them would garble what must stay. */
 const charactersMin = 4;
+
+/** A shorter word of a name, such as "de", says nothing. */
+const wordCharactersMin = 3;
 
 /** The digits of a phone number that stay the same with and without the country's code. */
 const localDigits = 9;
@@ -19,22 +30,39 @@ const localDigits = 9;
 export function identifiersOf(customers: Customer[]): Identifiers {
   const texts: string[] = [];
   const phones: string[] = [];
-  for (const { email, first_name, last_name, phone_number, billing_address } of customers) {
+  const words: string[] = [];
+  for (const {
+    email,
+    first_name = '',
+    last_name = '',
+    phone_number,
+    billing_address,
+  } of customers) {
     texts.push(email, phone_number ?? '', billing_address ?? '');
-    if (first_name && last_name) {
+    // Some shops send the whole name in one field.
+    const name = `${first_name} ${last_name}`.split(/\s+/).filter(Boolean);
+    const pairs = [
+      [first_name, last_name],
+      [name.slice(0, -1).join(' '), name.at(-1) ?? ''],
+      [name[0] ?? '', name.slice(1).join(' ')],
+    ].map((pair) => pair.map((part) => part.trim()));
+    for (const [first, last] of pairs) {
+      if (!first || !last) continue;
       for (const join of [' ', '', '-', '.', '_']) {
-        texts.push(`${first_name}${join}${last_name}`, `${last_name}${join}${first_name}`);
+        texts.push(`${first}${join}${last}`, `${last}${join}${first}`);
       }
     }
+    words.push(...name);
     const digits = phone_number?.replace(/\D/g, '') ?? '';
     if (digits.length >= localDigits) phones.push(digits.slice(-localDigits));
   }
   const long = texts.map((text) => text.trim()).filter((text) => text.length >= charactersMin);
-  return { texts: [...new Set(long)], phones: [...new Set(phones)] };
+  const spoken = words.filter((word) => word.length >= wordCharactersMin);
+  return { texts: [...new Set(long)], phones: [...new Set(phones)], words: [...new Set(spoken)] };
 }
 
 /** One pattern for all spellings: as they are, in a URL, in a form, and in JSON. */
-function patternOf({ texts, phones }: Identifiers): RegExp | null {
+function patternOf({ texts, phones, words }: Identifiers, text: Text): RegExp | null {
   const spellings = texts.flatMap((text) => [
     text,
     encodeURIComponent(text),
@@ -47,17 +75,28 @@ function patternOf({ texts, phones }: Identifiers): RegExp | null {
   const parts = [
     ...longestFirst.map((text) => RegExp.escape(text)),
     ...phones.map((digits) => [...digits].join('[ ().\\/\\-]*')),
+    ...(text === 'written by people' ? words : []).map(
+      (word) => `(?<![\\p{L}\\p{N}])${RegExp.escape(word)}(?![\\p{L}\\p{N}])`,
+    ),
   ];
   return parts.length === 0 ? null : new RegExp(parts.join('|'), 'giu');
 }
 
-export function namesPerson(text: string, identifiers: Identifiers): boolean {
-  return patternOf(identifiers)?.test(text) ?? false;
+export function namesPerson(
+  text: string,
+  identifiers: Identifiers,
+  kind: Text = 'made by programs',
+): boolean {
+  return patternOf(identifiers, kind)?.test(text) ?? false;
 }
 
 /** The text with `[erased]` in place of every identifier. */
-export function withoutPerson(text: string, identifiers: Identifiers): string {
-  const pattern = patternOf(identifiers);
+export function withoutPerson(
+  text: string,
+  identifiers: Identifiers,
+  kind: Text = 'made by programs',
+): string {
+  const pattern = patternOf(identifiers, kind);
   return pattern ? text.replace(pattern, '[erased]') : text;
 }
 

@@ -11,7 +11,7 @@ import {
 import { Link, useLocation } from 'wouter';
 import { get, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
-import { Icon, type IconName } from '../icons.tsx';
+import type { IconName } from '../icons.tsx';
 import { useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
 import { FileLink } from './file-link.tsx';
