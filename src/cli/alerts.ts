@@ -61,8 +61,8 @@ const handled = {
 
 const take = actionCommand(alertActions.take, {
   name: 'alerts take',
-  summary: 'tell others that you look after an alert',
-  help: `Records that you look after an alert. Another operator who takes it is refused, and can still
+  summary: 'tell others that you are handling an alert',
+  help: `Records that you are handling an alert. Another operator cannot take it then, but can still
 close it.
 
   tranche alerts take ${example}`,

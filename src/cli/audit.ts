@@ -10,7 +10,7 @@ const list = listCommand(auditList, {
   name: 'audit list',
   summary: 'who changed what',
   help: `Lists changes by operators, the newest first, with times in UTC. --subject selects one
-merchant, integration, checkout or refund, --operator one operator, --person one person of the
+merchant, integration, checkout or refund, --operator one operator, --person one person at the
 console. --json has the details of each change.
 
 The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR stated.`,

@@ -116,7 +116,7 @@ another operator staged it anew.
     const { dispute, pack } = found;
     if (pack.is_outdated && !context.json) {
       context.terminal.warn(
-        'What we hold has changed since it was staged. Stage it anew to see it.',
+        'The evidence has changed since it was staged. Stage it again to see the changes.',
       );
     }
     if (format === 'html' && !context.json) {
@@ -130,7 +130,7 @@ another operator staged it anew.
 
 const accept = actionCommand(disputeActions.accept, {
   name: 'disputes accept',
-  summary: 'give a dispute up',
+  summary: 'give up a dispute',
   help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This cannot
 be undone. Then \`disputes rest\` decides about the plan.
 
@@ -142,7 +142,7 @@ be undone. Then \`disputes rest\` decides about the plan.
 
 const rest = command({
   name: 'disputes rest',
-  summary: 'after a loss: what becomes of the plan',
+  summary: 'decide about the plan after a lost dispute',
   usage: ['ID --due', 'ID --cancel'],
   help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due.
 --cancel cancels what is left, by a refund that takes nothing from the card. If the merchant's

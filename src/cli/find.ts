@@ -13,7 +13,7 @@ export const find = command({
   usage: ['TEXT [--merchant ID] [--limit N]'],
   help: `Finds checkouts by an order reference, an e-mail address, a name (Dlamini, Thandi Dlamini), the
 last four digits of a card or a reference of the gateway, everything by its ID, and merchants by the
-beginning of their name. All else it compares as whole values; upper and lower case matter only in
+beginning of their name. Everything else must match as a whole; upper and lower case matter only in
 references. A checkout that has not ended is found by its shopper only while it is one of the newest
 1,000. Times are in UTC.
 

@@ -73,7 +73,7 @@ const startOf = (date: string | null) =>
 
 const releaseCommand = command({
   name: 'gateway release',
-  summary: 'let a checkout go on that a difference blocks',
+  summary: 'release a checkout that a difference blocks',
   usage: ['CHECKOUT_ID --reason TEXT'],
   help: `After \`tranche gateway reconcile --record\`, nothing is charged or refunded of a checkout for which the
 gateway did something that could not be recorded. Compare the checkout with the gateway first and

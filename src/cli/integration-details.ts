@@ -57,7 +57,7 @@ export function describeDetails(terminal: Terminal, one: Details): string {
       'Limits',
       linesOr(
         one.limits.map((set) => `${set.endpoint}: ${describeLimit(set)}`),
-        "the API's own",
+        'as in the contract',
       ),
     ],
     ['Client secrets', linesOr(one.client_secrets.flatMap(life), 'none in force')],

@@ -103,7 +103,7 @@ function describe(terminal: Terminal, merchant: MerchantRow, list: Terms[]): str
         terms.funding,
       ],
       below: [
-        `a refund has its fee ${terms.refund_fee}`,
+        `the fee of a refund is ${terms.refund_fee}`,
         terms.reserve_basis_points > 0
           ? `reserve ${percent(terms.reserve_basis_points)} for ${terms.reserve_days} days`
           : null,

@@ -87,7 +87,7 @@ the audit names them.`,
 
 const revoke = command({
   name: 'operators revoke',
-  summary: 'take the console away from a person',
+  summary: "revoke a person's access to the console",
   usage: ['EMAIL'],
   help: `Ends the person's sessions, deletes their passkeys and their unused links. It takes effect with
 their next request. To let them in again, invite them again.

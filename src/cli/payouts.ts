@@ -275,7 +275,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
     }
     for (const { id, reference } of toApprove) {
       context.terminal.warn(
-        `${reference} was not exported: its merchant has another bank account since it was approved. Two operators must approve it again: \`tranche payouts approve ${id}\`.`,
+        `${reference} was not exported: its merchant's bank account has changed since it was approved. Two operators must approve it again: \`tranche payouts approve ${id}\`.`,
       );
     }
     for (const { id, reference } of toCompare) {
@@ -285,7 +285,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
     }
     for (const { reference, payable_from } of tooNew) {
       context.terminal.warn(
-        `${reference} was not exported: its bank account was confirmed too lately. It is paid from ${showTime(payable_from)} on.`,
+        `${reference} was not exported: its bank account was confirmed too recently. It can be paid from ${showTime(payable_from)}.`,
       );
     }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
@@ -306,7 +306,7 @@ const formats = ['csv', 'json', 'html'] as const;
 
 const statement = command({
   name: 'payouts statement',
-  summary: 'its statement as CSV, JSON or a page to print',
+  summary: "a payout's statement as CSV, JSON or a page to print",
   usage: ['ID [--format csv|json|html]'],
   help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net in
 cents. Column names do not change. html is a page to print, with the tax invoice lines, of a

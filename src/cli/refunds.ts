@@ -163,7 +163,7 @@ function explain({ refund }: FoundRefund): string {
       return 'The gateway has not settled all of it yet. The service continues.';
     case 'requested':
       if (refund.approved_at === null) {
-        return 'With what one person let pass of this checkout it is above the merchant’s threshold. Another person has to approve it too.';
+        return 'Together with earlier refunds that one person approved alone, it is above the merchant’s threshold. Another person has to approve it too.';
       }
       return refund.waits_for === null
         ? 'It has not begun yet. The service will start it.'

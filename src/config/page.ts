@@ -25,7 +25,7 @@ export function readPage({ text, problem }: Reader): HostedPageSettings {
   }
   const brands = (text('CARD_BRANDS') ?? 'visa,mastercard').split(',').map((name) => name.trim());
   if (!brands.every((brand) => cardBrands.includes(brand as CardBrand))) {
-    problem(`CARD_BRANDS must be a list out of ${cardBrands.join(', ')}.`);
+    problem(`CARD_BRANDS must be a list of some of ${cardBrands.join(', ')}.`);
   }
   return {
     cardBrands: brands as CardBrand[],

@@ -131,7 +131,7 @@ function readAccepted(value = '', problem: Reader['problem']): Set<Risk> {
   const names = value.split(',').map((part) => part.trim());
   const unknown = names.filter((name) => name !== '' && !risks.includes(name as Risk));
   for (const name of unknown) {
-    problem(`ACCEPT_INSECURE has "${name}" and may have ${risks.join(', ')}.`);
+    problem(`ACCEPT_INSECURE contains "${name}". It may contain ${risks.join(', ')}.`);
   }
   return new Set(names as Risk[]);
 }

@@ -34,7 +34,7 @@ export async function createMerchant(
   const name = merchant.name.trim();
   if (name.length < 1 || name.length > 255 || !name.isWellFormed() || !isPlainLine(name)) {
     throw new OperatorError(
-      'The name must have 1 to 255 characters on one line, without control characters or marks of direction.',
+      'The name must have 1 to 255 characters on one line, without control characters or characters that change the direction of text.',
     );
   }
   const preselected_term = merchant.preselected_term ?? null;

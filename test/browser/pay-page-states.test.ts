@@ -106,8 +106,8 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     const { context, gallery } = await openContext(t);
     const page = await context.newPage();
     for (const [state, text] of [
-      ['plan-no-links', 'To pay a payment, to change the card or to report a problem, contact '],
-      ['plan-no-links-early', 'To pay a payment, to change the card or to report a problem'],
+      ['plan-no-links', 'To make a payment, to change the card or to report a problem, contact '],
+      ['plan-no-links-early', 'To make a payment, to change the card or to report a problem'],
       ['plan-no-links-afrikaans', 'Kontak Karoo Coffee Roasters om ’n betaling te maak'],
       ['plan-no-links-isizulu', 'Ukuze ukhokhe, ushintshe ikhadi noma ubike inkinga, xhumana '],
     ] as const) {

@@ -66,7 +66,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await heading(page, 'First, show that it is you').waitFor();
       await page.getByLabel('E-mail address').fill(' Thandi@Example.com ');
       await page.keyboard.press('Enter');
-      await page.getByText('Look at your mail.').waitFor();
+      await page.getByText('Check your e-mail.').waitFor();
       const token = await mailedToken(visit);
 
       const tab = await context.newPage();
@@ -93,13 +93,13 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       const again = await context.newPage();
       await again.goto(`${link}/manage#${token}`);
       await signedIn(again).waitFor();
-      assert.equal(await again.getByText('This link was used already').count(), 0);
+      assert.equal(await again.getByText('This link was already used').count(), 0);
 
       await again.getByRole('button', { name: 'Sign out' }).click();
       await again.getByRole('button', { name: 'Manage your payments' }).waitFor();
       const late = await context.newPage();
       await late.goto(`${link}/manage#${token}`);
-      await late.getByText('This link was used already or has ended.').waitFor();
+      await late.getByText('This link was already used or has expired.').waitFor();
       await heading(late, standing).waitFor();
       assert.equal(late.url(), link);
 
@@ -122,7 +122,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       const other = await shop.paying.shopper();
       await other.pay(3);
       await page.goto(`${shop.origins.service}${other.url}/manage#${token}`);
-      await page.getByText('This link was used already or has ended.').waitFor();
+      await page.getByText('This link was already used or has expired.').waitFor();
 
       await visit.advance({ minutes: 16 });
       await page.goto(`${link}/manage#${token}`);
@@ -145,10 +145,10 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       for (let count = 0; count < 3; count += 1) {
         await page.getByRole('button', { name: 'Send me a link' }).click();
         await page.getByRole('button', { name: 'Send me a link' }).waitFor();
-        await page.getByText('Look at your mail.').waitFor();
+        await page.getByText('Check your e-mail.').waitFor();
       }
       await page.getByRole('button', { name: 'Send me a link' }).click();
-      await page.getByText('That is too often.').waitFor();
+      await page.getByText('You have tried too often.').waitFor();
       await page.goBack();
       await heading(page, standing).waitFor();
       assert.equal(page.url(), link);
@@ -228,7 +228,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         await payNow(page).click();
         await page.getByLabel('E-mail address').fill('thandi@example.com');
         await page.getByRole('button', { name: 'Send me a link' }).click();
-        await page.getByText('Look at your mail.').waitFor();
+        await page.getByText('Check your e-mail.').waitFor();
         await followMail(visit, 'Your link to the payments for Bean There');
         await signedIn(page).waitFor();
         assert.equal(visit.requests.filter(({ url }) => isGateway(url)).length, 0, 'no card frame');

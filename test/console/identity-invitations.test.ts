@@ -112,7 +112,11 @@ describe('an invitation at the console', () => {
     assert.equal((await invite(withMail, by, 'sipho@example.com')).body.delivery, 'held');
     const before = await mailsTo('sipho@example.com');
     assert.ok(before.every(({ token }) => token === undefined));
-    assert.ok(before.some(({ subject }) => subject === 'Your ways into the console have ended'));
+    assert.ok(
+      before.some(
+        ({ subject }) => subject === 'Your passkeys and sessions of the console have ended',
+      ),
+    );
     assert.ok(before.some(({ subject }) => subject === 'You can no longer use the console'));
 
     const release = `/api/people/${known.person.id}/release`;
@@ -171,7 +175,7 @@ describe('the command line', () => {
     assert.equal(alert.kind, 'ways_in_replaced');
     assert.match(alert.detail ?? '', /^nomsa \[root@pay-1\] invited only@example.com again/);
     const [mail] = (await mailsTo('only@example.com')).slice(-1);
-    assert.equal(mail?.subject, 'Your ways into the console have ended');
+    assert.equal(mail?.subject, 'Your passkeys and sessions of the console have ended');
     await register(new URL(url).hash.slice(1));
   });
 });

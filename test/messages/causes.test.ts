@@ -71,8 +71,8 @@ test('a decline is told each time, with the date of the next attempt and the lin
     declined.map(({ sent_at }) => sent_at.slice(0, 10)),
     ['2027-04-01', '2027-04-02', '2027-04-04', '2027-04-08'],
   );
-  assert.match(declined[0]?.text ?? '', /We try again on 2 April 2027\./);
-  assert.match(declined[3]?.text ?? '', /We do not try again by ourselves\./);
+  assert.match(declined[0]?.text ?? '', /We will try again on 2 April 2027\./);
+  assert.match(declined[3]?.text ?? '', /We will not try again\./);
   for (const { text } of declined) {
     assert.match(text, new RegExp(shopper.url));
     assert.match(text, /A late payment costs you nothing extra\./);

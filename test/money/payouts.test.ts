@@ -317,7 +317,7 @@ describe('a payout', () => {
     const { id } = payout;
     await nomsa.refused(
       1,
-      /only one that is exported becomes paid/,
+      /only a payout that is exported can become paid/,
       'payouts',
       'paid',
       id,
@@ -327,7 +327,7 @@ describe('a payout', () => {
     assert.equal((await nomsa.json('payouts', 'approve', id)).status, 'draft');
     await nomsa.refused(1, /nomsa has approved .* Another operator/, 'payouts', 'approve', id);
     assert.equal((await sipho.json('payouts', 'approve', id)).status, 'approved');
-    await sipho.refused(1, /is approved: only one that is draft/, 'payouts', 'approve', id);
+    await sipho.refused(1, /is approved: only a payout that is draft/, 'payouts', 'approve', id);
     const exported = await nomsa.json('payouts', 'export');
     assert.deepEqual(
       exported.data.map((one: Shown) => one.id),
@@ -450,7 +450,7 @@ describe('a payout', () => {
     for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
     const { stdout, stderr } = await careful.run('payouts', 'export');
     assert.equal(stdout.split('\r\n')[1], '', 'the file has no row');
-    assert.match(stderr, /was not exported: its bank account was confirmed too lately\. .* from/);
+    assert.match(stderr, /was not exported: its bank account was confirmed too recently\. .* from/);
     const held = await careful.json('payouts', 'export');
     assert.deepEqual(
       held.new_account.map(({ id }: Shown) => id),

@@ -16,7 +16,7 @@ function explain(error: unknown): Error {
   if (name === 'NotAllowedError') {
     return new Error('The passkey was not used: the browser’s dialog was closed or took too long.');
   }
-  if (name === 'InvalidStateError') return new Error('This device is registered already.');
+  if (name === 'InvalidStateError') return new Error('This device is already registered.');
   if (name === 'SecurityError') return new Error('Passkeys do not work at this address.');
   if (error instanceof WebAuthnError) return new Error('The passkey did not work here.');
   return error instanceof Error ? error : new Error('The passkey did not answer.');

@@ -130,7 +130,7 @@ async function recordLostPayment(
       return 'all';
     }
     if (kind !== 'unknown_to_us') {
-      throw new CannotRecord(`the gateway says ${record.state} over ${amount} cents`);
+      throw new CannotRecord(`the gateway says ${record.state} for ${amount} cents`);
     }
     if (own_id === null || customer_ref === null) throw new CannotRecord('it is not ours');
     if (record.state === 'in_flight') {
@@ -146,7 +146,8 @@ async function recordLostPayment(
     if (checkout.status === 'received') {
       const { number_of_payments } = record;
       const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
-      if (number_of_payments === null || !isLive) throw new CannotRecord('it is no first payment');
+      if (number_of_payments === null || !isLive)
+        throw new CannotRecord('it is not a first payment');
       const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
       await recordLostFirstPayment(quiet, db, merchant, checkout, held);
       return state.outcome === 'captured' ? 'purchase' : 'all';

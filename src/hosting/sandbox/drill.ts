@@ -10,7 +10,7 @@ import type { Exchange } from '#purchases/callbacks/delivery/send-callback.ts';
 export const drillChecks = [
   {
     name: 'wrong_signature',
-    title: 'Wrong signature, and none',
+    title: 'Wrong or missing signature',
     expects: 'refused',
     why: 'Anyone can post to your address. Only the signature shows that a callback is ours.',
     fix: 'Compute Base64(HMAC-SHA512(signing key, raw body)), compare it with X-Signature in constant time, and answer 401 before you read the body. Refuse a callback without the header as well.',
@@ -41,7 +41,7 @@ export const drillChecks = [
     title: 'Cancelled order',
     expects: 'accepted',
     why: 'A shopper with two tabs cancels in one of them. The service sent this callback itself.',
-    fix: 'Once the signature and the amount are right mark a pending order as cancelled, or leave it pending, and answer 2xx without asking for a login or redirecting.',
+    fix: 'Once the signature and the amount are right, mark a pending order as cancelled, or leave it pending, and answer 2xx without asking for a login or redirecting.',
   },
   {
     name: 'successful_after_cancelled',

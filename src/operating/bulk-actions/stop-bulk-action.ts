@@ -15,7 +15,7 @@ export async function stopBulkAction(
   await operate(deps, operator, 'bulk-actions stop', async (db, now) => {
     const action = await lockBulkAction(db, id);
     if (action === null || action.finished_at !== null) {
-      throw new OperatorError('This has ended already.');
+      throw new OperatorError('This bulk action has already ended.');
     }
     const stopped = `${showOperator(deps, operator)} stopped this.`;
     await moveStopped(db, id, { finished_at: now, stopped });

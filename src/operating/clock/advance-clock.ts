@@ -62,7 +62,7 @@ export async function advanceClock(
     pauses = isClaimedElsewhere ? pauses + 1 : 0;
     if (pauses > pausesMax) {
       throw new OperatorError(
-        `A worker claimed what was due at ${due} and does not finish it. The clock stays there.`,
+        `A worker claimed what was due at ${due} and has not finished it. The clock stays there.`,
       );
     }
     if (isClaimedElsewhere) await deps.clock.sleep(pauseMilliseconds);

@@ -100,7 +100,8 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (error instanceof MoneyStopped) return conflict(error.message, 'refused');
   if (error instanceof OutcomeUnknown) {
     request.log.warn({ err: error }, 'the outcome of a request to the gateway is unknown');
-    const text = 'The gateway did not answer. It may have been done: look before you do it again.';
+    const text =
+      'The gateway did not answer. The action may have been done: check before you repeat it.';
     return new ConsoleError(503, 'outcome_unknown', text);
   }
   if (error instanceof RequestRefused) {
@@ -114,7 +115,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   }
   if (isAway || error instanceof FateUnknown) {
     request.log.error({ err: error }, 'the fate of a commit is unknown');
-    const text = 'It is not known whether this was done. Look before you do it again.';
+    const text = 'It is not known whether this was done. Check before you repeat it.';
     return new ConsoleError(503, 'outcome_unknown', text);
   }
   if (error instanceof DoneWithoutAnswer) {
@@ -131,6 +132,6 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(500, 'internal_error', 'Something went wrong. Try again.');
   }
   // The action may have been committed before this error.
-  const text = 'Something went wrong. Look whether this was done before you do it again.';
+  const text = 'Something went wrong. Check whether this was done before you repeat it.';
   return new ConsoleError(500, 'outcome_unknown', text);
 }

@@ -55,7 +55,11 @@ export const readPage = <Row>(
 
 function refuse(error: unknown): never {
   if (!(error instanceof BadCursor)) throw error;
-  throw new ConsoleError(400, 'bad_cursor', 'This page is not one of the list. Begin again.');
+  throw new ConsoleError(
+    400,
+    'bad_cursor',
+    'This page is not part of the list. Go back to the first page.',
+  );
 }
 
 const downloading = new Set<string>();
@@ -79,7 +83,7 @@ export async function answerDownload(
 ): Promise<FastifyReply> {
   const { id } = context.person;
   if (downloading.has(id)) {
-    const text = 'You are downloading a file. Take the next one when that has ended.';
+    const text = 'You are already downloading a file. Try again when that has finished.';
     throw new ConsoleError(429, 'downloading', text);
   }
   downloading.add(id);

@@ -29,7 +29,7 @@ export const callbackList = defineList({
     if (host !== null && !hasIndex) {
       throw new BadInput(
         'host',
-        'goes with status=exhausted, or with status=pending and one merchant',
+        'can be used only with status=exhausted, or with status=pending and one merchant',
       );
     }
     return await readList(

@@ -14,11 +14,11 @@ export function composePersonMail(
     invitation: {
       subject: 'You are invited to the console',
       text: [
-        `${by} invited you to the console at ${console.url}. Open the link and register a passkey. The link works once, until ${facts.expires_at?.slice(0, 16).replace('T', ' ')} UTC. Give it to no one, not even to a colleague who asks for it.`,
+        `${by} invited you to the console at ${console.url}. Open the link and register a passkey. The link works once, until ${facts.expires_at?.slice(0, 16).replace('T', ' ')} UTC. Do not give it to anyone, not even to a colleague who asks for it.`,
       ],
     },
     invited_again: {
-      subject: 'Your ways into the console have ended',
+      subject: 'Your passkeys and sessions of the console have ended',
       text: [
         `${by} invited you again at ${when}. Your passkeys and sessions have ended.`,
         facts.link === 'command line'
@@ -41,14 +41,16 @@ export function composePersonMail(
       text: [`At ${when}${from}, your passkey “${facts.passkey}” was removed.`],
     },
     issuer_tied: {
-      subject: 'An account of your organisation was tied to you',
+      subject: 'Your organisation’s account was linked to you',
       text: [
-        `At ${when}${from}, your account at ${facts.issuer} was tied to you. With it you can sign in to the console.`,
+        `At ${when}${from}, your account at ${facts.issuer} was linked to you. You can sign in to the console with it.`,
       ],
     },
     revoked: {
       subject: 'You can no longer use the console',
-      text: [`${by} took the console away from you at ${when}. Your passkeys and sessions ended.`],
+      text: [
+        `${by} revoked your access to the console at ${when}. Your passkeys and sessions ended.`,
+      ],
     },
   }[kind];
   const warning = 'If you do not expect this, tell another administrator at once.';
@@ -58,6 +60,6 @@ export function composePersonMail(
     paragraphs: [...text, warning],
     rows: [],
     link: console.link ? { label: 'Register a passkey', url: console.link } : null,
-    footer: [`You get this because you are a person of the console at ${console.url}.`],
+    footer: [`This mail is about your access to the console at ${console.url}.`],
   };
 }

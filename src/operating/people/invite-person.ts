@@ -226,7 +226,7 @@ async function tell(
   const next =
     link === 'command line'
       ? 'The new link was printed at the command line.'
-      : 'The new link waits until another administrator has asked them and released it.';
+      : 'The new link waits until another administrator has spoken to them and released it.';
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
     ...about,

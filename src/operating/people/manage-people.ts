@@ -184,7 +184,8 @@ export function checkAccess({ roles, merchant_ids }: Access): Access {
     const found = unknown.length > 0 ? `There is no role "${unknown.join(', ')}". ` : '';
     throw new OperatorError(`${found}Give one or more of ${operatorRoles.join(', ')}.`);
   }
-  if (merchant_ids?.length === 0) throw new OperatorError('Give at least one merchant, or none.');
+  if (merchant_ids?.length === 0)
+    throw new OperatorError('Name at least one merchant, or give access to all of them.');
   return {
     roles: operatorRoles.filter((role) => roles.includes(role)),
     merchant_ids: merchant_ids && [...new Set(merchant_ids.map((id) => id.toLowerCase()))].sort(),

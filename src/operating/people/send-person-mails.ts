@@ -110,7 +110,7 @@ async function record(
       kind: 'message_refused',
       subject_id: mail.person_id,
       isPrivate: true,
-      detail: `The mail server refused the mail \`${mail.kind}\` to a person of the console. It will not be sent again: ${outcome?.response}`,
+      detail: `The mail server refused the mail \`${mail.kind}\` to a person at the console. It will not be sent again: ${outcome?.response}`,
     });
   });
 }

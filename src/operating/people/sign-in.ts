@@ -273,6 +273,7 @@ async function keepPasskey(
   now: Timestamp,
 ): Promise<string> {
   const row = { ...passkey, id: deps.random.uuid(), created_at: now, used_at: null };
-  if (!(await insertPasskey(db, row))) throw new OperatorError('This passkey is known already.');
+  if (!(await insertPasskey(db, row)))
+    throw new OperatorError('This passkey is already registered.');
   return row.id;
 }

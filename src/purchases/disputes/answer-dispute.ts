@@ -239,5 +239,5 @@ function refuseUnlessAnswerable(dispute: Dispute): void {
   if (isAnswerable(dispute)) return;
   const why =
     dispute.submitted_at !== null ? 'its evidence was submitted' : `it is ${dispute.status}`;
-  throw new OperatorError(`Dispute ${dispute.id} takes no answer: ${why}.`);
+  throw new OperatorError(`Dispute ${dispute.id} can no longer be answered: ${why}.`);
 }

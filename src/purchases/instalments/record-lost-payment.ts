@@ -88,7 +88,7 @@ async function lockPayment(
   }
   if (payment.paused) throw new CannotRecord(`payment ${number} is paused`);
   if (payment.amount - payment.reduced !== amount) {
-    throw new CannotRecord(`payment ${number} is over ${payment.amount - payment.reduced} cents`);
+    throw new CannotRecord(`payment ${number} is for ${payment.amount - payment.reduced} cents`);
   }
   const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   if (collections.some((one) => one.instalment === number && one.status === 'open')) {

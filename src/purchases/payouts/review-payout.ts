@@ -301,7 +301,9 @@ const noPayout = (id: string) =>
   new OperatorError(`There is no payout ${id}. \`tranche payouts list\` lists them.`);
 
 const notIn = ({ id, status }: Payout, wanted: string, becomes: string) =>
-  new OperatorError(`Payout ${id} is ${status}: only one that is ${wanted} becomes ${becomes}.`);
+  new OperatorError(
+    `Payout ${id} is ${status}: only a payout that is ${wanted} can become ${becomes}.`,
+  );
 
 async function post(
   deps: OperatorDeps,

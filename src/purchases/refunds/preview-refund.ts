@@ -55,7 +55,7 @@ export async function previewRefund(
     const warnings: string[] = [];
     if (parts === null) {
       warnings.push(
-        'It would leave less to collect than the gateway takes. It waits until the first payment is captured, in the night after the purchase.',
+        'The refund would leave a payment that is too small for the gateway. It waits until the first payment is captured, in the night after the purchase.',
       );
     }
     if (await isDisputed(db, key)) {

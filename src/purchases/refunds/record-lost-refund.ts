@@ -28,7 +28,7 @@ export async function recordLostRefund(
     throw new CannotRecord(`the checkout is ${checkout.status}`);
   const known = await lockRefund(db, { merchant_id, id: request.id });
   if (known !== null && (known.status !== 'requested' || known.amount !== request.amount)) {
-    throw new CannotRecord(`the refund is ${known.status} over ${known.amount} cents`);
+    throw new CannotRecord(`the refund is ${known.status} for ${known.amount} cents`);
   }
   if (known === null) {
     const left = checkout.amount - (await sumRefunds(db, merchant_id, checkout_id));

@@ -307,7 +307,7 @@ const reasonCharactersMax = 500;
 export function explainBadReason(reason: string): string | null {
   if (reason.trim() === '') return 'A reason is needed.';
   if (reason.length > reasonCharactersMax) {
-    return `The reason has ${reason.length} characters and may have ${reasonCharactersMax}.`;
+    return `The reason has ${reason.length} characters and may have at most ${reasonCharactersMax}.`;
   }
   return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
 }

@@ -13,12 +13,12 @@ export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin'
   const { counts_from } = origin;
   if (counts_from === null) {
     throw new OperatorError(
-      'This needs two people with passkeys. Add a passkey of yours, or ask another person.',
+      'This needs two people with passkeys. Add a passkey, or ask another person.',
     );
   }
   if (counts_from <= timestamp(clock.now())) return;
   throw new OperatorError(
-    `Your passkey is new. It counts where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC on. Ask another person until then.`,
+    `Your passkey is new. It counts where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
   );
 }
 

@@ -161,11 +161,12 @@ export function explainBadTerms(
   };
   for (const [name, value] of Object.entries(points)) {
     if (value > basisPointsMax) {
-      return `${name} is ${value} and may be ${basisPointsMax}, which is 100 %.`;
+      return `${name} is ${value} and must be at most ${basisPointsMax}, which is 100 %.`;
     }
   }
-  if (terms.fixed > fixedMax) return `--fixed may be ${fixedMax} cents.`;
-  if (terms.reserve_days > reserveDaysMax) return `--reserve-days may be ${reserveDaysMax}.`;
+  if (terms.fixed > fixedMax) return `--fixed must be at most ${fixedMax} cents.`;
+  if (terms.reserve_days > reserveDaysMax)
+    return `--reserve-days must be at most ${reserveDaysMax}.`;
   if (terms.reserve_basis_points > 0 && terms.reserve_days === 0) {
     return 'A reserve needs --reserve-days: after how many days it is released.';
   }

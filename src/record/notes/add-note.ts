@@ -25,7 +25,7 @@ export async function addNote(
   return await operate(deps, operator, 'checkouts note', async (db, at) => {
     if ((await countNotes(db, checkout.merchant_id, checkout.id)) >= notesMax) {
       throw new OperatorError(
-        `A checkout has at most ${notesMax} notes, and this one has them. Keep further notes elsewhere.`,
+        `This checkout has ${notesMax} notes, which is the limit. Keep further notes elsewhere.`,
       );
     }
     const note = {

@@ -94,8 +94,8 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         ))}
       {isCurrent && preview.needs_second_person && (
         <Notice>
-          With what one person let pass of this checkout, the amount is above the merchant’s
-          threshold. Another person has to approve it before it starts.
+          Together with earlier refunds that one person approved alone, the amount is above the
+          merchant’s threshold. Another person has to approve it before it starts.
         </Notice>
       )}
     </ActionDialog>

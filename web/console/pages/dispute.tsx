@@ -190,7 +190,7 @@ function Answer(props: {
       title: 'Submit the evidence',
       what: `Submit the evidence for ${amount}`,
       said: 'The bank has the evidence now.',
-      text: 'The bank gets the evidence as this page shows it. It can be submitted once and not be changed afterwards.',
+      text: 'The bank gets the evidence as this page shows it. It can be submitted only once and cannot be changed afterwards.',
     },
     accept: {
       title: 'Accept the loss',

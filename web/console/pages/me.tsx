@@ -155,16 +155,16 @@ function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
       <div className="stack tight">
         {isRefused && !is_tied && (
           <Notice kind="bad">
-            The account was not tied. It must have your e-mail address and belong to no other
+            The account was not linked. It must have your e-mail address and belong to no other
             person.
           </Notice>
         )}
         {is_tied ? (
-          <p>Your account at the company is tied to you. You can sign in with it.</p>
+          <p>Your company account is linked. You can sign in with it.</p>
         ) : (
           <>
             <p className="quiet">
-              Tie your account at the company to yourself, then you can sign in with it as well.
+              Link your company account, then you can sign in with it as well.
             </p>
             <div>
               <Button
@@ -174,13 +174,13 @@ function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
                 onClick={() =>
                   void run<{ url: string }>({
                     path: '/api/issuer/tie',
-                    what: 'Tie your account at the company',
+                    what: 'Link your company account',
                   }).then((answer) => {
                     if (answer) window.location.assign(answer.url);
                   })
                 }
               >
-                Tie the account
+                Link the account
               </Button>
             </div>
           </>

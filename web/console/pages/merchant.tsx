@@ -248,7 +248,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
       />
       <TextInput
         label="Name on card statements"
-        description="Empty: the beginning of the merchant’s name."
+        description="If it is empty, the beginning of the merchant’s name is used."
         maxLength={20}
         value={shortName}
         onChange={(event) => setShortName(event.currentTarget.value)}

@@ -155,8 +155,8 @@ function Export({ close }: { close: () => void }) {
           )}
           {made.to_approve_again.length > 0 && (
             <Notice kind="warn">
-              Not exported, because the merchant has another bank account since they were approved.
-              Two people must approve them again:{' '}
+              Not exported, because the merchant’s bank account has changed since they were
+              approved. Two people must approve them again:{' '}
               {made.to_approve_again.map(({ id, reference }, index) => (
                 <span key={id}>
                   {index > 0 && ', '}
@@ -167,7 +167,7 @@ function Export({ close }: { close: () => void }) {
           )}
           {made.new_account.length > 0 && (
             <Notice kind="warn">
-              Not exported, because the bank account was confirmed too lately:{' '}
+              Not exported, because the bank account was confirmed too recently:{' '}
               {made.new_account.map(({ id, reference, payable_from }, index) => (
                 <span key={id}>
                   {index > 0 && ', '}

@@ -225,7 +225,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
       <>
         <Secrets values={[['Link', released.url]]} />
         <p className="quiet">
-          Give it to {person.email} yourself, on a way that you trust. It works once, until{' '}
+          Give it to {person.email} yourself, in a way that you trust. It works once, until{' '}
           {exactTime(released.expires_at)}.
         </p>
       </>

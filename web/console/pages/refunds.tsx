@@ -180,7 +180,7 @@ function columnsOf(
             {row.view !== 'review' || !mayReview
               ? 'Look'
               : row.needs_second_person && !row.is_first_of_two
-                ? 'Review second'
+                ? 'Second review'
                 : 'Review'}
           </Button>
         </span>

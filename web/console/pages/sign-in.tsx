@@ -53,7 +53,7 @@ export function SignIn({ ended }: { ended: boolean }) {
         <p className="quiet">
           {ended
             ? 'Your session has ended. Sign in again to go on where you were.'
-            : 'Your passkey says who you are. There is no password.'}
+            : 'Your passkey proves who you are. There is no password.'}
         </p>
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
         <Button size="md" fullWidth loading={busy} onClick={() => void go()}>

@@ -19,7 +19,7 @@ export type Action<T> = {
 /** The message about an action that did not happen. */
 export function problemOf(error: unknown): string {
   if (error instanceof ApiError && error.status === 0) {
-    return 'The service did not answer. Look whether it was done before you try again.';
+    return 'The service did not answer. Check whether it was done before you try again.';
   }
   return error instanceof Error
     ? error.message

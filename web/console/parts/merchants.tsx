@@ -91,7 +91,7 @@ export function MerchantSelect(props: {
       filter={({ options: all, search }) =>
         search === label ? all : (all as Option[]).filter((one) => beginsWith(one.label, search))
       }
-      nothingFoundMessage="No merchant begins with this"
+      nothingFoundMessage="No merchant’s name begins with this"
       clearable={props.clearable ?? false}
       {...(props.w && { w: props.w })}
     />
@@ -118,7 +118,7 @@ export function MerchantsSelect(props: {
       filter={({ options: all, search }) =>
         (all as Option[]).filter((one) => beginsWith(one.label, search))
       }
-      nothingFoundMessage="No merchant begins with this"
+      nothingFoundMessage="No merchant’s name begins with this"
     />
   );
 }

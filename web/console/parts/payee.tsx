@@ -200,7 +200,7 @@ function Confirm(props: Props & { proposed: Account }) {
       </Notice>
       <TextInput
         label="Account number"
-        description="The whole number, as the merchant says it. It must be the proposed one."
+        description="The whole number, as the merchant told you. It must match the proposed account."
         inputMode="numeric"
         autoComplete="off"
         maxLength={30}

@@ -14,7 +14,7 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
     return {
       approve: `${approve} as first person`,
       notice:
-        'With what one person let pass of this checkout, the amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
+        'Together with earlier refunds that one person approved alone, the amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
     };
   }
   const asSecond = `${approve} as second person`;

@@ -156,12 +156,12 @@ function proofStates({ paid, latePage, signedIn, lateSignedIn }: PlanPages): Gal
     'plan-signed-in': { page: signedIn },
     'plan-late-signed-in': { page: lateSignedIn },
     'plan-link-opens': { page: paid, state: signedIn, link: 'opens', sees: 'You are signed in' },
-    'plan-link-ended': { page: paid, link: 'ended', sees: 'This link was used already' },
+    'plan-link-ended': { page: paid, link: 'ended', sees: 'This link was already used' },
     'plan-prove-sent': {
       page: { ...latePage, test_mode: true, mailbox_url },
       clicks: [payNow],
       fills: { label: 'E-mail address', text: 'thandi@example.com', press: 'Send me a link' },
-      sees: 'Look at your mail.',
+      sees: 'Check your e-mail.',
     },
     'plan-prove-wrong': {
       page: paid,

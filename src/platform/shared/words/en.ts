@@ -101,7 +101,7 @@ export const en = {
     advice_code: 'Nothing was charged. Check the code or use another card.',
     advice_number: 'Nothing was charged. Check the number or use another card.',
 
-    waiting: 'A payment for this order is under way. You see here how it ends.',
+    waiting: 'A payment for this order is under way. You will see the outcome here.',
     waiting_lost:
       'The connection was lost. We are finding out whether your payment went through. Do not pay again elsewhere.',
     waiting_keep: 'Keep this page open.',
@@ -125,7 +125,7 @@ export const en = {
       'It works for a limited time and a limited number of attempts. Nothing was charged. To buy after all, go back to {merchant} and start again.',
     invalid: 'This order cannot be paid',
     invalid_next:
-      'Something in what {merchant} sent us about it is not right. Nothing was charged. Go back to {merchant} and start again.',
+      'The order details that {merchant} sent us are not right. Nothing was charged. Go back to {merchant} and start again.',
     unknown: 'This link leads nowhere',
     unknown_next:
       'It may be incomplete or mistyped. Nothing was charged through it. Go back to the shop and start the payment again.',
@@ -147,8 +147,8 @@ export const en = {
     plan_late_one: '{amount} is late.',
     plan_late_other: '{count} payments are late: {amount} in all.',
     plan_late_free: 'It costs you nothing extra.',
-    plan_late_retry: 'We try again on {date}, or you pay it now.',
-    plan_late_stopped: 'We do not try again by ourselves. Please pay it now.',
+    plan_late_retry: 'We will try again on {date}, or you can pay it now.',
+    plan_late_stopped: 'We will not try again. Please pay it now.',
     plan_paid: 'Paid',
     plan_paid_on: 'Paid on {date}',
     plan_is_next: 'Next',
@@ -175,20 +175,20 @@ export const en = {
 
     manage: 'Manage your payments',
     manage_hint: 'Pay early, change the card, or tell us that something is wrong.',
-    no_links: 'To pay a payment, to change the card or to report a problem, contact {merchant}.',
+    no_links: 'To make a payment, to change the card or to report a problem, contact {merchant}.',
     prove: 'First, show that it is you',
     prove_why:
       'Anyone with this page’s address can see it. To pay or to change the card, open it with a link that we send to the e-mail address from your order.',
     prove_email: 'E-mail address',
     prove_send: 'Send me a link',
     prove_sending: 'Sending…',
-    prove_sent: 'Look at your mail.',
+    prove_sent: 'Check your e-mail.',
     prove_sent_next:
       'If that is the address from your order, a link is on its way. It works once, within 15 minutes.',
     prove_wrong: 'Enter an e-mail address, such as name@example.com.',
-    prove_limited: 'That is too often. Wait a quarter of an hour and try again.',
+    prove_limited: 'You have tried too often. Wait 15 minutes and try again.',
     prove_opening: 'Opening your payments…',
-    prove_ended: 'This link was used already or has ended.',
+    prove_ended: 'This link was already used or has expired.',
     prove_ended_next: 'Ask for a new one. Nothing has changed.',
     no_connection: 'The connection was lost. Check it and try again.',
     signed_in: 'You are signed in until {time}.',
@@ -269,9 +269,8 @@ export const en = {
     declined:
       'Your bank declined payment {number} of {count} for order {order}: {amount} from {card}. Nothing was charged.',
     declined_retry:
-      'We try again on {retry_on}. You can also pay now, with this card or another one.',
-    declined_stopped:
-      'We do not try again by ourselves. Please pay it now, with this card or another one.',
+      'We will try again on {retry_on}. You can also pay now, with this card or another one.',
+    declined_stopped: 'We will not try again. Please pay it now, with this card or another one.',
     declined_free: 'A late payment costs you nothing extra.',
     declined_link: 'Pay now',
 
@@ -287,14 +286,15 @@ export const en = {
     refunded_subject: '{amount} refunded by {merchant}',
     refunded: '{merchant} refunded {amount} of order {order}. The table shows what it changed.',
     refunded_next:
-      'What goes back to your card shows on your statement as soon as your bank has handled it.',
+      'Money that goes back to your card appears on your statement once your bank has processed it.',
 
     finished_subject: 'Everything is paid: {total} to {merchant}',
     finished: 'You made the last payment for order {order}. Nothing more will be charged.',
 
     link_subject: 'Your link to the payments for {merchant}',
     link: 'Use this link to pay, or to change the card, for order {order}. It works once, within 15 minutes.',
-    link_next: 'If you did not ask for it, ignore this message. Nothing changes without it.',
+    link_next:
+      'If you did not ask for it, ignore this message. Nothing changes unless the link is used.',
     link_open: 'Open your payments',
 
     payment: 'Payment',
