@@ -306,7 +306,7 @@ const formats = ['csv', 'json', 'html'] as const;
 
 const statement = command({
   name: 'payouts statement',
-  summary: "a payout's statement as CSV, JSON or a page to print",
+  summary: 'a statement as CSV, JSON or a page to print',
   usage: ['ID [--format csv|json|html]'],
   help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net in
 cents. Column names do not change. html is a page to print, with the tax invoice lines, of a
