@@ -31,7 +31,9 @@ const payload = JSON.stringify({
 const shopUrls = Array.from({ length: merchants }, (_, at) => `https://shop-${at}.example/`);
 
 export type CallbacksResult = {
-  /** Deliveries to bare requests, both from the same round because the machine is shared. */
+  /**
+   * Deliveries compared with bare requests, both from the same round because the machine is shared.
+   */
   ratio: number;
   /** Per second. */
   bare: number;

@@ -25,9 +25,9 @@ type Side = {
 const merchantsCount = 5;
 
 /**
- * Asks the console the same of a database with few checkouts and of one with many, in turns: first
- * pages and pages in the middle of every list, searches and the overview, of all merchants and of
- * one. Medians in milliseconds.
+ * Sends the console the same requests for a database with few checkouts and for one with many, in
+ * turns: first pages and pages in the middle of every list, searches and the overview, of all
+ * merchants and of one. Medians in milliseconds.
  */
 export async function benchConsole(
   options: { few: number; many: number; rounds: number },
@@ -77,7 +77,7 @@ const lists = {
   'payouts to approve': '/api/payouts?limit=5&status=draft',
 };
 
-/** Lists that no merchant filters, or of which one merchant has less than a page. */
+/** Lists that cannot be filtered by merchant, or in which one merchant has less than a page. */
 const wholeLists = {
   merchants: '/api/merchants?limit=5',
   integrations: '/api/integrations?limit=5',
@@ -126,7 +126,7 @@ async function time(side: Side, url: string): Promise<number> {
 // biome-ignore lint/suspicious/noExplicitAny: only cursors are read.
 async function get(side: Side, url: string): Promise<any> {
   side.requests += 1;
-  // Another address for every few requests, so that the limit per address does not count.
+  // Every few requests use another address, so that the limit per address is not reached.
   const remoteAddress = `10.0.${Math.floor(side.requests / 2_000) % 250}.${Math.floor(side.requests / 8) % 250}`;
   const answer = await side.app.inject({ url, remoteAddress, headers: { cookie: side.cookie } });
   if (answer.statusCode !== 200) throw new Error(`${url}: ${answer.statusCode} ${answer.body}`);

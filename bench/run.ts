@@ -49,7 +49,7 @@ if (wanted('create')) {
       processes > 1 ? '≥ 0.80 ×' : '',
       speed >= 0.8 || processes === 1,
     );
-    // A busy disk lengthens both tails, so ours is held against that of the bare inserts.
+    // A busy disk lengthens both tails, so ours is compared with that of the bare inserts.
     const own = ratio(result.p99 / result.p50);
     row(
       `${what}, p99 to p50 against ${result.bareTool}'s`,

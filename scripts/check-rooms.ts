@@ -108,7 +108,10 @@ export function readTableOwners(root: string): Map<string, string> {
   return owners;
 }
 
-/** Only the owner of a table writes it: neither by SQL nor through the owner's SQL functions. */
+/**
+ * Only the owner of a table writes it. No other slice writes it by SQL or through the owner's SQL
+ * functions.
+ */
 export function findForeignWrites(root: string): string[] {
   const owners = readTableOwners(root);
   const problems: string[] = [];
@@ -154,7 +157,10 @@ function shortestCycle(edges: Map<string, Map<string, unknown>>, start: string):
   return null;
 }
 
-/** The imports of the product's own files, with paths below `src/`: those of values, or all. */
+/**
+ * The imports of the product's own files, with paths below `src/`: imports of values only, or all
+ * imports.
+ */
 function readImports(root: string, withTypes = false): Import[] {
   return sourcesOf(root).flatMap((file) => {
     const text = withoutComments(fs.readFileSync(path.join(root, 'src', file), 'utf8'));

@@ -231,7 +231,7 @@ async function openRateLimitStore(
   }
 }
 
-/** The time that a process needs to stop, besides that of its requests in flight. */
+/** The time that a process needs to stop, in addition to the time for its requests in flight. */
 export const stopMilliseconds = 3_000;
 
 /** Starts one process of the service, on a database that is ready. */

@@ -142,7 +142,10 @@ export const isAddress = (text: string, begin: RegExp) => begin.test(text) && UR
 export const isLocal = (hostname: string) =>
   hostname === '' || hostname.startsWith('/') || isLoopback(hostname);
 
-/** Whether a server on this host listens on all addresses of the machine, however it is spelled. */
+/**
+ * Whether a server on this host listens on all addresses of the machine, however the host is
+ * spelled.
+ */
 export function isEveryAddress(host: string): boolean {
   const isBare = host.includes(':') && !host.startsWith('[');
   const { hostname } = URL.parse(`http://${isBare ? `[${host}]` : host}`) ?? {};

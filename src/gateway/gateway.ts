@@ -138,8 +138,8 @@ export type Gateway = {
   deleteCustomer(customer: { merchant: MerchantTime; customer_ref: string }): Promise<void>;
 
   /**
-   * The gateway's records of the shopper of a checkout that are not deleted, also those that we did
-   * not learn of. A record may be missing in the first hour after it was created.
+   * The gateway's records of a checkout's shopper that are not deleted, even if we never learnt of
+   * them. A record may be missing in the first hour after it was created.
    */
   findCustomers(merchant: MerchantTime, checkout_id: string): Promise<string[]>;
 

@@ -3,7 +3,7 @@ import { type OperatorDeps, OperatorError, operate } from '#record/actions/opera
 import { findMerchantRow, movePage } from './merchant.sql.ts';
 import { explainBadShortName, type MerchantRow } from './merchant.ts';
 
-/** Sets what shoppers read about a merchant. What is absent stays as it is. */
+/** Sets what shoppers read about a merchant. Members that are absent keep their values. */
 export async function changePage(
   deps: OperatorDeps,
   operator: string,

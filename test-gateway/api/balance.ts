@@ -105,7 +105,10 @@ function bookFailures(context: Context): void {
   });
 }
 
-/** Control for tests: from now on the balance is in another currency, or again in the payments'. */
+/**
+ * Control for tests: from now on the balance is in another currency, or in the payments' currency
+ * again.
+ */
 export function controlSettlement(context: Context, form: Form): Answer {
   const { currency, basis_points } = readForm(form, {
     currency: 'string',

@@ -147,7 +147,7 @@ export function attempt(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/** Applies the shopper's answer to a challenge. Any intent but one in `requires_action` stays. */
+/** Applies the shopper's answer to a challenge. Only an intent in `requires_action` changes. */
 export function decideChallenge(
   context: Context,
   intent: Kept<'payment_intent'>,

@@ -1,7 +1,7 @@
 // The test gateway's script for payment pages: the few calls of Stripe.js that a page needs to take
 // a card. The card is typed into a frame on the gateway's own origin; this script never sees it.
 
-// The names of a block in strict mode stay in it, so the page sees none but Stripe.
+// In strict mode the names of a block are local to it, so the page sees only Stripe.
 {
   const gatewayOrigin = new URL(document.currentScript.src).origin;
   const frameHeight = 196;
@@ -57,7 +57,7 @@
     };
   }
 
-  /** The frame with the card form, and what the page hears of it. */
+  /** The frame with the card form, and the events that the page receives from it. */
   class CardElement {
     #publishableKey;
     #options;

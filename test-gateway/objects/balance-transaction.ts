@@ -16,7 +16,7 @@ export type UnpaidType = keyof typeof unpaidCategories;
 
 const availableAfterSeconds = 2 * daySeconds;
 
-/** The balance is in another currency than the payments: which, and what one is in it. */
+/** The currency of the balance, if it is not that of the payments, and the exchange rate. */
 export type Settlement = { currency: string; rate: number };
 
 export function makeBalanceTransaction(

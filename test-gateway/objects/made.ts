@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 // Objects are built as the SDK's own types, so that the compiler checks their shape. They age when
 // they are read: a hold lapses and a refund moves on because the merchant's time has passed.
 
-/** Whose object it is, and the time there in seconds. */
+/** The merchant that owns the object, and the merchant's time in seconds. */
 export type Made = { merchant: string; now: number };
 
 export const daySeconds = 24 * 60 * 60;

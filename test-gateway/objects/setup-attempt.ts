@@ -62,7 +62,7 @@ export function authenticateAttempt(
   card.three_d_secure = setupSecure(authentication, card.brand);
 }
 
-/** A setup says the same as a charge, without the exemption. */
+/** A setup has the same members as a charge, without the exemption. */
 function setupSecure(
   authentication: Authentication,
   brand: string | null,

@@ -103,7 +103,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
       return call;
     },
     isAsking: () => asking.size > 0,
-    /** Waits until every call to the gateway is answered, also those of dead processes. */
+    /** Waits until every call to the gateway is answered, including those of dead processes. */
     async answered(): Promise<void> {
       while (asking.size > 0) await Promise.allSettled(asking);
     },
@@ -282,7 +282,10 @@ export async function incarnate(
   return self;
 }
 
-/** How far a test's time has moved. The next story begins earlier, and that counts as well. */
+/**
+ * How far a test's time has moved. The next story begins at an earlier time, and that counts as a
+ * move too.
+ */
 function elapsedOn(clock: Clock): () => number {
   let last = clock.now().epochMilliseconds;
   let elapsed = 0;

@@ -98,7 +98,7 @@ export function ChoiceList({
   );
 }
 
-/** The outcome of the last attempt, above the plan. */
+/** Shows the outcome of the last attempt, above the plan. */
 export function AttemptNotice({
   view,
   plan,

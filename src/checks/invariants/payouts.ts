@@ -65,8 +65,8 @@ export const payoutInvariants: Invariant[] = [
     description: 'sold less fees, VAT, refunds and disputes is payable, reserve and paid out',
     by: 'merchant',
     sql: (within) => `
-      -- Two partial indexes have the entries of a merchant. What was paid out is in neither: P3
-      -- compares it.
+      -- Two partial indexes cover a merchant's entries, except those that were paid out. P3
+      -- compares those.
       with entries as (
         select merchant_id, kind, gross, fee, vat, net, net as unpaid from settlement_entries
         where ${within('merchant_id')} and payout_id is null and kind <> 'paid_out'

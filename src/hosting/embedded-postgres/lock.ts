@@ -10,7 +10,7 @@ import { isAlive, until } from './server-processes.ts';
 
 export type DataDirLock = { release(): Promise<void> };
 
-// Keeps the open databases referenced: a collected one would lose its lock.
+// Keeps the open databases referenced: a garbage-collected one would lose its lock.
 const heldLocks = new Set<DatabaseSync>();
 
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {

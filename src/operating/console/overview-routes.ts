@@ -11,7 +11,7 @@ import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const hitsMax = 50;
 
-/** The permission that a count or a hit of a kind needs, beside that of the route. */
+/** The permission that a count or a hit of a kind needs, besides the route's own. */
 const needed: Record<string, Permission> = {
   refunds_to_review: 'refunds.read',
   overdue: 'instalments.read',
@@ -24,7 +24,7 @@ const needed: Record<string, Permission> = {
   dispute: 'disputes.read',
   payout: 'payouts.read',
   person: 'people.read',
-  // A person sees their own actions beside the page; those of others are in the audit.
+  // A person sees their own actions beside the page. The audit shows those of others.
   bulk_action: 'audit.read',
 };
 

@@ -71,7 +71,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addHeaders(deps, request, reply);
     if (deps.draining) reply.header('connection', 'close');
-    // The limit comes before any other work, also for paths that do not exist.
+    // The limit comes before any other work, even for paths that do not exist.
     await deps.rateLimits.consoleRequest(networkOf(request));
   });
   app.addHook('onResponse', async (request, reply) => {

@@ -110,7 +110,7 @@ export const sessionRoutes: ConsoleRoute[] = [
       return () => presentProof(context);
     },
   }),
-  // The demo administrator of a sandbox has no passkey. A click stands for one.
+  // The demo administrator of a sandbox has no passkey. A click replaces it.
   actionRoute({
     method: 'POST',
     url: '/api/proof/sandbox',

@@ -59,7 +59,7 @@ export type CheckoutHistory = {
   disputes: Dispute[];
   /** The names of the people who acted, by their ids. */
   names: Map<string, string>;
-  /** The kinds of rows of which only the newest are here. */
+  /** The kinds of rows that were cut to the newest. */
   cut: HistoryTable[];
 };
 

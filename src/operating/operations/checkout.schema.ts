@@ -205,7 +205,7 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
-  /** The kinds of rows of which only the newest are here. */
+  /** The kinds of rows that were cut to the newest. */
   cut: Type.Array(Type.String()),
   disputes: Type.Array(
     Type.Object({

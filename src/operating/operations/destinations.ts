@@ -83,7 +83,7 @@ function percentile(
   return bounds.at(-1) ?? null;
 }
 
-/** A day in UTC, so many days before an instant. */
+/** The day in UTC that is `days` days before an instant. */
 export function dayBefore(now: Temporal.Instant, days: number): string {
   return now.toZonedDateTimeISO('UTC').toPlainDate().subtract({ days }).toString();
 }

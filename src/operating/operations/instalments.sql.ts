@@ -5,7 +5,10 @@ import type { Instalment, InstalmentStatus } from '#purchases/instalments/instal
 import { type OfCheckout, unique } from './owner.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** Overdue payments, the longest due first. All others by their checkout, the newest first. */
+/**
+ * Lists overdue payments with the longest due first, and all others by checkout with the newest
+ * first.
+ */
 export async function pageInstalments(
   db: Handle,
   scope: Scope,

@@ -24,7 +24,9 @@ import { defineList, type PageRequest, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
-/** Overdue payments, the longest due first, with what decides whether a retry is sensible. */
+/**
+ * Overdue payments, the longest due first, with the facts that decide whether a retry is sensible.
+ */
 export const overdueList = defineList({
   name: 'overdue',
   permission: 'instalments.read',

@@ -26,7 +26,10 @@ export const PayoutRow = Type.Object({
   approvals: Type.Integer(),
   /** Whether the signed-in person may approve it now, apart from permission and proof. */
   may_approve: Type.Boolean(),
-  /** After a restore: since when a person must compare it with the bank before it is exported. */
+  /**
+   * After a restore, the time since which a person must compare it with the bank before it is
+   * exported.
+   */
   compare_since: nullable(Time),
   created_at: Time,
   approved_at: nullable(Time),

@@ -18,7 +18,10 @@ export type Viewer<Deps = ViewerDeps> = {
   may(permission: Permission): boolean;
 };
 
-/** There is no such row, or the viewer may not see it. The console says the same of both. */
+/**
+ * There is no such row, or the viewer may not see it. The console gives the same answer in both
+ * cases.
+ */
 export class NotFound extends OperatorError {
   /** The text that the console shows. */
   readonly shown: string;
@@ -45,7 +48,9 @@ export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: st
 
 const nouns = { checkouts: 'checkout', refund_requests: 'refund', callbacks: 'callback' } as const;
 
-/** A row of the viewer's scope. Any other is not found, whether it exists or not. */
+/**
+ * Finds a row of the viewer's scope. Any other row counts as not found, whether it exists or not.
+ */
 export async function mustSee(
   { deps, scope }: Viewer<Pick<OperatorDeps, 'database' | 'clock'>>,
   table: keyof typeof nouns,

@@ -149,8 +149,9 @@ export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void 
 }
 
 /**
- * The characters that addresses have without quotation marks, and those of other scripts. `$`, "`"
- * and `|` are allowed by the standard but not in use, and dangerous in a command that is copied.
+ * The characters that an address may have without quotation marks, and letters of other scripts.
+ * `$`, "`" and `|` are allowed by the standard but not in use, and dangerous in a command that is
+ * copied.
  */
 const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;

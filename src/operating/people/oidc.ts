@@ -124,7 +124,7 @@ export async function beginTie(
 
 /**
  * Signs in the person that the issuer's answer names, or ties the account to the person of a
- * session. The latter opens no new session. `query` is that of the callback's address.
+ * session. The latter opens no new session. `query` comes from the callback's address.
  */
 export async function finishOidc(
   deps: OidcDeps,

@@ -50,7 +50,7 @@ const needAllMerchants: ReadonlySet<Permission> = new Set([
   'review.lift',
   // The service bears the load of a merchant's requests.
   'limits.raise',
-  // A merchant's own staff must not decide what the merchant is paid, nor where.
+  // A merchant's own staff must not decide what the merchant is paid, or to which account.
   'payouts.approve',
   'payouts.settle',
   'bank.propose',

@@ -108,8 +108,8 @@ const selectCheckouts = (db: Handle) =>
 const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
 
 /**
- * Checkouts that a card with these last four digits was used for, at first or on the plan. The
- * stored card is always that of an attempt.
+ * Checkouts for which a card with these last four digits was used, in the first payment or on the
+ * plan. The stored card always comes from an attempt.
  */
 export async function findByLastFour(
   db: Handle,

@@ -212,7 +212,10 @@ async function guardDeletions(client: pg.ClientBase): Promise<void> {
     for each row execute function refuse_unless_expired()`);
 }
 
-/** A trigger's argument is a digest of its definition, by which the next version recognises it. */
+/**
+ * A trigger's argument is a digest of its definition. The next version recognises the trigger by
+ * it.
+ */
 async function createTrigger(
   client: pg.ClientBase,
   { name, head, each, execute }: { name: string; head: string; each: string; execute: string },

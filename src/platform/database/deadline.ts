@@ -37,7 +37,7 @@ export function withDeadline<T>(deadline: Deadline, work: () => T): T {
   return deadlines.run(deadline, work);
 }
 
-/** The deadline of the current request, or that of work which starts now. */
+/** The deadline of the current request. Work outside of a request gets a new deadline. */
 export function currentDeadline(clock: Clock): Deadline {
   return deadlines.getStore() ?? newDeadline(clock);
 }

@@ -16,7 +16,7 @@ const servePrivileges: Partial<Record<string, string>> = {
   schema_migrations: 'select',
   territories: 'select',
   holidays: 'select',
-  // A look-up of an unknown fate locks its row, which takes a right to update.
+  // A look-up of an unknown fate locks its row, and that lock needs the right to update.
   installation: 'select, insert, update (key_check)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
@@ -102,7 +102,7 @@ async function privilegesOf(
   table: string,
 ): Promise<string | null> {
   if (kind === 'read') return credentials.has(table) ? null : 'select';
-  // Citus locks the territory of a new merchant, which takes a right to write that table.
+  // Citus locks the territory of a new merchant, and that lock needs the right to write the table.
   if (table === 'territories' && (await isDistributed(client))) return 'select, update (locale)';
   if (table !== 'callback_attempts') {
     return servePrivileges[table] ?? 'select, insert, update, delete';

@@ -102,7 +102,7 @@ function listStalled(
   return stalled;
 }
 
-/** Asks one server about its connections. Another one, a standby perhaps, knows nothing of them. */
+/** Asks one server about its connections. Another server, perhaps a standby, does not know them. */
 async function findDead(ask: Ask, number: number, stalled: Stalled[]): Promise<pg.ClientBase[]> {
   const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
   const server = await ask(number, pids).catch(() => 'away' as const);

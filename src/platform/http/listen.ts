@@ -32,7 +32,7 @@ export async function listen(
           await app.listen({ host: address, port, backlog });
           continue;
         }
-        // The port of the first address, also if any free one was asked for.
+        // The port of the first address, even if any free port was asked for.
         const options = { ...(app.server.address() as AddressInfo), host: address, backlog };
         further.push(await listenFurther(app.server, options));
         app.log.info({ address, port: options.port }, 'listening on a further address');

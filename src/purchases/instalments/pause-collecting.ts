@@ -19,7 +19,7 @@ export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<voi
   await movePausedUnlessAsked(db, key);
 }
 
-/** Resumes, unless a pending refund or a dispute still pauses the checkout. */
+/** Resumes collecting, unless a pending refund or a dispute still pauses the checkout. */
 export async function resumeCollecting(db: Handle, key: CheckoutKey): Promise<void> {
   await moveResumed(db, key);
 }

@@ -82,7 +82,7 @@ export type PaymentAttempt = {
    */
   consent: Consent | null;
   created_at: Timestamp;
-  /** Ascends with the time of writing. */
+  /** Ids in this column ascend with the time of writing. */
   written_id: string;
 
   status: AttemptStatus;

@@ -28,7 +28,7 @@ export async function listTimeZones(
 
 /**
  * The movements in a range of time, by merchant. Both tables have an index on the time, so the cost
- * is that of the range and not of the history before it.
+ * depends on the range and not on the history before it.
  */
 export async function sumMovements(
   db: Handle,

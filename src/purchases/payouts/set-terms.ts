@@ -16,8 +16,8 @@ export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> 
 };
 
 /**
- * An operator sets what a merchant pays, from a date on. With its first terms a merchant begins to be
- * settled. What was posted before keeps its fees.
+ * An operator sets what a merchant pays from a date on. The first terms of a merchant begin its
+ * settlement. What was posted before keeps its fees.
  */
 export async function setTerms(
   deps: OperatorDeps,

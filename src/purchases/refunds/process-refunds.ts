@@ -137,7 +137,7 @@ async function release(
 
 /**
  * A dispute takes weeks, and an operator who must look at a checkout may take days. A refund that
- * waits for them looks this often whether it may begin or go on.
+ * waits for either is checked this often.
  */
 const disputedHours = 6;
 

@@ -129,8 +129,8 @@ export const dueRefunds: DueWork<'refund_requests'> = {
 };
 
 /**
- * Locks the checkout of a refund. The refund is locked after it, by a statement that sees what it
- * is now.
+ * Locks the checkout of a refund. A later statement locks the refund itself, so that it sees the
+ * current row.
  */
 export async function lockRefundCheckout(db: Handle, key: Key): Promise<Checkout | null> {
   const row = await db

@@ -40,7 +40,10 @@ export async function planRefund(
   return { instalments, parts };
 }
 
-/** Why a refund cannot begin now. A payment that is being collected decides what it is taken from. */
+/**
+ * Why a refund cannot begin now. The split depends on the outcome of a payment that is being
+ * collected.
+ */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
 
 /**

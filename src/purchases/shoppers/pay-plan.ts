@@ -107,7 +107,8 @@ async function openPlanAttempt(
     const newest = attempts.find(isOnPlan) ?? null;
     if (maybeCommitted && newest?.lease === lease) return newest;
     if (attempts.some(isInFlight)) return null;
-    // A collection that is recorded now holds the locks of its payments, not that of the checkout.
+    // A collection that is being recorded now holds the locks of its payments, but not the
+    // checkout's lock.
     const instalments = await lockInstalments(db, key);
     const refs = await findGatewayRefs(db, key);
     const { customer_ref } = refs;

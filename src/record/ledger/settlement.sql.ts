@@ -32,7 +32,10 @@ export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[
     .execute();
 }
 
-/** Writes terms, or replaces those of the same date. Entries keep what they were written with. */
+/**
+ * Writes terms, or replaces those of the same date. Entries keep the fees that they were written
+ * with.
+ */
 export async function insertTerms(db: Handle, terms: Terms): Promise<void> {
   const { merchant_id, from_on, ...rest } = terms;
   await db

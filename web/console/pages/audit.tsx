@@ -117,7 +117,7 @@ function Change({ before, after }: { before: unknown; after: unknown }) {
   );
 }
 
-/** One action, on the page of what it was about. */
+/** One action, on the page of its subject. */
 export function ActionLine({ of: action }: { of: Action }) {
   return (
     <div>

@@ -83,7 +83,7 @@ export default function People() {
   );
 }
 
-/** Invites a person, also one who lost their passkey, or changes what a person may do. */
+/** Invites a person, even one who lost their passkey, or changes what a person may do. */
 function Access({ of, close }: { of?: Person; close: () => void }) {
   // As it was when the dialog opened: the page reads it again meanwhile.
   const [person] = useState(of);

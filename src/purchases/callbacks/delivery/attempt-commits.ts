@@ -32,7 +32,7 @@ type Attempt = {
   id: string;
   trigger: CallbackTrigger;
   operator: string | null;
-  /** The header by which the receiver can continue the trace, if there is one. */
+  /** The header that lets the receiver continue the trace, if there is a trace. */
   traceHeaders: Record<string, string>;
 };
 

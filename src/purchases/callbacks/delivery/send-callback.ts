@@ -39,7 +39,7 @@ export type Exchange = {
    * of bytes that arrived.
    */
   body_bytes: number | null;
-  /** The response was longer than what is read of it. */
+  /** Whether the response was longer than the part that is read. */
   truncated: boolean;
   timings: Partial<Record<Phase | 'sent' | 'first_byte' | 'total', number>>;
 };
@@ -64,7 +64,7 @@ export type CallbackSenderOptions = {
   idleMilliseconds?: number;
 };
 
-/** We end the exchange ourselves. */
+/** The error for an exchange that we end ourselves. */
 class CutOff extends Error {}
 
 // A response does not say over which socket it came, and connections are used again. undici reports
@@ -194,7 +194,7 @@ function newSending({ clock, deadlines }: Sender, answer: Sending['answer']): Se
   return sending;
 }
 
-/** A view of the bytes that only this exchange has, by which `onSent` finds it. */
+/** A view of the bytes that belongs to this exchange alone. `onSent` finds the exchange by it. */
 function bodyOf(
   { clock }: Sender,
   { body, dribble }: Message,
