@@ -205,7 +205,9 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
   return { cookie: `${cookieName(deps.console.url)}=${token}`, person_id: id };
 }
 
-/** Inserts the rows that the service would have written about the checkouts of the table `batch`. */
+/**
+ * Inserts the rows that the service would have written about the checkouts of the table `batch`.
+ */
 const batchStatements = [
   `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
      client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
@@ -255,9 +257,10 @@ const batchStatements = [
 ];
 
 /**
- * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three payments,
- * one is cancelled and two are open. One has a refund to review, one a payment overdue, one a
- * callback that was given up and one a dispute, so that the small side has whole pages of everything.
+ * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three
+ * payments, one is cancelled and two are open. One has a refund to review, one a payment overdue,
+ * one a callback that was given up and one a dispute, so that the small side has whole pages of
+ * everything.
  */
 async function fill(
   deps: Deps,

@@ -146,7 +146,7 @@ async function queue(
 ): Promise<void> {
   const now = timestamp(deps.clock.now());
   const { pool } = deps.database;
-  // A thousand plans are enough: a message reads its own.
+  // A thousand plans are enough: each message reads only its own plan.
   const plans = Math.min(count, 1_000);
   await pool.query(
     `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,

@@ -16,8 +16,8 @@ import {
 } from './merchant.ts';
 
 /**
- * Adds a merchant. A threshold for two people that is looser than the default of all merchants needs a
- * person with `mayLiftReview`.
+ * Adds a merchant. A threshold for two people that is looser than the default of all merchants
+ * needs a person with `mayLiftReview`.
  */
 export async function createMerchant(
   deps: LiftDeps & FourEyesDefault,

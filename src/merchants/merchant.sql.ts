@@ -55,7 +55,7 @@ export async function listMerchantRows(db: Handle, ids: string[]): Promise<Merch
   return rows.map(toMerchantRow);
 }
 
-/** By merchant, how far its clock is ahead in milliseconds. */
+/** How far each merchant's clock is ahead, in milliseconds, by merchant. */
 export async function listClocks(
   client: pg.ClientBase,
   ids: string[],

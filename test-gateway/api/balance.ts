@@ -120,8 +120,8 @@ export function controlSettlement(context: Context, form: Form): Answer {
 }
 
 /**
- * Control for tests: the balance moves without a payment. The gateway charges for a service, corrects
- * the balance, or pays it out to the account's own bank.
+ * Control for tests: the balance moves without a payment. The gateway charges for a service,
+ * corrects the balance, or pays it out to the account's own bank.
  */
 export function controlTransaction(context: Context, form: Form): Answer {
   const given = readForm(form, { type: 'string', amount: 'integer', currency: 'string' });

@@ -92,7 +92,9 @@ export function challenge({ publicUrl }: Context, intent: Kept<'payment_intent'>
   };
 }
 
-/** Charges or holds the card, and saves the intent and its charge whether it was declined or not. */
+/**
+ * Charges or holds the card, and saves the intent and its charge whether it was declined or not.
+ */
 export function attempt(
   context: Context,
   intent: Kept<'payment_intent'>,

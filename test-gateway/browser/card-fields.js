@@ -88,7 +88,7 @@ export function formatNumber(text) {
 }
 
 export function formatExpiry(text, isDeleting) {
-  // A browser that fills the form in may write the year with four digits, or first.
+  // A browser that fills the form in may write the year with four digits, or before the month.
   const whole = /^\s*(\d{4})\D+(\d{1,2})\s*$/.exec(text);
   const inFull = /^\s*(\d{1,2})\D*20(\d{2})\s*$/.exec(text);
   let digits = digitsOf(text);

@@ -82,7 +82,8 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       do await page.evaluate('dispatchEvent(new Event("focus"))');
       while ((await signedIn(page).count()) === 0);
 
-      // The back button leads to the page before, and forward again to an address without the token.
+      // The back button leads to the page before, and forward again to an address without the
+      // token.
       await tab.goBack();
       assert.equal(tab.url(), cancel_url);
       await tab.goForward();

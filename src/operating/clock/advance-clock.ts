@@ -22,8 +22,8 @@ const pauseMilliseconds = 50;
 const pausesMax = 2_400;
 
 /**
- * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order, each at
- * its own due time, before the clock moves on (decision 0017).
+ * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order, each
+ * at its own due time, before the clock moves on (decision 0017).
  */
 export async function advanceClock(
   deps: ClockDeps,

@@ -29,13 +29,13 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   fresh?: true;
   schema: S;
   /**
-   * Returns when the action is done. It returns a function that makes the answer, and all reading for
-   * the answer belongs there: when that fails, the person is told that the action was done.
+   * Returns when the action is done. It returns a function that makes the answer, and all reading
+   * for the answer belongs there: when that fails, the person is told that the action was done.
    */
   run(viewer: V, input: Input<S>): Promise<() => Promise<Answer> | Answer>;
 };
 
-/** The answer may have more members than the response, which a command can print. */
+/** The answer may have members that the response leaves out. A command can print them. */
 export type Action<S extends Schemas, Deps, Answer = Static<S['response']>> = ActionDefinition<
   S,
   Viewer<Deps>,
@@ -49,8 +49,8 @@ export function defineAction<const S extends Schemas, Deps, Answer extends Stati
 }
 
 /**
- * Makes the actions on one row: `POST /api/NAME/:id/VERB`. `see` finds the row in the viewer's scope,
- * and `read` makes the answer, which is the row afterwards.
+ * Makes the actions on one row: `POST /api/NAME/:id/VERB`. `see` finds the row in the viewer's
+ * scope, and `read` makes the answer, which is the row afterwards.
  */
 export const actionsOn =
   <Row, Response extends TSchema, Answer extends Static<Response>>(kind: {

@@ -112,7 +112,9 @@ export const Collection = Type.Object({
   settled_at: nullable(Time),
 });
 
-/** One attempt to deliver a callback, with what was sent and answered. Texts are foreign: escape. */
+/**
+ * One attempt to deliver a callback, with what was sent and answered. Texts are foreign: escape.
+ */
 export const CallbackAttempt = Type.Object({
   number: Type.Integer(),
   run: Type.Integer(),

@@ -42,8 +42,8 @@ export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
  * Invites a person, or invites them again, and returns the one-time link. This is for the command
- * line of the server, the way back for an only administrator. People at the console never see a link
- * that they made (decision 0072).
+ * line of the server, the way back for an only administrator. People at the console never see a
+ * link that they made (decision 0072).
  */
 export async function invitePerson(
   deps: InviteDeps,
@@ -165,8 +165,8 @@ function readWanted(deps: InviteDeps, wanted: Wanted): Invited {
 /**
  * Writes the person and tells them and the operators. The address of a person who exists may have
  * passed to a colleague, or their device may be lost. So every way to act as them ends at once:
- * passkeys, sessions, links, and their subject at the issuer. The new roles apply when the invitation
- * is accepted, because no earlier way in is left (decision 0072).
+ * passkeys, sessions, links, and their subject at the issuer. The new roles apply when the
+ * invitation is accepted, because no earlier way in is left (decision 0072).
  */
 async function admit(
   deps: InviteDeps,

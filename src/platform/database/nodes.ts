@@ -6,8 +6,8 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Database } from './database.ts';
 
-// Each process of the service announces itself, so that a migration that breaks older programs can
-// refuse while one of them still runs.
+// Each process of the service announces itself. A migration that breaks older programs refuses to
+// run while one of them is alive.
 
 const announceMilliseconds = 20_000;
 
@@ -60,7 +60,9 @@ async function announce(
   await db.deleteFrom('nodes').where('seen_at', '<', yesterday).execute();
 }
 
-/** The living processes whose program is older than a migration, each as a sentence for operators. */
+/**
+ * The living processes whose program is older than a migration, each as a sentence for operators.
+ */
 export async function listOlderNodes(client: pg.ClientBase, version: number): Promise<string[]> {
   const known = await client.query(`select to_regclass('nodes') is not null as found`);
   if (!known.rows[0].found) return [];

@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 
-// A server that loses its power or its network says nothing. Without this watch, a statement on such
-// a connection would use up the whole deadline of its request (decision 0058).
+// A server that loses its power or its network says nothing. Without this watch, a statement on
+// such a connection would use up the whole deadline of its request (decision 0058).
 
 /** Facts that a connection's server stated when the connection opened. */
 export type Backend = {

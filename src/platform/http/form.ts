@@ -10,14 +10,16 @@ const depthMax = 32;
 const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Fields by name. A Map, because the caller chooses the names and could name a prototype. */
+/**
+ * Fields by name. This is a Map, because the caller chooses the names and could name a prototype.
+ */
 type Group = Map<string, string | Group>;
 
 /**
  * Reads an `application/x-www-form-urlencoded` body into the object that the same JSON would give,
- * with text for every value: `purchase[order_id]=7` is `{"purchase": {"order_id": "7"}}`, and a group
- * whose names are 0, 1, 2 … is a list. As strict as `readJson` (decision 0002): it refuses repeated
- * fields, bad encoding, deep nesting and prototype names.
+ * with text for every value: `purchase[order_id]=7` is `{"purchase": {"order_id": "7"}}`, and a
+ * group whose names are 0, 1, 2 … is a list. As strict as `readJson` (decision 0002): it refuses
+ * repeated fields, bad encoding, deep nesting and prototype names.
  */
 export function readForm(bytes: Buffer): JsonObject {
   const fields: Group = new Map();

@@ -25,8 +25,8 @@ export type OwnDispute = DisputeState & { payment_ref: string };
 
 /**
  * Writes what the gateway says of a dispute, and what follows from it, in one transaction under the
- * checkout's lock. It posts the difference between what was posted and what the gateway says, so the
- * same answer twice posts nothing twice.
+ * checkout's lock. It posts the difference between what was posted and what the gateway says, so a
+ * repeated answer posts nothing.
  */
 export async function recordDispute(
   deps: RecordDisputeDeps,

@@ -86,7 +86,7 @@ export type Collection = {
   settled_at: Timestamp | null;
 };
 
-/** The gateway knows the request by this id, also after a restore (decision 0049). */
+/** The gateway knows the request by this id, even after a restore (decision 0049). */
 export const collectionId = (checkout_id: string, instalment: number, number: number) =>
   derivedId('collection', checkout_id, instalment, number);
 

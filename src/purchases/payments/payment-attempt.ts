@@ -142,7 +142,7 @@ export type AttemptChanges = Partial<
 
 type Named = Pick<PaymentAttempt, 'purpose' | 'checkout_id' | 'number'>;
 
-/** The gateway knows the attempt by this id, also after a restore (decision 0049). */
+/** The gateway knows the attempt by this id, even after a restore (decision 0049). */
 export const attemptId = ({ purpose, checkout_id, number }: Named) =>
   derivedId(
     purpose === 'first_payment' ? 'payment attempt' : 'shopper attempt',

@@ -215,8 +215,8 @@ async function carryOut(
 }
 
 /**
- * Looks up a part on the card while a dispute is open. Nothing is sent then: a request that may not
- * have arrived must not make a refund now. The answer is null if the part waits for the end of the
+ * Looks up a part on the card while a dispute is open. Nothing is sent: an earlier request may not
+ * have arrived, and no refund may be made now. Returns null if the part waits for the end of the
  * dispute.
  */
 async function lookUp(

@@ -146,7 +146,7 @@ export type RefundPart = {
 export const requestedId = (merchant_id: string, request_id: string) =>
   derivedId('requested refund', merchant_id, request_id);
 
-/** The gateway knows the part by this id, also after a restore (decision 0049). */
+/** The gateway knows the part by this id, even after a restore (decision 0049). */
 export const partId = (refund_id: string, round: number, instalment: number) =>
   derivedId('refund part', refund_id, round, instalment);
 

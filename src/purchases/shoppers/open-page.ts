@@ -76,7 +76,7 @@ export async function openPage(
       checkout.status === 'successful' ? readPlan(db, of) : null,
       checkout.completed_at === null ? null : findCheckoutCallback(db, key.merchant_id, key.id),
     ]);
-    // The order stays private once nothing has moved for long.
+    // The order is no longer shown once nothing has moved for a long time.
     if (isPast(checkout, rows ?? unpaid, merchant.now())) return null;
     const opened = { merchant, checkout, attempts, callback };
     if (rows === null) {

@@ -48,7 +48,9 @@ export type Entry = {
   line: number | null;
 };
 
-/** `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is. */
+/**
+ * `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is.
+ */
 export const fundings = ['whole', 'as_collected'] as const;
 export type Funding = (typeof fundings)[number];
 

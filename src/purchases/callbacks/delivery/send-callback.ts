@@ -35,8 +35,8 @@ export type Exchange = {
   headers: Record<string, string | string[]> | null;
   body: Buffer | null;
   /**
-   * How long the body was. If the rest was not read, the declared length, or without one the number
-   * of bytes that arrived.
+   * The length of the body. If the rest was not read, this is the declared length. If no length was
+   * declared, it is the number of bytes that arrived.
    */
   body_bytes: number | null;
   /** Whether the response was longer than the part that is read. */

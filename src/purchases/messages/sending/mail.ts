@@ -23,7 +23,7 @@ export type Mail = {
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 
 /**
- * How long a transport takes for a mail at most, so leases must be longer. A server that answers
+ * The longest time that a transport takes for a mail. Leases must be longer. A server that answers
  * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited as long
  * for a connection.
  */
