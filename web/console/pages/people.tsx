@@ -251,18 +251,20 @@ function InvitationNotice({ of: person }: { of: Person }) {
           <span>{invitation.release_refusal}</span>
         ) : (
           can('people.manage') && (
-            <Button
-              size="compact-sm"
-              disabled={busy}
-              onClick={() =>
-                void run<ReleasedInvitation>({
-                  path: `/api/people/${person.id}/release`,
-                  what,
-                }).then(setReleased)
-              }
-            >
-              Release the invitation
-            </Button>
+            <div>
+              <Button
+                size="compact-sm"
+                disabled={busy}
+                onClick={() =>
+                  void run<ReleasedInvitation>({
+                    path: `/api/people/${person.id}/release`,
+                    what,
+                  }).then(setReleased)
+                }
+              >
+                Release the invitation
+              </Button>
+            </div>
           )
         )}
         {problem !== null && <span>{problem}</span>}
