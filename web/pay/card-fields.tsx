@@ -50,7 +50,7 @@ export type Card = ReturnType<typeof useCard>;
 
 type CardState = 'loading' | 'ready' | 'failed';
 
-/** The gateway's frame in a place on the page, from the first render that has the place. */
+/** Mounts the gateway's frame at a place on the page, as soon as a render has that place. */
 export function useCard(page: PayPage, use: CardUse) {
   const title = useI18n().text('card_details');
   const place = useRef<HTMLDivElement>(null);

@@ -69,8 +69,8 @@ function compareToRecord(
   if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
-  // Only a payment or a new card of the plan has no term. First payments and charges have one: a
-  // hold takes nothing, and a charge is looked up.
+  // Only payments and new cards on the plan have no term. The others need no record here: a hold
+  // takes nothing, and a charge is looked up.
   const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
   const isUnsettled = recorder.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);

@@ -74,7 +74,7 @@ export type Download = {
 
 /**
  * A file that is read and written page by page. A person has one at a time, so that other requests
- * wait for one page at most. The audit has the file, its filters and how many lines left.
+ * wait for one page at most. The audit records the file, its filters and how many lines were sent.
  */
 export async function answerDownload(
   context: Context,

@@ -3,8 +3,8 @@ import { bulkActionKinds } from '#operating/bulk-actions/bulk-action.ts';
 import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /**
- * Several actions as one: a row with due work, which goes on when the browser is closed. The answer
- * of GET /api/bulk-actions/:id, and of the request that begins one.
+ * Several actions as one. It is a row with due work, so it goes on when the browser is closed. The
+ * answer of GET /api/bulk-actions/:id, and of the request that begins one.
  */
 export const BulkAction = Type.Object({
   id: Id,

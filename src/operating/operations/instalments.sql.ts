@@ -84,8 +84,8 @@ export async function listWithCard(
 export type Pause = 'dispute' | 'difference';
 
 /**
- * The reasons that pause the plans of these checkouts, besides a refund and the shopper, by
- * checkout.
+ * The reasons that pause the plans of these checkouts, by checkout. Refunds and attempts of the
+ * shopper are not among them.
  */
 export async function listPauses(
   db: Handle,

@@ -78,7 +78,7 @@ async function presentMerchants({ deps, scope }: Viewer, db: Handle, ids: string
   });
 }
 
-/** A merchant with the members of its territory beside its own. */
+/** A merchant with its own members and those of its territory. */
 function withPlace(merchant: Row) {
   const { code, currency, time_zone, locale } = merchant.territory;
   // The database does not keep the order of members.

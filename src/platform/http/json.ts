@@ -199,7 +199,7 @@ function readCarefully(bytes: Buffer): JsonValue {
 
 class CarefulReader {
   readonly #bytes: Buffer;
-  /** The next byte to read. Every method leaves it behind what it has read. */
+  /** The next byte to read. Every method moves it past what it has read. */
   #at = 0;
   /** The first member that an object has twice. */
   #repeated: string | undefined;

@@ -7,10 +7,10 @@ export function writeCsv(rows: Cell[][]): string {
 }
 
 /**
- * A spreadsheet runs text that begins like a formula, also in full width, so such text gets an
- * apostrophe in front. Where the list separator is a semicolon, as in South Africa, a spreadsheet
- * also splits a cell at each semicolon, even within quotation marks, so text after one is treated
- * alike. Numbers are ours and keep their sign.
+ * A spreadsheet runs text that begins like a formula, even in full-width characters, so such text
+ * gets an apostrophe in front. Where the list separator is a semicolon, as in South Africa, a
+ * spreadsheet also splits a cell at each semicolon, even within quotation marks, so text after a
+ * semicolon is treated in the same way. Numbers are ours and keep their sign.
  */
 function writeCell(cell: Cell): string {
   if (cell === null) return '';

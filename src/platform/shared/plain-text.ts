@@ -1,7 +1,9 @@
-/** Control characters but the line feed, and marks that turn the direction of text around. */
+/** Control characters except the line feed, and characters that reverse the direction of text. */
 const unprintable = /[^\P{Cc}\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Text that others typed, without what could change how the text around it is shown. */
+/**
+ * Text that others typed, without the characters that could change how the text around it is shown.
+ */
 export const printable = (text: string) => text.replace(unprintable, '');
 
 /** The same on one line, for a header, a title or a table. */

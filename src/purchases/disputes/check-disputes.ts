@@ -107,7 +107,7 @@ export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
   return 0;
 }
 
-/** An unknown payment may be one of ours whose outcome we learn later; after a day it is not. */
+/** An unknown payment may be one of ours whose outcome we learn later. After a day it cannot be. */
 const unknownHours = 24;
 
 /** Records a new dispute. Returns false if the next poll must look at it again. */

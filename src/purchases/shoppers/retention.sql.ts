@@ -17,7 +17,7 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
   due: 'due_at',
 };
 
-/** Gives every merchant a retention date before its first checkout, due at once. */
+/** Gives every merchant a retention date that lies before its first checkout and is due at once. */
 export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
   const retentionDates = await db.selectFrom('retention_dates').select('merchant_id').execute();
