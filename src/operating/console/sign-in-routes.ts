@@ -142,13 +142,13 @@ export const signInRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** The browser has left the console's pages, so the sign-in page says what happened. */
-/** Browsers say where a navigation began; `none` is the address bar. */
+/** Browsers say where a navigation began. `none` means the address bar or a bookmark. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
+/** The browser has left the console's pages, so the sign-in page says what happened. */
 function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
