@@ -6,7 +6,9 @@ import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.t
 /** `review`: requested and not approved yet. `approved`: past its review and not begun. */
 export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
 
-/** GET /api/refunds. Those that have not begun come the oldest first, all others the newest. */
+/**
+ * GET /api/refunds. Refunds that have not begun are listed oldest first, all others newest first.
+ */
 export const RefundsQuery = Type.Object({
   ...paging,
   /** `requested` is `review` and `approved` together. */

@@ -97,7 +97,7 @@ const lockMilliseconds = 2_000;
 /** How long a migration goes on trying. */
 const waitMaxMilliseconds = 30 * 60_000;
 
-/** The pause between two attempts, and between two looks whether another node has finished. */
+/** The pause between two attempts, and between two checks whether another node has finished. */
 const pauseMilliseconds = 500;
 
 /** A database's version, and the oldest program that can use it. */

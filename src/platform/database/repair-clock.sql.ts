@@ -4,8 +4,8 @@ import type { Handle } from './database.ts';
 import { lowerListPositions } from './merchant-lists.sql.ts';
 import type { Tables } from './tables.ts';
 
-// Undoes what a node with a wrong clock did to rows that others go by. Times that merchants have seen
-// (when a checkout was created, for example) stay as they are.
+// Undoes what a node with a wrong clock did to rows that others rely on. Times that merchants have
+// seen (when a checkout was created, for example) stay as they are.
 
 /** Times within this of now are right. It is longer than any difference that nodes may have. */
 const margin = sql`interval '1 minute'`;

@@ -51,7 +51,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
 
   const loginRoute = {
     schema: { response: { 200: LoginAnswer } },
-    // Strangers send logins, and three values fit into far less.
+    // Anyone may send a login, and its three values need far less than other bodies.
     config: { bodyBytesMax: 4 * 1024 },
   };
   api.post('/login', loginRoute, async (request, reply) => {

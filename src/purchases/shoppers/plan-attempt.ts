@@ -79,7 +79,7 @@ export type PlanAttempt = {
   refusal: PlanRefusal | null;
 };
 
-/** An outcome is news for as long as a session lasts. */
+/** The page shows an outcome for as long as a session lasts. */
 const newsMinutes = 30;
 
 /** Without a session the page shows only that an attempt is in flight. */
