@@ -87,7 +87,7 @@ export function createAuthenticator() {
         },
       };
     },
-    /** Goes back in time, as a copy of the authenticator would. */
+    /** Sets the counter back, as in a copy of the authenticator. */
     rewind(to: number) {
       counter = to;
     },
