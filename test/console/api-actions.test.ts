@@ -714,7 +714,7 @@ describe('a bulk action', () => {
     await refused(404, post(other, url));
     const stopped = await done(post(reviewer, url));
     assert.equal(stopped.stopped, `${reviewer.email} stopped this.`);
-    assert.match(await refused(409, post(reviewer, url)), /ended already/);
+    assert.match(await refused(409, post(reviewer, url)), /already ended/);
   });
 });
 
@@ -1528,7 +1528,7 @@ describe('every action', () => {
       assert.equal(answer.headers['retry-after'], undefined, what);
       assert.match(
         answer.body.error.message,
-        isStep ? /before you do it again\.$/ : /^This was done, but its result could not be read/,
+        isStep ? /before you repeat it\.$/ : /^This was done, but its result could not be read/,
         what,
       );
     }
