@@ -484,6 +484,41 @@ describe('above the threshold of a merchant', () => {
     await done(rotate(await person()));
   });
 
+  test('an alert names each person who gets credentials whose refunds are approved at once', async () => {
+    const { account } = await large();
+    const merchant_id = account.merchant.id;
+    const admin = await person();
+    const create = (owner: object) =>
+      done(post(admin, '/api/integrations', { refund_mode: 'auto', ...owner }));
+    const own = await create({ merchant_id });
+    const rotation = { credential: 'client_secret', overlap_seconds: 0 };
+    await done(post(admin, `/api/integrations/${own.id}/rotate`, rotation));
+    const shared = await create({ managed_merchant_ids: [merchant_id] });
+    const other = await createAccount(paying.service);
+    const change = { add: [other.merchant.id, merchant_id], remove: [] };
+    await done(post(admin, `/api/integrations/${shared.id}/managed-merchants`, change));
+    // The intermediary already acts for both, so nothing is lifted.
+    await done(post(admin, `/api/integrations/${shared.id}/managed-merchants`, change));
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select integration_id, merchant_id, caused_person_id, detail from alerts
+       where kind = 'refund_review_lifted' and integration_id = any($1) order by at, id`,
+      [[own.id, shared.id]],
+    );
+    const by = { caused_person_id: admin.id };
+    assert.partialDeepStrictEqual(rows, [
+      { integration_id: own.id, merchant_id, ...by },
+      { integration_id: own.id, merchant_id, ...by },
+      { integration_id: shared.id, merchant_id: null, ...by },
+      { integration_id: shared.id, merchant_id: null, ...by },
+    ]);
+    assert.equal(rows.length, 4);
+    const [added, rotated, addedShared, managed] = rows.map(({ detail }) => detail as string);
+    assert.match(added ?? '', / added integration .* saw its credentials: .*--mode manual/);
+    assert.match(rotated ?? '', / rotated the client_secret of integration .* saw it/);
+    assert.ok(addedShared?.includes(merchant_id));
+    assert.ok(managed?.includes(`act for merchant ${other.merchant.id}: `));
+  });
+
   test('of reviewers who approve at once, one is the first and one the second', async () => {
     const { account, shopper } = await large();
     const reviewers = [await person('refunds'), await person('refunds')];

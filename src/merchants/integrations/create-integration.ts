@@ -2,7 +2,8 @@ import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { sealingContext } from './callers.ts';
 import { insertClientSecret, insertSigningKey } from './credential.sql.ts';
 import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
@@ -13,16 +14,21 @@ import {
   newSigningKey,
   type RefundMode,
 } from './integration.ts';
+import { liftReviewOf } from './lift-review-of.ts';
 
-export type IntegrationDeps = OperatorDeps & { environment: Environment; sealing: Sealing };
+export type IntegrationDeps = LiftDeps & { environment: Environment; sealing: Sealing };
 
 /** Returned only once: the database holds a hash of the client secret and the sealed signing key. */
 export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
 
+/**
+ * Issues credentials. The person who creates an integration sees them, so one whose refunds are not
+ * reviewed needs `mayLiftReview`.
+ */
 export async function createIntegration(
   deps: IntegrationDeps,
   operator: string,
-  wanted: { refund_mode: RefundMode } & (
+  wanted: { refund_mode: RefundMode; mayLiftReview?: boolean } & (
     | { merchant_id: string }
     | { managed_merchant_ids: string[] }
   ),
@@ -67,6 +73,12 @@ export async function createIntegration(
       // It is the only key, so callbacks are signed with it before the integration has used it.
       first_used_at: now,
     });
+    if (wanted.refund_mode === 'auto') {
+      await liftReviewOf(deps, db, operator, integration, {
+        mayLiftReview: wanted.mayLiftReview,
+        did: `added integration ${id} for merchant ${merchant_id ?? managed.join(', ')} and saw its credentials: its refunds are approved at once.`,
+      });
+    }
     const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };
     return { subject_id: id, details, result: { id, client_secret, signing_key } };
   });

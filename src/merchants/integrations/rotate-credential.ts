@@ -7,6 +7,7 @@ import { sealingContext } from './callers.ts';
 import type { IntegrationDeps } from './create-integration.ts';
 import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
 import { hashClientSecret, newClientSecret, newSigningKey } from './integration.ts';
+import { liftReviewOf } from './lift-review-of.ts';
 import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
 
 export const credentials = ['client_secret', 'signing_key'] as const;
@@ -24,7 +25,7 @@ export type RotatedCredential = { id: string; value: string; old_valid_until: Ti
  * makes everything older expire at once, because a leaked credential cannot wait. Overlaps are in
  * real time, even in a sandbox (decision 0017). The person who rotates sees the credential. With
  * the credential of an integration whose refunds are not reviewed, they could refund alone, so they
- * need `mayLiftReview` (decision 0074).
+ * need `mayLiftReview`, and an alert names them (decision 0074).
  */
 export async function rotateCredential(
   deps: IntegrationDeps,
@@ -48,7 +49,8 @@ export async function rotateCredential(
     // The key of a revoked integration still signs the callbacks of its checkouts, so an operator
     // may have to replace it. Its client secret is invalid and needs no replacement.
     const lock = isSecret ? lockLiveIntegration : lockIntegration;
-    const { id, refund_mode } = await lock(db, wanted.id);
+    const integration = await lock(db, wanted.id);
+    const { id, refund_mode } = integration;
     if (refund_mode === 'auto' && personOf(deps) !== null && wanted.mayLiftReview !== true) {
       throw new NotPermitted(
         'Refunds of this integration are approved at once, so only an administrator of all merchants may rotate its credentials. You can have its refunds reviewed first, and then rotate.',
@@ -67,6 +69,12 @@ export async function rotateCredential(
     await moveExpiry(db, table, id, old_valid_until);
     const insert = isSecret ? insertNewSecret : insertNewKey(deps, keyId);
     await insert(db, id, value, now);
+    if (refund_mode === 'auto' && integration.revoked_at === null) {
+      await liftReviewOf(deps, db, operator, integration, {
+        mayLiftReview: wanted.mayLiftReview,
+        did: `rotated the ${credential} of integration ${id} and saw it: its refunds are approved at once.`,
+      });
+    }
     return {
       subject_id: id,
       details: { credential, old_valid_until },

@@ -1,7 +1,8 @@
 import { operate } from '#record/actions/operate.ts';
-import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
+import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { moveRefundMode } from './integration.sql.ts';
 import type { RefundMode } from './integration.ts';
+import { liftReviewOf } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
@@ -19,12 +20,9 @@ export async function setRefundMode(
     const before = await lockLiveIntegration(db, wanted.id);
     await moveRefundMode(db, before.id, refund_mode);
     if (refund_mode === 'auto' && before.refund_mode !== 'auto') {
-      await liftReview(deps, db, operator, {
+      await liftReviewOf(deps, db, operator, before, {
         mayLiftReview: wanted.mayLiftReview,
-        integration_id: before.id,
-        ...(before.merchant_id !== null && { merchant_id: before.merchant_id }),
         did: `ended the review of refunds of integration ${before.id}: they are approved at once.`,
-        restore: `tranche integrations refunds ${before.id} --mode manual`,
       });
     }
     return {

@@ -20,7 +20,7 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
-import { type LiftDeps, liftRefused, NotPermitted } from '#record/alerts/lift-review.ts';
+import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
 import { dayBefore } from './destinations.ts';
 import {
@@ -209,10 +209,12 @@ export const integrationActions = {
           ? scope === 'all merchants'
           : isWithin(scope, merchant_id.toLowerCase());
       if (!isSeen) throw noMerchant(merchant_id ?? '');
-      const isLifted = merchant_id !== undefined && refund_mode === 'auto';
-      if (isLifted && !may('review.lift')) throw new NotPermitted(liftRefused);
       const wanted = merchant_id === undefined ? { managed_merchant_ids } : { merchant_id };
-      const created = await createIntegration(deps, operator, { refund_mode, ...wanted });
+      const created = await createIntegration(deps, operator, {
+        refund_mode,
+        mayLiftReview: may('review.lift'),
+        ...wanted,
+      });
       return () => created;
     },
   }),
@@ -261,9 +263,9 @@ export const integrationActions = {
   manage: on('managed-merchants', 'integrations.change', {
     body: ManageMerchants,
     response: ManagedMerchants,
-    run: async ({ deps, operator }, id, wanted) => ({
-      id,
-      managed_merchant_ids: await manageMerchants(deps, operator, { id, ...wanted }),
-    }),
+    async run({ deps, operator, may }: Viewer<ViewerDeps & LiftDeps>, id, body) {
+      const wanted = { id, ...body, mayLiftReview: may('review.lift') };
+      return { id, managed_merchant_ids: await manageMerchants(deps, operator, wanted) };
+    },
   }),
 };

@@ -11,7 +11,7 @@ import { raiseAlert } from './raise-alert.ts';
 /** The person's roles or scope do not allow this action. */
 export class NotPermitted extends OperatorError {}
 
-export const liftRefused =
+const liftRefused =
   'Only an administrator of all merchants may raise or remove the amount above which refunds need two people, or let refunds go without a review.';
 
 export type LiftDeps = OperatorDeps & { log: Logger };
