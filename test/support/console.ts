@@ -83,7 +83,7 @@ export async function openAnotherSession(
   return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
-/** Asks the console like its page. */
+/** Sends a request to the console as its page does. */
 export async function ask(
   { app, deps }: { app: FastifyInstance; deps: Service['deps'] },
   person: Pick<ConsolePerson, 'cookie'> | null,

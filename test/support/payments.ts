@@ -158,7 +158,8 @@ function payingOn(
   const { service, gateway, clock, account, receiver } = parts;
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
-  // Most times that a test passes have one kind of work, so one statement finds out which.
+  // At most of the times that a test reaches, one kind of work is due. One statement finds out
+  // which.
   async function listDue(): Promise<Set<string>> {
     const { rows } = await service.deps.database.pool.query<{ name: string }>({
       // Prepared, because it takes longer to plan than to run.

@@ -67,8 +67,8 @@ async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
     const position = { after: checkouts.last, after_merchant: null };
     return { ...checkouts, find: findDifferences, position };
   }
-  // Before `lastId`, a merchant's position is left over from a pass of an earlier version. Ignore
-  // it.
+  // The position of a merchant counts only at `lastId`. Any other is left from a pass of an earlier
+  // version.
   const past = after === lastId ? after_merchant : null;
   const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;

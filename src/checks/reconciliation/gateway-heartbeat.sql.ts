@@ -32,7 +32,7 @@ export async function readHeartbeat(db: Handle): Promise<DatabaseHeartbeat> {
     .select(['id', 'heartbeat', 'heartbeat_at', 'server', 'stopped_at', 'stopped_reason'])
     .executeTakeFirstOrThrow();
   const [server] = rows;
-  if (!server) throw new Error('the server does not say which it is');
+  if (!server) throw new Error('the database server did not identify itself');
   return { ...row, ...server };
 }
 

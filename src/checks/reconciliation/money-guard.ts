@@ -192,7 +192,10 @@ async function raise(guard: Guard): Promise<void> {
   await deps.gateway.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
 }
 
-/** The database is read after the gateway, because it is written before it. */
+/**
+ * Read the gateway first and then the database. A heartbeat is written to the database first, so a
+ * heartbeat in flight never makes the gateway look ahead.
+ */
 async function compareHeartbeats(
   deps: GuardDeps,
   known: Known,

@@ -172,8 +172,8 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
 }
 
 /**
- * A server that was killed closes its port a moment after its process has lost its name. It left
- * its process id in a file, so only then is a port that is taken worth a wait.
+ * A server that was killed closes its port a moment after its process is gone. It leaves a file
+ * with its process id. Only if that file is there is a port that is taken worth a wait.
  */
 async function becomesFree(cluster: Cluster, port: number): Promise<boolean> {
   const wasKilled = (await readIfPresent(cluster.pidFile)) !== '';

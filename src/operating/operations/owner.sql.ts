@@ -88,7 +88,7 @@ export async function listMerchantNames(
 
 export type RecentSums = { sold: number; collected: number; refunded: number };
 
-/** Sums of the last days of merchants, by merchant, back from the newest day of each. */
+/** The sums of each merchant's last days, counted back from its newest day. */
 export async function listRecentSums(
   db: Handle,
   scope: Scope,

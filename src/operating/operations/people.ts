@@ -41,7 +41,7 @@ export const peopleList = defineList({
   ],
 });
 
-/** People with whether they can sign in, and their invitations. */
+/** People, whether they can sign in, and their invitations. */
 export async function presentPeople({ deps, operator }: Viewer, db: Handle, people: PersonRow[]) {
   const ids = people.map(({ id }) => id);
   const registered = await listWithPasskey(db, ids);

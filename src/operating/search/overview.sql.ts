@@ -60,7 +60,7 @@ export function countPayoutsToApprove(db: Handle, scope: Scope, max: number) {
   return bounded(db, scoped(drafts, scope), max);
 }
 
-/** When the refund was requested, for the one that has waited longest for its review. */
+/** When the refund was requested that has waited longest for its review. */
 export async function findOldestToReview(db: Handle, scope: Scope): Promise<Timestamp | null> {
   const row = await scoped(db.selectFrom('refund_requests').select('created_at'), scope)
     .where('status', '=', 'requested')

@@ -23,7 +23,7 @@ const shownDays = 100;
 
 /**
  * Whether the order behind a payment link is old enough to be no longer shown. A checkout that was
- * not paid has no rows.
+ * not paid has no payments or refunds.
  */
 export function isPast(
   checkout: Pick<Checkout, 'expires_at' | 'completed_at'>,
