@@ -189,6 +189,7 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
       oidc_subject: null,
       created_at: timestamp(deps.clock.now()),
       registered_at: null,
+      access_since: timestamp(deps.clock.now()),
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {

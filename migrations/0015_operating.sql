@@ -15,6 +15,8 @@ create table people (
   created_at   timestamptz(3) not null,
   -- When they first had a way in: a passkey, or an account at the issuer. Never cleared.
   registered_at timestamptz(3),
+  -- When their access was given or last grew. Where two people are needed they count only later.
+  access_since timestamptz(3) not null,
   revoked_at   timestamptz(3)
 );
 
@@ -42,7 +44,7 @@ create table person_mails (
   person_id    uuid not null references people (id),
   kind         text not null check (kind in
                  ('invitation', 'invited_again', 'registered', 'passkey_added', 'passkey_removed',
-                  'issuer_tied', 'revoked')),
+                  'issuer_tied', 'access_widened', 'revoked')),
   -- Facts that the mail states and the person's row does not have.
   facts        jsonb not null,
   -- The token of an invitation, encrypted until the mail is sent, then null.

@@ -99,6 +99,7 @@ their next request. To let them in again, invite them again.
     const {
       oidc_subject: _,
       registered_at: __,
+      access_since: ___,
       ...person
     } = await withMigrated(context, (connection) =>
       revokePerson(connection, connection.operator, { email }),

@@ -91,8 +91,8 @@ describe('the console in a browser', { skip: noBrowser }, () => {
   test('the last of more than a hundred people is opened and revoked', async (t) => {
     const { pool } = console.paying.service.deps.database;
     const { rows } = await pool.query(
-      `insert into people (id, email, name, roles, created_at)
-       select gen_random_uuid(), 'z' || n || '@example.com', 'Colleague ' || n, '{viewer}', now()
+      `insert into people (id, email, name, roles, created_at, access_since)
+       select gen_random_uuid(), 'z' || n || '@example.com', 'Colleague ' || n, '{viewer}', now(), now()
        from generate_series(100, 200) n returning id, name`,
     );
     t.after(async () => {

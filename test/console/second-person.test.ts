@@ -15,7 +15,7 @@ import type { Origin } from '#record/actions/operate.ts';
 import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
-import { ask, openConsole } from '../support/console.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
 import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
@@ -89,7 +89,7 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
   const now = paying.clock.now();
   for (const [name, decide] of Object.entries(decisions)) {
     const soon = actingFrom(timestamp(now.add({ hours: 1 })));
-    await assert.rejects(decide(soon), /Your passkey is new\./, name);
+    await assert.rejects(decide(soon), /Your passkey or your access is new\./, name);
     await assert.rejects(decide(actingFrom(null)), /two people with passkeys/, name);
   }
   for (const decide of Object.values(decisions)) await decide(actingFrom(timestamp(now)));
@@ -121,16 +121,85 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
     const answer = await post('/api/sign-in', { response: by.get(offered, here) });
     cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
   };
-  assert.match((await propose()).body.error.message, /^Your passkey is new\./);
+  assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   paying.clock.advance({ hours: 24 });
   await signIn(first);
   assert.equal((await propose()).status, 200);
   const adding = (await post('/api/passkeys/options')).body.options;
   await post('/api/passkeys', { name: 'Phone', response: second.create(adding, here) });
   await signIn(second);
-  assert.match((await propose()).body.error.message, /^Your passkey is new\./);
+  assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   // The session proves the presence with the older one.
   const proof = (await post('/api/proof/options')).body.options;
   assert.equal((await post('/api/proof', { response: first.get(proof, here) })).status, 200);
+  assert.equal((await propose()).status, 200);
+});
+
+test('access that grows raises an alert, is mailed, and counts a day later', async (t) => {
+  const { clock } = paying;
+  const deps = { ...paying.service.deps, sendsMessages: true };
+  const app = await openConsole({ ...paying.service, deps });
+  t.after(() => app.close());
+  const console = { app, deps };
+  const { pool } = deps.database;
+  const viewer = await addPerson(paying.service, {
+    roles: ['viewer'],
+    merchant_ids: [paying.account.merchant.id],
+  });
+  await pool.query(
+    `with added as (
+       insert into passkeys
+         (id, person_id, credential_id, public_key, counter, transports, name, created_at)
+       values (gen_random_uuid(), $1::uuid, $1::uuid::text, '\\x00', 0, '{}', 'Phone', $2) returning id)
+     update console_sessions set passkey_id = (select id from added) where person_id = $1::uuid`,
+    [viewer.id, timestamp(clock.now())],
+  );
+  clock.advance({ hours: 25 });
+  const stay = () =>
+    pool.query(
+      `update console_sessions set seen_at = $2, proof_at = $2,
+         expires_at = $2::timestamptz + interval '1 hour' where person_id = $1`,
+      [viewer.id, timestamp(clock.now())],
+    );
+  const admin = await addPerson(paying.service, { roles: ['admin'] });
+  const change = async (body: object) => {
+    clock.advance({ seconds: 1 });
+    const answer = await ask(console, admin, 'PATCH', `/api/people/${viewer.id}`, { body });
+    assert.equal(answer.status, 200);
+  };
+  const told = async () => {
+    const alerts = await pool.query(
+      `select caused_by, caused_person_id, detail from alerts
+       where kind = 'access_widened' and subject_id = $1 order by at`,
+      [viewer.id],
+    );
+    const mails = await pool.query(
+      "select facts from person_mails where kind = 'access_widened' and person_id = $1",
+      [viewer.id],
+    );
+    return { alerts: alerts.rows, mails: mails.rows };
+  };
+  await change({ name: 'Kim Jacobs' });
+  assert.deepEqual(await told(), { alerts: [], mails: [] });
+  await change({ roles: ['admin'] });
+  await change({ merchant_ids: null });
+  const { alerts, mails } = await told();
+  assert.equal(alerts.length, 2);
+  assert.deepEqual(mails, Array(2).fill({ facts: { by: admin.email } }));
+  assert.equal(alerts[1].caused_by, admin.email);
+  assert.equal(alerts[1].caused_person_id, admin.id);
+  assert.match(alerts[1].detail, /admin of all merchants\. Before: admin of merchants /);
+  await change({ roles: ['finance', 'admin'] });
+  await change({ roles: ['finance'] });
+  assert.equal((await told()).alerts.length, 3);
+  const { merchant } = await createAccount(paying.service);
+  const propose = () =>
+    ask(console, viewer, 'POST', `/api/merchants/${merchant.id}/bank-accounts`, {
+      body: bankAccount,
+    });
+  await stay();
+  assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
+  clock.advance({ hours: 24 });
+  await stay();
   assert.equal((await propose()).status, 200);
 });

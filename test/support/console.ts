@@ -45,6 +45,7 @@ export async function addPerson(
       oidc_subject: null,
       created_at: timestamp(deps.clock.now()),
       registered_at: timestamp(deps.clock.now()),
+      access_since: timestamp(deps.clock.now()),
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {

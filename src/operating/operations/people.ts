@@ -47,7 +47,7 @@ export async function presentPeople({ deps, operator }: Viewer, db: Handle, peop
   const registered = await listWithPasskey(db, ids);
   const invitations = await listInvitations(db, ids, timestamp(deps.clock.now()));
   const releaser = { operator, person_id: personOf(deps) };
-  return people.map(({ oidc_subject, registered_at: _, ...person }) => {
+  return people.map(({ oidc_subject, registered_at: _, access_since: __, ...person }) => {
     const link = invitations.find(({ person_id }) => person_id === person.id);
     return {
       ...person,

@@ -46,6 +46,10 @@ export function composePersonMail(
         `At ${when}${from}, your account at ${facts.issuer} was linked to you. You can sign in to the console with it.`,
       ],
     },
+    access_widened: {
+      subject: 'You may do more in the console',
+      text: [`${by} gave you more roles or merchants in the console at ${when}.`],
+    },
     revoked: {
       subject: 'You can no longer use the console',
       text: [

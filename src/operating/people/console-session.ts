@@ -79,7 +79,7 @@ export async function recogniseSession(
   return found;
 }
 
-/** How long a person must have had the same passkey before they count as one of two people. */
+/** How long a person must have had the same passkey and no more access before they count as one of two people. */
 export type SecondPersonSettings = { secondPersonHours: number };
 
 /** The origin of a person's actions in a session, for the audit and for rules about two people. */
@@ -88,7 +88,9 @@ export function originOf(
   { session, person, passkey_since }: Recognised,
   address: string,
 ): Extract<Origin, { person_id: string }> {
-  const since = secondPersonHours === 0 ? session.created_at : passkey_since;
+  const { access_since } = person;
+  const later = passkey_since && (access_since > passkey_since ? access_since : passkey_since);
+  const since = secondPersonHours === 0 ? session.created_at : later;
   const counts_from =
     since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
   const { id: person_id, roles } = person;

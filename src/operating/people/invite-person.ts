@@ -23,6 +23,7 @@ import {
   endAccess,
   mustLockId,
   refuseOwnAccess,
+  showAccess,
 } from './manage-people.ts';
 import { insertPerson, lockPersonByEmail, type Person, updatePerson } from './person.sql.ts';
 import {
@@ -187,11 +188,13 @@ async function admit(
     oidc_subject: null,
     created_at: now,
     registered_at: null,
+    access_since: now,
     revoked_at: null,
   };
   const isNew = await insertPerson(db, fresh);
   const known = isNew ? fresh : ((await lockPersonByEmail(db, email)) as Person);
-  const change = { ...access, oidc_subject: null, revoked_at: null, ...(name && { name }) };
+  const renewed = { oidc_subject: null, access_since: now, revoked_at: null };
+  const change = { ...access, ...renewed, ...(name && { name }) };
   let ended: { sessions: number; passkeys: number } | null = null;
   if (!isNew) {
     refuseOwnAccess(deps, known);
@@ -216,7 +219,7 @@ async function tell(
   const { id: person_id, email } = person;
   const by = showOperator(deps, operator);
   const about = { subject_id: person_id, caused_by: operator };
-  const roles = `${person.roles.join(', ')} of ${person.merchant_ids === null ? 'all merchants' : `merchants ${person.merchant_ids.join(', ')}`}`;
+  const roles = showAccess(person);
   const undo = `If this was not agreed, run \`tranche operators revoke ${email}\` and look at what was done since then.`;
   if (person.registered_at === null) {
     const detail = `${by} invited ${email} as ${roles}. ${undo}`;

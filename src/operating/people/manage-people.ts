@@ -1,5 +1,6 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
@@ -10,6 +11,7 @@ import {
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
 import { deletePasskeysOf } from './passkey.sql.ts';
 import { operatorRoles } from './permission.ts';
@@ -29,15 +31,16 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
  * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
- * that the operator read; the change is refused if another one was made since.
+ * that the operator read; the change is refused if another one was made since. Access that grows is
+ * told as an invitation is, and the person counts as one of two only later.
  */
 export async function changeAccess(
-  deps: OperatorDeps,
+  deps: OperatorDeps & QueueDeps & { log: Logger },
   operator: string,
   id: string,
   wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
 ): Promise<Person> {
-  return await operateOnAccess(deps, operator, 'operators change', async (db) => {
+  return await operateOnAccess(deps, operator, 'operators change', async (db, now) => {
     const person = await mustLockId(db, id);
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
@@ -46,11 +49,38 @@ export async function changeAccess(
     const access = checkAccess({ ...before, ...definedOf(wanted) });
     await checkMerchants(db, access.merchant_ids);
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
-    await updatePerson(db, id, { ...access, name });
+    const isWider = grows(before, access);
+    const change = { ...access, name, ...(isWider && { access_since: now }) };
+    await updatePerson(db, id, change);
+    if (isWider) await tellWider(deps, db, operator, { person, access, now });
     const details = { email: person.email, before, after: access };
-    return { subject_id: id, details, result: { ...person, ...access, name } };
+    return { subject_id: id, details, result: { ...person, ...change } };
   });
 }
+
+const grows = (before: Access, after: Access): boolean =>
+  after.roles.some((role) => !before.roles.includes(role)) ||
+  (before.merchant_ids !== null &&
+    (after.merchant_ids === null ||
+      after.merchant_ids.some((id) => !before.merchant_ids?.includes(id))));
+
+/** One person with two identities could otherwise make the second one an approver of the first. */
+async function tellWider(
+  deps: OperatorDeps & QueueDeps & { log: Logger },
+  db: Handle,
+  operator: string,
+  { person, access, now }: { person: Person; access: Access; now: Timestamp },
+): Promise<void> {
+  const { id: person_id, email } = person;
+  const by = showOperator(deps, operator);
+  const detail = `${by} made ${email} ${showAccess(access)}. Before: ${showAccess(person)}. If this was not agreed, run \`tranche operators revoke ${email}\` and look at what was done since then.`;
+  const about = { subject_id: person_id, caused_by: operator };
+  await raiseAlert(deps, db, { kind: 'access_widened', ...about, detail });
+  await queuePersonMail(deps, db, { person_id, kind: 'access_widened', facts: { by }, at: now });
+}
+
+export const showAccess = ({ roles, merchant_ids }: Access): string =>
+  `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : `merchants ${merchant_ids.join(', ')}`}`;
 
 /** Revokes a person: their sessions end, and their passkeys and links are deleted. */
 export async function revokePerson(

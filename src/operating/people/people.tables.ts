@@ -14,6 +14,7 @@ declare module '#platform/database/tables.ts' {
       oidc_subject: string | null;
       created_at: Fixed<Timestamp>;
       registered_at: Timestamp | null;
+      access_since: Timestamp;
       revoked_at: Timestamp | null;
     };
     person_links: {

@@ -12,6 +12,7 @@ export const personMailKinds = [
   'passkey_added',
   'passkey_removed',
   'issuer_tied',
+  'access_widened',
   'revoked',
 ] as const;
 export type PersonMailKind = (typeof personMailKinds)[number];

@@ -12,6 +12,8 @@ export type Person = {
   created_at: Timestamp;
   /** When they first had a way in. It stays when that way ends. */
   registered_at: Timestamp | null;
+  /** When their access was given or last grew. */
+  access_since: Timestamp;
   revoked_at: Timestamp | null;
 };
 
@@ -65,7 +67,7 @@ export async function insertPerson(db: Handle, person: Person): Promise<boolean>
 export async function updatePerson(
   db: Handle,
   id: string,
-  change: Partial<Pick<Person, 'name' | 'roles' | 'merchant_ids' | 'oidc_subject' | 'revoked_at'>>,
+  change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at'>>,
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }

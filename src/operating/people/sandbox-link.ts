@@ -32,6 +32,7 @@ export async function createSignInLink(
       oidc_subject: null,
       created_at: now,
       registered_at: null,
+      access_since: now,
       revoked_at: null,
     });
     const person = await lockPersonByEmail(db, email);

@@ -4,7 +4,7 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
  * Refuses a person who does not count as one of two, at each step of a decision that needs two
- * people. A person counts only after they have had the same passkey for some time. By then others
+ * people. A person counts only after they have had the same passkey and no more access for some time. By then others
  * have noticed a person who took over a colleague's account or invited themselves under a second
  * address. The command line is root-equivalent.
  */
@@ -18,7 +18,7 @@ export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin'
   }
   if (counts_from <= timestamp(clock.now())) return;
   throw new OperatorError(
-    `Your passkey is new. It counts where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
+    `Your passkey or your access is new. You count where two people are needed from ${counts_from.slice(0, 16).replace('T', ' ')} UTC. Until then, ask another person.`,
   );
 }
 
