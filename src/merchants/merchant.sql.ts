@@ -125,6 +125,18 @@ export async function movePage(
   return numUpdatedRows > 0n;
 }
 
+/** The threshold as it is now. Read it under the lock of the checkout that is refunded. */
+export async function findThreshold(
+  db: Handle,
+  id: string,
+): Promise<{ four_eyes_above: OwnThreshold }> {
+  return await db
+    .selectFrom('merchants')
+    .select('four_eyes_above')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+}
+
 export async function moveThreshold(
   db: Handle,
   id: string,

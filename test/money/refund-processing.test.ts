@@ -3,6 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { collectMerchantInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
 import {
   accountsOf,
@@ -237,7 +238,54 @@ describe('review', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('an approval reads the merchant once, and the refund once under each lock', async () => {
+  test('a threshold that is lowered before the lock is had holds for both ways to refund', async () => {
+    const { id: merchant_id } = paying.account.merchant;
+    const { pool } = deps().database;
+    const set = (above: string) =>
+      pool.query('update merchants set four_eyes_above = $2 where id = $1', [merchant_id, above]);
+    const actions = [
+      async (shopper: Shopper) => {
+        const id = await askRefund(paying, shopper, 20_000);
+        return (acting: ReturnType<typeof deps>) => approveRefund(acting, 'nomsa', id);
+      },
+      async (shopper: Shopper) => (acting: ReturnType<typeof deps>) =>
+        requestRefund(acting, 'nomsa', {
+          request_id: deps().random.uuid(),
+          checkout_id: shopper.id,
+          amount: 20_000,
+          reason: null,
+        }),
+    ];
+    try {
+      for (const prepare of actions) {
+        await set('50000');
+        const run = await prepare(await collected(3));
+        // The transaction begins after everything that is read without the lock.
+        const { database } = deps();
+        let isLowered = false;
+        const lowering = new Proxy(pool, {
+          get(target, name) {
+            if (name !== 'connect') {
+              const value = Reflect.get(target, name);
+              return typeof value === 'function' ? value.bind(target) : value;
+            }
+            return async () => {
+              if (!isLowered) await set('10000');
+              isLowered = true;
+              return await target.connect();
+            };
+          },
+        });
+        const refund = await run({ ...deps(), database: { ...database, pool: lowering } });
+        assert.equal(isLowered, true);
+        assert.equal(refund.approved_at, null);
+      }
+    } finally {
+      await pool.query('update merchants set four_eyes_above = null where id = $1', [merchant_id]);
+    }
+  });
+
+  test('an approval reads the threshold under the lock, and the refund once under each lock', async () => {
     const shopper = await collected(3);
     const id = await askRefund(paying, shopper, 10_000);
     const merchant_id = paying.account.merchant.id;
@@ -251,7 +299,8 @@ describe('review', () => {
       'select',
       'select checkouts locked',
       'select refund_requests locked',
-      // The sum that one person alone let pass of the checkout.
+      // The threshold as it is now, and the sum that one person alone let pass of the checkout.
+      'select merchants',
       'select refund_requests',
       'select disputes',
       'select gateway_blocks',

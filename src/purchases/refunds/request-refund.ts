@@ -1,5 +1,5 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchant, findThreshold } from '#merchants/merchant.sql.ts';
 import { thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
@@ -63,7 +63,9 @@ export async function requestRefund(
     }
     // Earlier refunds are added, so that several small refunds do not pass for a large one.
     const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
-    const isApproved = !needsSecondPerson(alone + amount, thresholdOf(deps, merchant));
+    // The merchant was read before the lock, and its threshold may have been lowered since.
+    const above = thresholdOf(deps, await findThreshold(db, merchant.id));
+    const isApproved = !needsSecondPerson(alone + amount, above);
     if (!isApproved) mustCountAsPerson(deps);
     const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {
       id,

@@ -1,5 +1,5 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchant, findThreshold } from '#merchants/merchant.sql.ts';
 import { type FourEyesDefault, type Merchant, thresholdOf } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
@@ -55,9 +55,10 @@ export async function approveRefund(
     if (agreed.length > 0) mustCountAsSecond(deps, operator, agreed);
     const reviewer = approverOf(deps, operator);
     const { merchant, ...lease } = claim;
-    const above = thresholdOf(deps, merchant);
-    const mayBeFirst = agreed.length === 0 && above !== null;
-    if (mayBeFirst && isFirstOfTwo(refund, above, await sumAlone(db, refund))) {
+    // The merchant was read before the lock, and its threshold may have been lowered since.
+    const above =
+      agreed.length === 0 ? thresholdOf(deps, await findThreshold(db, merchant.id)) : null;
+    if (above !== null && isFirstOfTwo(refund, above, await sumAlone(db, refund))) {
       mustCountAsPerson(deps);
       return await moveRefund(db, refund, ['requested'], {
         first_approved_by: reviewer.person_id,
