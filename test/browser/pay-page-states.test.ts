@@ -289,6 +289,8 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     const state = gallery.states[name];
     assert.ok(state);
     // Final states redirect the browser. Stop that, so that the test can look at the page.
+    // The last page may redirect at this moment, which would abort the next navigation.
+    await page.goto('about:blank').catch(() => {});
     await page.unrouteAll();
     if (!toTheEnd) {
       await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
