@@ -28,6 +28,7 @@ let url: string;
 let admin: ConsolePerson;
 let paid: Shopper;
 let late: Shopper;
+let refunded: Shopper;
 let callback: string;
 let payout: string;
 let dispute: string;
@@ -68,8 +69,12 @@ before(async () => {
   await paid.pay(3);
   late = await paying.shopper();
   await late.pay(3, { card: cards.laterInsufficientFunds });
+  refunded = await paying.shopper();
+  await refunded.pay(3);
   await paying.pass({ days: 50 });
   await refundNow(paying, paid, 5_000);
+  await refundNow(paying, refunded, 5_000);
+  await paying.pass({ days: 1 });
   dispute = await openDispute(paying, paid);
   const key = { merchant_id: account.merchant.id, id: paid.id };
   await addNote(deps, 'nomsa', key, 'x'.repeat(2_000));
@@ -93,6 +98,11 @@ before(async () => {
   await tamper(pool, `update payouts set lines = ${rowCount + 10} where id = '${payout}'`);
   await plantMany('refund_requests', of, { id, number });
   await plantMany('refund_parts', of, { id, refund_id: id });
+  const ofRefunded = `checkout_id = '${refunded.id}'`;
+  const otherId = planted.replace('7000', '7001');
+  const otherNumber = `n + 1000 + ${rowCount}`;
+  await plantMany('refund_requests', ofRefunded, { id: otherId, number: otherNumber });
+  await plantMany('refund_parts', ofRefunded, { id: otherId, refund_id: otherId });
   await plantMany('messages', `${of} and status = 'sent'`, { id, about: 'n' });
   await plantMany('payment_attempts', `${of} and status = 'declined'`, { id, number });
   const declined = { id, number, checkout_id: `'${paid.id}'` };
@@ -173,12 +183,17 @@ const lists = [
 
 describe('with 100,000 rows below each answer, the event loop turns within 100 ms of work', () => {
   async function holds(path: string, expect: { status?: number; linesMin?: number } = {}) {
-    const stop = watchTurns();
-    const { status, lines } = await download(path);
-    const longest = stop();
+    const { status, lines } = await turning(path, () => download(path));
     assert.equal(status, expect.status ?? 200, path);
     assert.ok(lines >= (expect.linesMin ?? 0), `${path} has ${lines} lines`);
+  }
+
+  async function turning<T>(path: string, read: () => Promise<T>): Promise<T> {
+    const stop = watchTurns();
+    const answer = await read();
+    const longest = stop();
     assert.ok(longest < stretchMillisecondsMax, `${path} worked for ${longest} ms without a turn`);
+    return answer;
   }
 
   before(async () => {
@@ -200,6 +215,18 @@ describe('with 100,000 rows below each answer, the event loop turns within 100 m
     await holds(`/api/checkouts/${paid.id}`);
     await holds(`/api/checkouts/${paid.id}/notes`);
     await holds(`/api/checkouts/${paid.id}/messages`);
+  });
+
+  test('the page of a shopper, which has the newest refunds and counts the others', async () => {
+    for (const action of ['', 'state']) {
+      await late.send('GET', action);
+      const answer = await turning(`/pay/…/${action}`, () => refunded.send('GET', action));
+      assert.equal(answer.status, 200);
+      assert.ok(JSON.stringify(answer.body).length < 100_000);
+    }
+    const { plan } = await refunded.state();
+    assert.equal(plan?.refunds.length, 50);
+    assert.equal(plan?.refunds_before, rowCount + 1 - 50);
   });
 
   test('a callback, a dispute and its evidence', async () => {

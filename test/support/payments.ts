@@ -243,7 +243,7 @@ function shopperOf(
     const answer = await app.inject({
       method,
       remoteAddress,
-      url: `${url}/${action}`,
+      url: action === '' ? url : `${url}/${action}`,
       headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && {
         payload: typeof body === 'string' ? body : JSON.stringify(body),

@@ -283,6 +283,9 @@ export function Refunds({ plan }: { plan: Plan }) {
           </li>
         ))}
       </ul>
+      {plan.refunds_before > 0 && (
+        <p>{i18n.text('plan_refunds_before', { count: plan.refunds_before })}</p>
+      )}
     </section>
   );
 }

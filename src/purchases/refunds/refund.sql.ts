@@ -5,8 +5,9 @@ import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
-import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
+import type { RefundPart, RefundRequest, RefundStatus, RefundSummary } from './refund.ts';
 
+type CheckoutKey = { merchant_id: string; checkout_id: string };
 type Key = { merchant_id: string; id: string };
 
 /** The amount of a checkout that refund requests refunded or still may (decision 0014). */
@@ -108,19 +109,55 @@ export async function sumRefundable(
   return Math.max(0, checkout.amount - refunded - disputed);
 }
 
-/** The refund requests of a checkout, oldest first. They are few. */
-export async function listCheckoutRefunds(
+/** The newest refund requests of a checkout, the oldest of them first. */
+export async function listNewestRefunds(
   db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<RefundRequest[]> {
-  return await db
+  { merchant_id, checkout_id }: CheckoutKey,
+  limit: number,
+): Promise<Pick<RefundRequest, 'amount' | 'status' | 'created_at'>[]> {
+  const newest = await db
     .selectFrom('refund_requests')
-    .selectAll()
+    .select(['amount', 'status', 'created_at'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('number')
+    .orderBy('number', 'desc')
+    .limit(limit)
     .execute();
+  return newest.reverse();
+}
+
+/** All refund requests of a checkout in one row: a merchant may make any number of them. */
+export async function summariseRefunds(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<RefundSummary> {
+  return await db
+    .selectFrom('refund_requests')
+    .select([
+      sql<number>`count(*)::integer`.as('count'),
+      sql<boolean>`coalesce(bool_or(status in ('requested', 'pending')), false)`.as('is_open'),
+      sql<Timestamp | null>`max(coalesce(completed_at, created_at))`.as('moved_at'),
+    ])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .executeTakeFirstOrThrow();
+}
+
+/** By payment, the amount that refunds returned to its card, or are returning. */
+export async function sumReturned(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<Map<number, number>> {
+  const rows = await db
+    .selectFrom('refund_parts')
+    .select(['instalment', sql<number>`sum(amount)::bigint`.as('sum')])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('kind', '=', 'card')
+    .where('status', 'in', ['open', 'done'])
+    .groupBy('instalment')
+    .execute();
+  return new Map(rows.map(({ instalment, sum }) => [instalment, sum]));
 }
 
 export const dueRefunds: DueWork<'refund_requests'> = {

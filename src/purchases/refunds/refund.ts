@@ -47,6 +47,15 @@ export type RefundRequest = {
   approved_by_name: string | null;
 };
 
+/** All refund requests of one checkout, summed up. */
+export type RefundSummary = {
+  count: number;
+  /** Whether one of them has not ended. */
+  is_open: boolean;
+  /** When one of them last ended, or began if it has not ended. */
+  moved_at: Timestamp | null;
+};
+
 /** Whether two people have to agree to a refund, by the merchant's threshold (decision 0074). */
 export const needsSecondPerson = (amount: number, above: number | null): boolean =>
   above !== null && amount > above;

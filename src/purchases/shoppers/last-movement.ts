@@ -13,7 +13,7 @@ export function lastMovement(
   return [
     completed_at,
     ...instalments.map(({ collected_at }) => collected_at),
-    ...refunds.map(({ completed_at, created_at }) => completed_at ?? created_at),
+    refunds.moved_at,
     ...disputes.map(({ closed_at, created_at }) => closed_at ?? created_at),
   ].reduce<Timestamp>((last, at) => (at !== null && at > last ? at : last), expires_at);
 }
@@ -33,7 +33,7 @@ export function isPast(
   const { instalments, refunds, disputes } = rows;
   const isFinished =
     instalments.every(({ status }) => status === 'collected' || status === 'cancelled') &&
-    refunds.every(({ status }) => status !== 'requested' && status !== 'pending') &&
+    !refunds.is_open &&
     disputes.every(({ closed_at }) => closed_at !== null);
   if (!isFinished) return false;
   return now.since(lastMovement(checkout, rows)).total('hours') > shownDays * 24;

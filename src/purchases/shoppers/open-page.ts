@@ -49,7 +49,11 @@ export type OpenedPage = {
 };
 
 /** An order that was not paid moves only by its own status. */
-const unpaid = { instalments: [], refunds: [], disputes: [] };
+const unpaid = {
+  instalments: [],
+  refunds: { count: 0, is_open: false, moved_at: null },
+  disputes: [],
+};
 
 /** Null if the link is unknown, or no longer shows its order. */
 export async function openPage(

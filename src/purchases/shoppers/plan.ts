@@ -2,7 +2,7 @@ import type { DeclineReason } from '#gateway/gateway.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type Dispute, pausingDispute } from '#purchases/disputes/dispute.ts';
 import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
-import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
+import type { RefundStatus, RefundSummary } from '#purchases/refunds/refund.ts';
 import type { PayablePart } from './plan-attempt.ts';
 
 /**
@@ -34,6 +34,8 @@ export type PlanPayment = {
   dispute: 'open' | 'lost' | null;
 };
 
+export type PlanRefund = { amount: number; status: RefundStatus; created_at: Timestamp };
+
 /** The plan of a successful checkout as its shopper sees it. */
 export type Plan = {
   payments: PlanPayment[];
@@ -43,7 +45,10 @@ export type Plan = {
   is_card_stored: boolean;
   paid: number;
   outstanding: number;
-  refunds: { amount: number; status: RefundStatus; created_at: Timestamp }[];
+  /** The newest refunds, the oldest of them first. */
+  refunds: PlanRefund[];
+  /** How many refunds came before them. */
+  refunds_before: number;
   /** Nothing is charged for now: a refund is in progress, or see `dispute`. */
   is_paused: boolean;
   /** Nothing is charged until an operator has looked at the checkout (decision 0098). */
@@ -58,21 +63,23 @@ export type Plan = {
 /** The rows that say when a checkout last moved (`last-movement.ts`). */
 export type MovementRows = {
   instalments: Instalment[];
-  refunds: RefundRequest[];
+  refunds: RefundSummary;
   disputes: Dispute[];
 };
 
 export type PlanRows = MovementRows & {
   /** Every request to the gateway for a payment. */
   collections: Collection[];
-  parts: RefundPart[];
+  newestRefunds: PlanRefund[];
+  /** By payment, the amount that refunds returned to the card. */
+  returned: Map<number, number>;
   /** The stored card. */
   card: Plan['card'];
   isBlocked: boolean;
 };
 
 export function presentPlan(rows: PlanRows): Plan {
-  const { instalments, collections, refunds, parts, disputes, card, isBlocked } = rows;
+  const { instalments, collections, newestRefunds, disputes, card, isBlocked } = rows;
   const next = instalments.find(isToCome);
   const payments = instalments.map((one): PlanPayment => {
     const status = stateOf(one, one === next);
@@ -83,7 +90,7 @@ export function presentPlan(rows: PlanRows): Plan {
       amount: one.amount - one.reduced,
       status,
       reduced: one.reduced,
-      refunded: returned(parts, one.number),
+      refunded: rows.returned.get(one.number) ?? 0,
       paid_at: wasHeld(own) ? null : one.collected_at,
       late: status === 'late' ? { reason: declineOf(own), retries_at: one.due_at } : null,
       dispute: disputeOf(one, disputes),
@@ -99,7 +106,8 @@ export function presentPlan(rows: PlanRows): Plan {
     is_card_stored: card !== null,
     paid: sum(['paid']),
     outstanding: sum(['next', 'planned', 'late']),
-    refunds: refunds.map(({ amount, status, created_at }) => ({ amount, status, created_at })),
+    refunds: newestRefunds,
+    refunds_before: rows.refunds.count - newestRefunds.length,
     is_paused:
       !isBlocked &&
       instalments.some(({ paused, shopper_attempt }) => paused && shopper_attempt === null),
@@ -168,11 +176,4 @@ export function stateOf(one: Instalment, isNext: boolean): PaymentState {
     default:
       return isNext ? 'next' : 'planned';
   }
-}
-
-function returned(parts: RefundPart[], instalment: number): number {
-  return parts
-    .filter((part) => part.kind === 'card' && part.instalment === instalment)
-    .filter(({ status }) => status === 'open' || status === 'done')
-    .reduce((sum, { amount }) => sum + amount, 0);
 }

@@ -114,6 +114,7 @@ export function planOf(
     paid: sum((status) => status === 'paid'),
     outstanding: sum((status) => status !== 'paid' && status !== 'cancelled'),
     refunds: [],
+    refunds_before: 0,
     is_paused: false,
     is_blocked: false,
     dispute: null,

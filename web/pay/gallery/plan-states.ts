@@ -82,7 +82,7 @@ function runningStates({
         plan: planOf(
           ['paid', 'next', 'cancelled'],
           { 1: { refunded: 5_000 }, 2: { amount: 20_000, reduced: 30_000 } },
-          { refunds, is_paused: true },
+          { refunds, refunds_before: 12, is_paused: true },
         ),
       },
     },

@@ -168,6 +168,7 @@ export const af: Words = {
     plan_card_paid: 'Betaal met',
     plan_card: '{brand} wat op {last4} eindig',
     plan_refunds: 'Terugbetalings',
+    plan_refunds_before: 'Vroeëre terugbetalings wat nie gelys is nie: {count}.',
     refund_requested: 'Aangevra',
     refund_pending: 'Aan die gang',
     refund_complete: 'Terugbetaal',

@@ -165,6 +165,7 @@ export const en = {
     plan_card_paid: 'Paid with',
     plan_card: '{brand} ending {last4}',
     plan_refunds: 'Refunds',
+    plan_refunds_before: 'Earlier refunds that are not listed: {count}.',
     refund_requested: 'Requested',
     refund_pending: 'In progress',
     refund_complete: 'Refunded',

@@ -174,6 +174,7 @@ export const zu: Words = {
     plan_card_paid: 'Kukhokhwe nge',
     plan_card: '{brand} ephela ngo\u2011{last4}',
     plan_refunds: 'Ukubuyiselwa kwemali',
+    plan_refunds_before: 'Ukubuyiselwa kwemali kwangaphambili okungekho ohlwini: {count}.',
     refund_requested: 'Kuceliwe',
     refund_pending: 'Kuyaqhubeka',
     refund_complete: 'Kubuyiselwe',
