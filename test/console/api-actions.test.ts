@@ -1000,7 +1000,7 @@ describe('the actions of the command line', () => {
     assert.equal(list.data[0].id, closed.id);
   });
 
-  test('an alert that a person caused, or that is about them, is closed by another person', async () => {
+  test('an alert that a person caused, or that is about them, is taken and closed by another person', async () => {
     const { deps } = paying.service;
     const account = await createAccount(paying.service);
     await changeRules(deps, 'sipho', { id: account.merchant.id, four_eyes_above: 5 });
@@ -1015,6 +1015,9 @@ describe('the actions of the command line', () => {
     const close = `/api/alerts/${(await seen(other)).id}/close`;
     const reason = { reason: 'Agreed.' };
     assert.match(await refused(409, post(causer, close, reason)), /^Your own action raised this/);
+    const take = close.replace(/close$/, 'take');
+    assert.match(await refused(409, post(causer, take)), /^Your own action raised this/);
+    await done(post(other, take));
     await done(post(other, close, reason));
     const about = { kind: 'a_test', subject_id: other.id, caused_by: causer.email, detail: 'x' };
     const id = await raiseAlert(deps, deps.database.db, about);
@@ -1022,6 +1025,11 @@ describe('the actions of the command line', () => {
       await refused(409, post(other, `/api/alerts/${id}/close`, reason)),
       /^This alert is about you/,
     );
+    assert.match(
+      await refused(409, post(other, `/api/alerts/${id}/take`)),
+      /^This alert is about you/,
+    );
+    await assert.rejects(takeAlert(deps, causer.email, id), /^Error: Your own action/);
     await assert.rejects(closeAlert(deps, causer.email, id, 'Agreed.'), /^Error: Your own action/);
     await closeAlert(deps, 'sipho', id, 'Agreed.');
   });

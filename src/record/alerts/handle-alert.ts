@@ -9,10 +9,15 @@ import {
   moveAlertTaken,
 } from './alert.sql.ts';
 
-/** An operator takes an alert, so that others leave it to them. A repeated call changes nothing. */
+/**
+ * An operator takes an alert, so that others leave it to them. One who may not close it may not take
+ * it either: it would look as if they handle it. A repeated call changes nothing.
+ */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
+    const bad = explainBadCloser(alert, { operator, person_id: personOf(deps) });
+    if (bad !== null) throw new OperatorError(bad);
     if (alert.taken_by !== null && alert.taken_by !== operator) {
       throw new OperatorError(
         `${alert.taken_by} took this alert at ${alert.taken_at}. Ask them, or close it.`,
@@ -27,7 +32,7 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
 }
 
 /**
- * Why this operator may not close an alert, or null. Another operator has to see what one of them
+ * Why this operator may not take or close an alert, or null. Another operator has to see what one of them
  * did. An alert about a person is not for that person: the operator who caused it may act as them.
  */
 export function explainBadCloser(

@@ -18,7 +18,7 @@ export default function AlertsPage() {
   const actions = (row: AlertRow, href: string) =>
     row.state === 'closed' ? null : (
       <span className="actions">
-        {row.state === 'open' && (
+        {row.state === 'open' && row.close_refusal === null && (
           <Button
             size="xs"
             variant="light"

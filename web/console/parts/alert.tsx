@@ -179,7 +179,8 @@ function AlertDialog(props: {
       problem={problem}
       before={
         props.mayTake &&
-        data?.state === 'open' && (
+        data?.state === 'open' &&
+        data.close_refusal === null && (
           <Button
             variant="light"
             disabled={busy}
