@@ -40,7 +40,7 @@ export type Gateway = {
   /** Looks up a payment: the only truth after a challenge, a time-out or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
-  /** Finds the payment of an attempt whose reference never reached us; null if there is none. */
+  /** Finds the payment of an attempt whose reference never reached us, or null. */
   findPayment(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },
@@ -154,7 +154,7 @@ export type Gateway = {
     request?: RefundOrigin;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
-  /** Finds a refund whose reference never reached us; null if there is none. */
+  /** Finds a refund whose reference never reached us, or null. */
   findRefund(
     merchant: MerchantTime,
     refund: { payment_ref: string; amount: number; refund_id: string },

@@ -115,7 +115,7 @@ export function payableRules({ rules, territory }: Pick<Merchant, 'rules' | 'ter
 }
 
 /**
- * The longest term on offer that is at most the merchant's choice; the shortest if there is none.
+ * The longest term on offer that is at most the merchant's choice, or else the shortest term.
  */
 export function preselectedTerm(
   { preselected_term }: Pick<Merchant, 'preselected_term'>,

@@ -332,7 +332,7 @@ test('the assessment by ASVS has each requirement once, and names files and test
       row('1.1.1', '1', 'a', 'met', '`docs/a.md`'),
       row('1.1.2', '1', 'a', 'met', '`src/a.ts`'),
       row('1.1.3', '1', 'a', 'met', '`src/b.ts`; `test/a.test.ts` "breaks"'),
-      row('1.1.5', '1', 'a', 'not ours', 'There is none.'),
+      row('1.1.5', '1', 'a', 'not ours', 'We have no such part.'),
       row('1.1.6', '1', 'a', 'open', ''),
       row('1.1.7', '1', 'a', 'nearly', 'A part.'),
     ].join('\n'),

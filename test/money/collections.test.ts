@@ -176,7 +176,7 @@ describe('a collection that is declined', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('is retried at most four times a day, whoever asks', async () => {
+  test('is retried at most four times a day, by all who ask together', async () => {
     const shopper = await bought(3, { card: cards.laterInsufficientFunds });
     await paying.pass({ days: 45 });
     const retry = (name: string) =>

@@ -218,7 +218,7 @@ test('links are limited per plan and address, and a stranger locks out no shoppe
   assert.deepEqual(countStatuses(ofAddress), { 202: 20, 429: 1 });
 });
 
-test('a shopper gets ten mails with a link in a quarter of an hour, whoever asks', async () => {
+test('a shopper gets ten mails with a link in a quarter of an hour, from all who ask together', async () => {
   const shopper = await paidShopper();
   const ask = (email: string) => shopper.send('POST', 'link', { email });
   for (let count = 0; count < 12; count += 1) {

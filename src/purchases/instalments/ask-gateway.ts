@@ -97,9 +97,9 @@ function mayBeCharged(
 }
 
 /**
- * The charge of the payment that the gateway knows, whichever request made it. If there is none,
- * returns the decline of this request: a restored database has lost that row and uses its number
- * and id again.
+ * The charge of the payment that the gateway knows, whichever request made it. If it knows no
+ * charge, returns the decline of this request: a restored database has lost that row and uses its
+ * number and id again.
  */
 async function findCharge(
   gateway: Gateway,
