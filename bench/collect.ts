@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { checkLedger } from '#checks/books/audit-books.ts';
-import { testGatewayAt } from '#config/gateway.ts';
+import { atTestGateway } from '#gateway/adapters/read-settings.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
@@ -15,6 +15,7 @@ import {
   type Account,
   createAccount,
   createCardToken,
+  onlyGateway,
   startDatabase,
   type TestGateway,
 } from './service.ts';
@@ -46,22 +47,25 @@ export async function benchCollect(
   const { deps: base, stop } = await startDatabase();
   const gateway = await startTestGatewayProcess(
     { ...base, log: pino({ level: 'warn' }) },
-    { dataDir: folder, port: 0, pageOrigin: 'http://localhost', webhookUrl: null },
+    {
+      dataDir: folder,
+      port: 0,
+      pageOrigin: 'http://localhost',
+      webhookUrl: null,
+      protocol: 'stripe',
+    },
   );
   try {
     const adapter = createStripeGateway({
-      environment: 'sandbox',
-      secretKey: gateway.secret_key,
-      publicKey: gateway.publishable_key,
-      ...testGatewayAt(gateway.url),
+      ...{ protocol: 'stripe', environment: 'sandbox' },
+      ...{ secretKey: gateway.secret_key, publicKey: gateway.publishable_key },
+      ...atTestGateway('stripe', gateway.url),
     });
     const counted = { charges: 0 };
-    const deps: Deps = {
-      ...base,
-      gateway: countCharges(adapter, counted, (charges) =>
-        progress(`collect: ${charges} of ${options.payments} payments collected`),
-      ),
-    };
+    const watched = countCharges(adapter, counted, (charges) =>
+      progress(`collect: ${charges} of ${options.payments} payments collected`),
+    );
+    const deps: Deps = { ...base, gateways: onlyGateway(watched) };
     const bare: number[] = [];
     const service: number[] = [];
     const memory: number[] = [];
@@ -174,15 +178,17 @@ async function storeCards(
         key: `${checkout_id}:customer`,
         shopper: { email: 'thandi@example.com' },
       });
-      const held = await gateway.authorise({
+      const held = await gateway.begin({
         ...at,
         key: `${checkout_id}:p1`,
+        instalments: [1],
+        capture: 'later',
         attempt_id: deps.random.uuid(),
         customer_ref,
         amount: 75_000,
         currency: 'ZAR',
         statement: statementOf(merchant, [1], 2),
-        card_token,
+        card: { card_token },
         store_card: true,
         return_url: 'https://pay.example/return',
       });

@@ -190,6 +190,9 @@ async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }
       created_at: timestamp(deps.clock.now()),
       registered_at: null,
       access_since: timestamp(deps.clock.now()),
+      unconfirmed_since: null,
+      unconfirmed_by: null,
+      duplicate_of: null,
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {

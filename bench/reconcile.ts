@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
-import { testGatewayAt } from '#config/gateway.ts';
+import { atTestGateway } from '#gateway/adapters/read-settings.ts';
 import { type Gateway, recordKinds } from '#gateway/gateway.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
@@ -14,6 +14,7 @@ import {
   type Account,
   createAccount,
   createCardToken,
+  onlyGateway,
   startDatabase,
   type TestGateway,
 } from './service.ts';
@@ -46,15 +47,22 @@ export async function benchReconcile(
   const start = () =>
     startTestGatewayProcess(
       { ...base, log: pino({ level: 'warn' }) },
-      { dataDir: folder, port: 0, pageOrigin: 'http://localhost', webhookUrl: null },
+      {
+        dataDir: folder,
+        port: 0,
+        pageOrigin: 'http://localhost',
+        webhookUrl: null,
+        protocol: 'stripe',
+      },
     );
   let gateway = await start();
   const adapt = () =>
     createStripeGateway({
+      protocol: 'stripe',
       environment: 'sandbox',
       secretKey: gateway.secret_key,
       publicKey: gateway.publishable_key,
-      ...testGatewayAt(gateway.url),
+      ...atTestGateway('stripe', gateway.url),
     });
   try {
     const account = await createAccount(base);
@@ -66,7 +74,7 @@ export async function benchReconcile(
     await insertPayments(base, account, count);
     gateway = await start();
     const adapter = adapt();
-    const deps: Deps = { ...base, gateway: adapter };
+    const deps: Deps = { ...base, gateways: onlyGateway(adapter) };
     const bare: number[] = [];
     const service: number[] = [];
     const memory = { early: 0, late: 0 };
@@ -135,15 +143,17 @@ async function makePayment(
   const at = { merchant: merchant.forGateway(), checkout_id };
   const shopper = { email: 'thandi@example.com' };
   const customer = await gateway.createCustomer({ ...at, key: checkout_id, shopper });
-  const held = await gateway.authorise({
+  const held = await gateway.begin({
     ...at,
     ...customer,
     key: `${checkout_id}:p1`,
+    instalments: [1],
+    capture: 'later',
     attempt_id: deps.random.uuid(),
     amount,
     currency: 'ZAR',
     statement: statementOf(merchant, [1], 1),
-    card_token,
+    card: { card_token },
     store_card: false,
     return_url: 'https://pay.example/return',
   });

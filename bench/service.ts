@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { readConfig } from '#config.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
+import { createGateways, type Gateways } from '#gateway/gateways.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { createDeps, type Deps } from '#main.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
@@ -21,9 +24,13 @@ import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 
 const log = pino({ level: 'error' });
-const masterKey = Buffer.alloc(32, 1).toString('base64');
+export const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
+
+/** A service with this gateway alone. */
+export const onlyGateway = (gateway: Gateway): Gateways =>
+  createGateways([{ name: mainGateway, isClosed: false, gateway }]);
 
 /** A separate PostgreSQL with the settings of the embedded one: fsync is on. */
 export async function startDatabase(maxConnections = 2): Promise<{
@@ -41,7 +48,15 @@ export async function startDatabase(maxConnections = 2): Promise<{
       ...config,
       databaseUrl: server.url,
       rateLimitStore: 'memory',
-      gateway: { environment: 'sandbox', secretKey: 'sk_test_bench', publicKey: 'pk_test_bench' },
+      gateways: [
+        {
+          name: mainGateway,
+          protocol: 'stripe',
+          environment: 'sandbox',
+          secretKey: 'sk_test_bench',
+          publicKey: 'pk_test_bench',
+        },
+      ],
     },
     log,
     { maxConnections },
@@ -144,13 +159,17 @@ function residentMegabytes(pid: number): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
 }
 
-export function signedCheckout(account: Account, url: string) {
+export function signedCheckout(
+  account: Account,
+  url: string,
+  notify_url = 'https://shop.example/tranche/callback',
+) {
   const body = JSON.stringify({
     checkout: {
       amount: 150_000,
       currency: 'ZAR',
       client_reference_id: 'order-1001',
-      notify_url: 'https://shop.example/tranche/callback',
+      notify_url,
       success_url: 'https://shop.example/orders/1001/paid',
       cancel_url: 'https://shop.example/cart',
       customer: {

@@ -31,7 +31,9 @@ function readProcess(pid, field) {
 }
 
 const callers = findCallers().filter((pid) => pid > 1);
-const args = ['sandbox', ...callers.flatMap((pid) => ['--end-with', String(pid)])];
+const ends = callers.flatMap((pid) => ['--end-with', String(pid)]);
+// Options of `npm start -- …` are the sandbox's.
+const args = ['sandbox', ...process.argv.slice(2), ...ends];
 
 if (process.platform === 'win32') {
   const { runCli } = await import('../src/cli/main.ts');

@@ -14,10 +14,28 @@ create table merchants (
   short_name       text,
   -- Whether the hosted page may say that paying in instalments costs the shopper nothing.
   no_fees          boolean not null default false,
+  -- The language of its statements.
+  language         text not null default 'en' check (language in ('en', 'af', 'zu')),
+  -- Pages, mails and receipts show these to shoppers.
+  contact          text check (length(contact) between 1 and 200),
+  address          text check (length(address) between 1 and 300),
+  vat_number       text check (length(vat_number) between 1 and 20),
+  -- The SHA-256 of the logo, and its file.
+  logo             text check (logo ~ '^[0-9a-f]{64}$'),
+  logo_png         bytea check (length(logo_png) <= 100000),
   -- A refund above this many cents needs two people; "none" if one person is enough for any refund.
   -- Without a value the setting FOUR_EYES_ABOVE holds.
-  four_eyes_above  jsonb check (four_eyes_above = '"none"' or jsonb_typeof(four_eyes_above) = 'number')
+  four_eyes_above  jsonb check (four_eyes_above = '"none"' or jsonb_typeof(four_eyes_above) = 'number'),
+  -- Whether an integration that acts for it ever asked for events. Where it is false, no change looks for
+  -- receivers. It is never unset: two changes of integrations at once could lose each other.
+  has_events       boolean not null default false,
+  -- The gateway of new checkouts, by its name in the settings, and the one that stands in for it while it
+  -- does not answer. Without a value new checkouts take the default of all merchants.
+  gateway          text,
+  second_gateway   text check (second_gateway <> gateway),
+  check ((logo is null) = (logo_png is null))
 );
+create index merchants_by_logo on merchants (logo) where logo is not null;
 -- The furthest clock is asked for whenever due work is looked for.
 create index merchants_by_clock on merchants (clock_ahead_ms);
 create index merchants_by_age on merchants (created_at, id);
@@ -34,6 +52,11 @@ create table integrations (
   signing_required_at timestamptz(3),
   revoked_at          timestamptz(3),
   created_at          timestamptz(3) not null,
+  -- The kinds of events that it asked for, and their address. Without an address an event goes to the
+  -- notify_url of the checkout (decision 0033).
+  events              text[] not null default '{}'
+                      check (events <@ array['refunds', 'disputes', 'payouts']),
+  events_url          text,
   check (intermediary = (merchant_id is null))
 );
 create index integrations_of_merchant on integrations (merchant_id);
@@ -45,6 +68,8 @@ create table managed_merchants (
   added_at       timestamptz(3) not null,
   primary key (integration_id, merchant_id)
 );
+
+create index managed_merchants_of_merchant on managed_merchants (merchant_id);
 
 create table integration_limits (
   integration_id uuid not null references integrations (id),
@@ -59,7 +84,9 @@ create table client_secrets (
   secret_hash    bytea primary key check (length(secret_hash) = 32),
   integration_id uuid not null references integrations (id),
   created_at     timestamptz(3) not null,
-  expires_at     timestamptz(3)
+  expires_at     timestamptz(3),
+  -- A person who may not end the review of refunds made it, and so knows it.
+  seen_without_lift boolean not null default false
 );
 create index client_secrets_of_integration on client_secrets (integration_id);
 
@@ -83,7 +110,8 @@ create index signing_keys_of_integration on signing_keys (integration_id);
 -- processes differ.
 create table list_totals (
   merchant_id     uuid not null references merchants (id),
-  list            text not null check (list in ('checkouts', 'refund_requests', 'payouts')),
+  list            text not null check (list in
+                  ('checkouts', 'payment_links', 'refund_requests', 'payouts')),
   total           bigint not null check (total >= 0),
   last_created_at timestamptz(3) not null,
   primary key (merchant_id, list)

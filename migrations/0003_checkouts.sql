@@ -13,7 +13,8 @@ create table checkouts (
                       check (status in ('received', 'successful', 'cancelled', 'invalid_payload')),
   amount              bigint not null check (amount > 0),
   currency            text not null,
-  client_reference_id text not null,
+  -- In the order of bytes, so that the beginning of a reference is a range of the index.
+  client_reference_id text collate "C" not null,
   notify_url          text not null,
   success_url         text not null,
   cancel_url          text not null,
@@ -31,6 +32,11 @@ create table checkouts (
   language            text check (language in ('en', 'af', 'zu')),
   -- When the shopper's personal data was erased.
   erased_at           timestamptz(3),
+  -- The payment link that a shopper opened; null if the merchant created the checkout.
+  payment_link_id     uuid,
+  -- The gateway that holds its payments, by its name in the settings. It never changes once an attempt
+  -- exists. A version that does not know the column used the one gateway, which is `main`.
+  gateway             text not null default 'main',
   primary key (id, merchant_id),
   unique (merchant_id, number),
   check (number_of_payments is null or number_of_payments = any (terms)),
@@ -50,10 +56,59 @@ create index checkouts_by_email on checkouts
 create index checkouts_by_name on checkouts
   (lower(customer ->> 'last_name'), lower(customer ->> 'first_name'), merchant_id)
   where status <> 'received' and lower(customer ->> 'last_name') is not null;
+create index checkouts_by_amount on checkouts (amount, merchant_id, number)
+  where status <> 'received';
+create index checkouts_by_gateway on checkouts (gateway, id, merchant_id)
+  where status <> 'received';
+create index checkouts_by_gateway_of_merchant on checkouts (merchant_id, gateway, number)
+  where status <> 'received';
 create index checkouts_by_status on checkouts (status, id, merchant_id)
   where status <> 'received';
 create index checkouts_by_status_of_merchant on checkouts (merchant_id, status, number)
   where status <> 'received';
+
+create index checkouts_by_payment_link on checkouts (payment_link_id, merchant_id, number)
+  where payment_link_id is not null;
+
+-- A link that a shopper opens to get a checkout. Its status is read from these rows, so nothing is
+-- written here when a checkout is paid.
+create table payment_links (
+  merchant_id         uuid not null,
+  id                  uuid not null,
+  number              bigint not null,
+  integration_id      uuid not null,
+  -- Null if the shopper types the amount.
+  amount              bigint check (amount > 0),
+  currency            text not null,
+  client_reference_id text collate "C" not null,
+  notify_url          text not null,
+  -- Null returns the shopper to the page of the link.
+  success_url         text,
+  cancel_url          text,
+  -- Null if the shopper types the address.
+  customer            jsonb,
+  -- One link, many checkouts.
+  reusable            boolean not null,
+  signed              boolean not null,
+  created_at          timestamptz(3) not null,
+  expires_at          timestamptz(3),
+  cancelled_at        timestamptz(3),
+  -- How many checkouts it made, and the last of them. Of a link that is not reusable only the last one
+  -- can be paid.
+  checkouts           integer not null default 0,
+  checkout_id         uuid,
+  primary key (id, merchant_id),
+  unique (merchant_id, number),
+  check (reusable or (amount is not null and expires_at is not null)),
+  check (not reusable or customer is null),
+  check ((checkouts > 0) = (checkout_id is not null))
+);
+
+-- Personal data leaves a link some time after it expired, or when its shopper is erased.
+create index payment_links_with_customer on payment_links (expires_at)
+  where customer is not null;
+create index payment_links_by_email on payment_links (lower(customer ->> 'email'))
+  where customer is not null;
 
 -- Every move of a checkout out of `received`. There is at most one: nothing ends twice.
 create table checkout_moves (

@@ -7,6 +7,9 @@ create table payment_attempts (
   merchant_id          uuid not null,
   id                   uuid not null,
   checkout_id          uuid not null,
+  -- The gateway of the checkout, as in the other tables of rows that fall due: a claim
+  -- must know where to send the request.
+  gateway              text not null default 'main',
   purpose              text not null check (purpose in
                          ('first_payment', 'plan_payment', 'new_card')),
   -- Counts the first payments of a checkout, and apart from them the attempts on its plan.
@@ -24,9 +27,10 @@ create table payment_attempts (
   -- The id of an attempt is derived from its checkout. This one ascends with time.
   written_id           uuid not null,
   status               text not null check (status in
-                         ('starting', 'challenged', 'authorised', 'charged', 'verified', 'declined',
-                          'refused', 'voiding', 'voided')),
-  -- The service needs it to ask the gateway again, and forgets it once the answer is known.
+                         ('starting', 'begun', 'challenged', 'authorised', 'charged', 'verified',
+                          'declined', 'refused', 'voiding', 'voided')),
+  -- The card's token, with which the service asks the gateway again, or the secret of a session in
+  -- which the shopper enters the card. The service forgets it once the answer is known.
   sealed_card_token    bytea,
   customer_ref         text,
   -- The gateway's payment, or its verification of the card.
@@ -45,6 +49,8 @@ create table payment_attempts (
   -- Why the card was declined, in the codes of the gateway and of the card network.
   decline_code         text,
   network_decline_code text,
+  -- Recognises a card that was declined while it was verified, when it is entered again.
+  card_key             text,
   -- When the request was last sent, on the real clock.
   asked_at             timestamptz(3),
   settled_at           timestamptz(3),
@@ -55,7 +61,7 @@ create table payment_attempts (
   primary key (id, merchant_id),
   unique (merchant_id, checkout_id, purpose, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check ((status in ('starting', 'challenged', 'voiding')) = (due_at is not null)),
+  check ((status in ('starting', 'begun', 'challenged', 'voiding')) = (due_at is not null)),
   check ((due_at is null) = (settled_at is not null)),
   check ((status in ('authorised', 'charged', 'verified')) <= (payment_ref is not null)),
   constraint payment_attempts_purpose_status check (case status
@@ -77,7 +83,8 @@ create table payment_attempts (
 -- 0023). A first payment that is being voided cannot become the outcome; an attempt on the plan may
 -- have charged the card until its outcome is known.
 create unique index payment_attempts_in_flight on payment_attempts (merchant_id, checkout_id)
-  where status in ('starting', 'challenged') or status = 'voiding' and purpose <> 'first_payment';
+  where status in ('starting', 'begun', 'challenged')
+    or status = 'voiding' and purpose <> 'first_payment';
 -- And at most one becomes the outcome.
 create unique index payment_attempts_outcome on payment_attempts (merchant_id, checkout_id)
   where status = 'authorised';

@@ -3,6 +3,7 @@
 create table instalments (
   merchant_id     uuid not null,
   checkout_id     uuid not null,
+  gateway         text not null default 'main',
   number          integer not null check (number > 0),
   amount          bigint not null check (amount > 0),
   currency        text not null,
@@ -61,11 +62,15 @@ create table collections (
   -- The card that the request was opened with. A request in flight keeps it when the card is replaced.
   card_ref             text,
   customer_ref         text,
+  -- The same for the same card number, however often it is entered.
+  card_key             text,
   payment_ref          text,
   decline_reason       text,
   may_retry            boolean,
   decline_code         text,
   network_decline_code text,
+  -- How long the card network asked to wait before a retry.
+  wait_hours           integer check (wait_hours > 0),
   created_at           timestamptz(3) not null,
   -- When the gateway was last asked, on the real clock: a request in flight is not lost.
   asked_at             timestamptz(3) not null,
@@ -93,6 +98,7 @@ create table stored_cards (
   brand        text,
   last4        text,
   expires      text check (expires ~ '^\d{4}-\d{2}$'),
+  card_key     text,
   consent      jsonb not null,
   created_at   timestamptz(3) not null,
   primary key (checkout_id, merchant_id),
@@ -103,11 +109,13 @@ create table stored_cards (
 create table replaced_cards (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
+  gateway      text not null default 'main',
   card_ref     text not null,
   customer_ref text not null,
   brand        text,
   last4        text,
   expires      text,
+  card_key     text,
   consent      jsonb not null,
   created_at   timestamptz(3) not null,
   replaced_at  timestamptz(3) not null,

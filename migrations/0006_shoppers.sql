@@ -25,16 +25,65 @@ create table plan_links (
 );
 create index plan_links_by_end on plan_links (expires_at);
 
+-- The link of the last mail about a late payment. It works until it ends or the next mail replaces it,
+-- and its session can only pay what is late.
+create table late_links (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  token_hash  bytea not null check (length(token_hash) = 32),
+  created_at  timestamptz(3) not null,
+  expires_at  timestamptz(3) not null,
+  primary key (checkout_id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+create index late_links_by_end on late_links (expires_at);
+
 create table plan_sessions (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
   session_hash bytea not null check (length(session_hash) = 32),
+  -- 'late': it may only pay what is late.
+  scope        text not null default 'plan' check (scope in ('plan', 'late')),
   created_at   timestamptz(3) not null,
   expires_at   timestamptz(3) not null,
   primary key (checkout_id, session_hash, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
 create index plan_sessions_by_end on plan_sessions (expires_at);
+
+-- A shopper's questions about a plan, and the answers of people. One conversation for each plan. Times
+-- are on the merchant's clock.
+create table conversations (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  -- 'open': the shopper wrote last.
+  status      text not null check (status in ('open', 'answered', 'solved')),
+  moved_at    timestamptz(3) not null,
+  primary key (checkout_id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+create index conversations_in_order on conversations (moved_at, checkout_id);
+create index conversations_of_merchant on conversations (merchant_id, moved_at, checkout_id);
+create index conversations_by_status on conversations (status, moved_at, checkout_id);
+create index conversations_by_status_of_merchant
+  on conversations (merchant_id, status, moved_at, checkout_id);
+
+-- The texts of a conversation. The code only appends; erasing a shopper deletes them.
+create table conversation_entries (
+  merchant_id uuid not null,
+  id          uuid not null,
+  checkout_id uuid not null,
+  author      text not null check (author in ('shopper', 'person')),
+  person_id   uuid,
+  name        text,
+  text        text not null,
+  at          timestamptz(3) not null,
+  primary key (id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((author = 'shopper') = (name is null))
+);
+create index conversation_entries_in_order
+  on conversation_entries (merchant_id, checkout_id, at, id);
 
 -- Up to which checkout each merchant's personal data is older than the time of retention. There are no
 -- rows while there is no time of retention. A row falls due when the next checkout is old enough.
@@ -67,6 +116,7 @@ create index erasures_due_of_merchant on erasures (merchant_id, due_at);
 create table deleted_customers (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
+  gateway      text not null default 'main',
   customer_ref text not null,
   due_at       timestamptz(3),
   deleted_at   timestamptz(3),

@@ -6,7 +6,7 @@ create table messages (
   checkout_id  uuid not null,
   kind         text not null check (kind in
                  ('receipt', 'charge_soon', 'charged', 'declined', 'card_expires', 'card_replaced',
-                  'refunded', 'plan_finished', 'sign_in_link')),
+                  'refunded', 'plan_finished', 'sign_in_link', 'answer', 'evidence_asked')),
   -- Which payment, refund or link it is about, so that one cause makes one message.
   about        text not null,
   -- Facts that the message states and the plan does not have. Never personal data.

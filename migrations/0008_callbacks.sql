@@ -1,12 +1,13 @@
 -- Callbacks to merchants: delivered on a schedule, under a lease, with every attempt kept.
 
--- One per checkout that ended `successful` or `cancelled`, with the bytes that are sent. The fill factor
--- leaves space on the page for the next version of a row, so that a step that touches no index writes
--- none.
+-- One per checkout that ended `successful` or `cancelled`, and one per event of a refund, a dispute or a
+-- payout that an integration asked for, with the bytes that are sent. The fill factor leaves space on the
+-- page for the next version of a row, so that a step that touches no index writes none.
 create table callbacks (
   merchant_id      uuid not null,
   id               uuid not null,
-  checkout_id      uuid not null,
+  -- A payout has no checkout.
+  checkout_id      uuid,
   integration_id   uuid not null references integrations (id),
   notify_url       text not null,
   payload          bytea not null,
@@ -34,11 +35,28 @@ create table callbacks (
   -- The last attempt that was sent and had no answer for a while. If its process dies, the callback is
   -- sent again after ten minutes, otherwise as soon as its lease has run out.
   sent_attempt     integer,
+  -- Without an event it is the contract's callback: the result of a payment. The others have the object
+  -- that changed, and count its changes for the integration.
+  event            text check (event in ('refund.updated', 'dispute.updated', 'payout.updated')),
+  subject_id       uuid,
+  sequence         integer check (sequence > 0),
+  -- One index finds the callback of a checkout, keeps it single and lists the callbacks of a merchant by
+  -- age. An index of its own for each would be written by every sale.
+  listed_id        uuid not null generated always as
+    (case when event is null then checkout_id else id end) stored,
   primary key (id, merchant_id),
-  unique (merchant_id, checkout_id),
+  unique (merchant_id, listed_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check ((status = 'pending') = (due_at is not null))
+  check ((status = 'pending') = (due_at is not null)),
+  check ((event is null) = (subject_id is null)),
+  check ((event is null) = (sequence is null)),
+  check ((checkout_id is null) = (event is not distinct from 'payout.updated'))
 ) with (fillfactor = 50);
+-- The events of an object in their order, each number once, and the events about a checkout.
+create unique index callbacks_events on callbacks (merchant_id, subject_id, integration_id, sequence)
+  where event is not null;
+create index callbacks_events_of_checkout on callbacks (merchant_id, checkout_id)
+  where event is not null;
 -- This one answers only which merchants have something due. The next gives one merchant's callbacks to
 -- one host, in their order.
 create index callbacks_due on callbacks (due_at) where due_at is not null;

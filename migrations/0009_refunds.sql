@@ -5,6 +5,7 @@ create table refund_requests (
   id                     uuid not null,
   number                 bigint not null,
   checkout_id            uuid not null,
+  gateway                text not null default 'main',
   integration_id         uuid not null references integrations (id),
   status                 text not null
                          check (status in ('requested', 'pending', 'complete', 'failed')),

@@ -5,6 +5,7 @@ create table disputes (
   id                  uuid not null,
   -- The gateway's own ID.
   dispute_ref         text not null,
+  gateway             text not null default 'main',
   checkout_id         uuid not null,
   -- The first payment of the plan that the disputed payment brought.
   instalment          integer not null,
@@ -24,10 +25,17 @@ create table disputes (
   -- Nothing of the plan is collected: while it is open, and after a loss until an operator decides.
   is_pausing          boolean not null,
   warned_at           timestamptz(3),
+  -- Facts about the order that the merchant or an operator supplied, and when they last did.
+  supplied            jsonb,
+  supplied_at         timestamptz(3),
+  -- When the merchant was last asked for them by mail, and until when they are awaited.
+  asked_at            timestamptz(3),
+  asked_until         timestamptz(3),
   staged_at           timestamptz(3),
   -- The evidence as an operator staged it: exactly this is submitted.
   staged_evidence     jsonb,
-  -- The SHA-256 of the fields, by which an operator names the evidence that they looked at.
+  staged_files        uuid[],
+  -- The SHA-256 of the fields and files, by which an operator names the evidence that they looked at.
   staged_hash         text,
   -- When its submission began. Since then the evidence cannot be staged anew.
   submitting_at       timestamptz(3),
@@ -40,11 +48,13 @@ create table disputes (
   lease               uuid,
   leased_until        timestamptz(3),
   primary key (id, merchant_id),
-  unique (merchant_id, dispute_ref),
+  -- Two gateways may use the same reference.
+  unique (merchant_id, gateway, dispute_ref),
   foreign key (checkout_id, instalment, merchant_id)
     references instalments (checkout_id, number, merchant_id),
   check ((status in ('won', 'lost', 'closed')) = (closed_at is not null)),
   check ((closed_at is null) = (due_at is not null)),
+  check ((asked_at is null) = (asked_until is null)),
   check (closed_at is not null or is_pausing)
 );
 create index disputes_of_checkout on disputes (checkout_id, merchant_id);
@@ -63,10 +73,33 @@ create index disputes_to_answer on disputes (created_at, id)
 create index disputes_to_answer_of_merchant on disputes (merchant_id, created_at, id)
   where status = 'needs_response' and submitted_at is null;
 
--- The newest dispute of the gateway up to which every one was recorded. A poll that was interrupted, or
+-- Files that support the merchant's side. A dispute has one of each kind.
+create table dispute_files (
+  merchant_id uuid not null,
+  id          uuid not null,
+  dispute_id  uuid not null,
+  checkout_id uuid not null,
+  kind        text not null check (kind in ('delivery', 'correspondence', 'receipt', 'other')),
+  name        text not null check (length(name) between 1 and 100),
+  media_type  text not null check (media_type in ('application/pdf', 'image/png', 'image/jpeg')),
+  sha256      text not null,
+  content     bytea not null check (length(content) between 1 and 2000000),
+  added_at    timestamptz(3) not null,
+  -- When it was removed or another file took its place. It stays while it is staged.
+  removed_at  timestamptz(3),
+  -- The gateway's own ID, once the gateway has it.
+  file_ref    text,
+  primary key (id, merchant_id),
+  foreign key (dispute_id, merchant_id) references disputes (id, merchant_id)
+);
+create unique index dispute_files_by_kind on dispute_files (merchant_id, dispute_id, kind)
+  where removed_at is null;
+create index dispute_files_of_dispute on dispute_files (dispute_id, merchant_id);
+create index dispute_files_of_checkout on dispute_files (checkout_id, merchant_id);
+
+-- The newest dispute of a gateway up to which every one was recorded. A poll that was interrupted, or
 -- met a dispute that could not be recorded, reads on from the newest down to this one again.
 create table dispute_poll (
-  only_row boolean primary key default true check (only_row),
-  reached  text
+  gateway text primary key,
+  reached text
 );
-insert into dispute_poll default values;

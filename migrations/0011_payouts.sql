@@ -60,6 +60,18 @@ create index payouts_of_export on payouts (export_id) where export_id is not nul
 -- An operator finds a payout by the reference of its line at the bank.
 create index payouts_by_reference on payouts (reference, merchant_id);
 
+-- The sums of the lines of all payouts of a merchant, by kind. The transaction that makes a payout
+-- adds its lines.
+create table payout_sums (
+  merchant_id uuid not null references merchants (id),
+  kind        text not null,
+  gross       bigint not null,
+  fee         bigint not null,
+  vat         bigint not null,
+  net         bigint not null,
+  primary key (merchant_id, kind)
+);
+
 -- When a merchant's next payout is made, on the merchant's clock.
 create table payout_days (
   merchant_id    uuid primary key references merchants (id),
@@ -90,6 +102,8 @@ create table bank_accounts (
   confirmed_by        text,
   confirmed_person_id uuid,
   confirmed_at        timestamptz(3),
+  -- How many wrong account numbers were typed to confirm it.
+  wrong_numbers       integer not null default 0,
   primary key (merchant_id, number),
   check (confirmed_by is null or confirmed_by <> proposed_by),
   check ((confirmed_by is null) = (confirmed_at is null))
@@ -102,12 +116,66 @@ create table statement_addresses (
   changed_at  timestamptz(3) not null
 );
 
--- The statement of each paid payout goes to the merchant by mail: an outbox, written with the payment.
+-- The statement that is made next for a merchant: due on its clock, on the first business day after the
+-- month. Entries become its lines before it is numbered.
+create table statement_months (
+  merchant_id  uuid primary key references merchants (id),
+  -- The first day of the month.
+  month        date not null check (extract(day from month) = 1),
+  -- The number that it will get, and how many lines it has so far.
+  number       integer not null default 1 check (number > 0),
+  lines        integer not null default 0 check (lines >= 0),
+  due_at       timestamptz(3) not null,
+  attempts     integer not null default 0,
+  lease        uuid,
+  leased_until timestamptz(3)
+);
+create index statement_months_due on statement_months (due_at);
+
+-- A merchant's statement of one month, with everything that it says besides its lines. Never changed.
+create table monthly_statements (
+  merchant_id         uuid not null references merchants (id),
+  id                  uuid not null,
+  -- From 1 on, without gaps.
+  number              integer not null check (number > 0),
+  reference           text not null,
+  month               date not null check (extract(day from month) = 1),
+  created_at          timestamptz(3) not null,
+  currency            text not null,
+  lines               integer not null check (lines > 0),
+  -- The balance before and after the month, and what is held in reserve after it.
+  opening             bigint not null,
+  closing             bigint not null,
+  reserve             bigint not null,
+  -- The sums of its lines by kind.
+  sums                jsonb not null check (jsonb_typeof(sums) = 'array'),
+  -- The merchant and the service as they were when it was made.
+  merchant_name       text not null,
+  merchant_address    text,
+  merchant_vat_number text,
+  issuer_name         text not null,
+  issuer_address      text,
+  issuer_vat_number   text,
+  language            text not null,
+  locale              text not null,
+  time_zone           text not null,
+  primary key (id, merchant_id),
+  unique (merchant_id, number),
+  unique (merchant_id, month)
+);
+create index monthly_statements_by_age on monthly_statements (created_at, id);
+create index monthly_statements_of_merchant on monthly_statements (merchant_id, created_at, id);
+create index monthly_statements_of_month on monthly_statements (month, created_at, id);
+
+-- The statement of each paid payout and of each month goes to the merchant by mail: an outbox, written
+-- with the payment and with the statement.
 create table statement_mails (
   merchant_id  uuid not null,
   -- Also the Message-ID of every attempt to send it.
   id           uuid not null,
-  payout_id    uuid not null,
+  -- One of the two.
+  payout_id    uuid,
+  statement_id uuid,
   status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
   created_at   timestamptz(3) not null,
   due_at       timestamptz(3),
@@ -119,7 +187,10 @@ create table statement_mails (
   leased_until timestamptz(3),
   primary key (id, merchant_id),
   unique (merchant_id, payout_id),
+  unique (merchant_id, statement_id),
   foreign key (payout_id, merchant_id) references payouts (id, merchant_id),
+  foreign key (statement_id, merchant_id) references monthly_statements (id, merchant_id),
+  check (num_nonnulls(payout_id, statement_id) = 1),
   check ((status = 'pending') = (due_at is not null)),
   check ((status = 'pending') = (settled_at is null))
 );

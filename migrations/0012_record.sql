@@ -28,6 +28,21 @@ create index operator_actions_of_operator on operator_actions (operator, at, id)
 create index operator_actions_of_person on operator_actions (person_id, at, id)
   where person_id is not null;
 
+-- The texts that people wrote or searched for in an action. The chained row has the digest of the salt and the
+-- text. Erasing removes both, so that the digest cannot be guessed back, and the chain stays whole.
+create table action_texts (
+  action_id uuid not null references operator_actions (id),
+  field     text not null,
+  digest    bytea not null,
+  salt      bytea,
+  text      text,
+  erased_at timestamptz(3),
+  primary key (action_id, field),
+  check ((text is null) = (salt is null) and (text is null) = (erased_at is not null))
+);
+-- The searches for one shopper, whatever they were searches of.
+create index action_texts_by_text on action_texts using hash (lower(text)) where text is not null;
+
 -- The end of the chain. It begins with the digest of nothing.
 create table operator_chain (
   id     boolean primary key check (id),
@@ -36,10 +51,21 @@ create table operator_chain (
 );
 insert into operator_chain (id, number, hash) values (true, 0, sha256(''));
 
+-- The ends of the chain that were posted to the operator's own address, one a day (UTC). Someone who
+-- rewrites the whole chain cannot change what was posted.
+create table published_ends (
+  on_date date primary key,
+  at      timestamptz(3) not null,
+  number  bigint not null,
+  hash    bytea not null
+);
+
 -- Alerts for operators. Each is also posted to the operator's own address, if there is one.
 create table alerts (
   id               uuid primary key,
   at               timestamptz(3) not null,
+  -- The same moment on the clock of its merchant, which a sandbox may have moved ahead.
+  merchant_at      timestamptz(3),
   kind             text not null,
   integration_id   uuid references integrations (id),
   merchant_id      uuid references merchants (id),
@@ -133,11 +159,10 @@ create table postings (
     ('gateway_fee', 'gateway_fees', 'clearing'),
     ('gateway_fee_returned', 'clearing', 'gateway_fees')))
 );
--- The movements of one day, found without reading all others.
-create index postings_at on postings using brin (at) with (autosummarize = on);
--- The movements that the charts show, in the order of their ids.
+-- The movements that the sums by day are made of, in the order of their ids.
 create index postings_in_order on postings (id)
-  where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned');
+  where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned',
+    'withdrawn', 'reinstated');
 
 -- The prices that a merchant pays for the service, from a local date on. A merchant without terms
 -- is not settled by the service.
@@ -186,6 +211,9 @@ create table settlement_entries (
   -- The payout that it is a line of. Set once.
   payout_id       uuid,
   line            integer,
+  -- The number of the merchant's monthly statement that it is a line of. Set once.
+  statement       integer,
+  statement_line  integer,
   primary key (id, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   foreign key (payout_id, merchant_id) references payouts (id, merchant_id),
@@ -193,6 +221,7 @@ create table settlement_entries (
   check (gross = fee + vat + net),
   check (fee = 0 or kind in ('sale', 'refund', 'refund_reversed', 'dispute_fee')),
   check ((payout_id is null) = (line is null)),
+  check ((statement is null) = (statement_line is null)),
   check ((kind in ('reserve', 'reserve_released', 'paid_out', 'payout_returned'))
     = (checkout_id is null)),
   check ((kind = 'reserve') = (release_on is not null)),
@@ -209,13 +238,19 @@ create unique index settlement_entries_paid on settlement_entries (merchant_id, 
   where paid_payout_id is not null;
 create unique index settlement_entries_lines on settlement_entries (merchant_id, payout_id, line)
   where payout_id is not null;
+create unique index settlement_entries_statement_lines
+  on settlement_entries (merchant_id, statement, statement_line) where statement is not null;
+create index settlement_entries_to_state on settlement_entries (merchant_id, at, id)
+  where statement is null;
 create index settlement_entries_of_checkout on settlement_entries (checkout_id, merchant_id)
   where checkout_id is not null;
-create index settlement_entries_open on settlement_entries (merchant_id, at)
+create index settlement_entries_open on settlement_entries (merchant_id, at, id)
   where payout_id is null and kind <> 'paid_out';
+-- Almost all open entries are sales. The others are found without reading those.
+create index settlement_entries_open_changes on settlement_entries (merchant_id, kind, at, id)
+  where payout_id is null and kind not in ('sale', 'paid_out');
 create index settlement_entries_reserves on settlement_entries (merchant_id, release_on)
   where kind = 'reserve';
-create index settlement_entries_at on settlement_entries (at);
 
 -- The gateway's charges by its own transactions. Each is posted once.
 create table gateway_fees (
@@ -227,7 +262,9 @@ create table gateway_fees (
   fee             bigint not null,
   currency        text not null,
   at              timestamptz(3) not null,
-  primary key (transaction_ref, merchant_id),
+  -- Two gateways may use the same reference.
+  gateway         text not null default 'main',
+  primary key (transaction_ref, gateway, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
 create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id);
@@ -236,10 +273,12 @@ create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id)
 -- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee
 -- was returned. Append-only.
 create table gateway_account_fees (
-  transaction_ref text primary key,
+  transaction_ref text not null,
   type            text not null,
   fee             bigint not null check (fee <> 0),
   currency        text not null,
-  at              timestamptz(3) not null
+  at              timestamptz(3) not null,
+  gateway         text not null default 'main',
+  primary key (transaction_ref, gateway)
 );
 create index gateway_account_fees_at on gateway_account_fees (at);

@@ -5,9 +5,8 @@ create table audit (
   only_row           boolean primary key default true check (only_row),
   after              uuid not null,
   leased_until       timestamptz(3),
-  -- When the pass in progress began, what it has found so far, and when the last whole pass ended with
-  -- what.
-  began_at           timestamptz(3),
+  -- How many differences the pass in progress has found, and when the last whole pass ended with how
+  -- many.
   differences        integer not null default 0,
   proved_at          timestamptz(3),
   proved_differences integer,
@@ -17,39 +16,44 @@ create table audit (
 );
 insert into audit (after) values ('00000000-0000-0000-0000-000000000000');
 
--- When the records of the gateway are compared with ours next, on the real clock.
+-- When the records of a gateway are compared with ours next, on the real clock.
 create table reconciliation (
-  only_row     boolean primary key default true check (only_row),
-  -- Null until the service has started once.
-  due_at       timestamptz(3),
+  gateway      text primary key,
+  due_at       timestamptz(3) not null,
   leased_until timestamptz(3)
 );
-insert into reconciliation (only_row) values (true);
 
--- Whether this database knows everything that the gateway did (decision 0097).
+-- Whether this database knows everything that the gateways did (decision 0097).
 create table gateway_heartbeat (
   only_row       boolean primary key default true check (only_row),
-  -- The gateway's name for this database. Null until the service has started once.
+  -- The gateways' name for this database. Null until the service has started once.
   id             uuid,
-  -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
-  heartbeat      bigint not null default 0,
-  heartbeat_at   timestamptz(3),
-  -- The server that wrote the last heartbeat: its system identifier, timeline and database.
-  server         text,
-  -- No money moves from then on, until an operator has reconciled.
+  -- No money moves from then on, until an operator has reconciled every gateway.
   stopped_at     timestamptz(3),
   stopped_reason text,
-  due_at         timestamptz(3),
   -- Changes were lost then. No one signs in until an operator has confirmed people and credentials.
   access_stopped_at timestamptz(3),
   check ((stopped_at is null) = (stopped_reason is null))
 );
 insert into gateway_heartbeat (only_row) values (true);
 
+-- The heartbeat of this database at each gateway that it has used. A row is never deleted: it shows that
+-- payments may be at a gateway whose settings are gone.
+create table gateway_heartbeats (
+  gateway      text primary key,
+  -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
+  heartbeat    bigint not null default 0,
+  heartbeat_at timestamptz(3),
+  -- The server that wrote the last heartbeat: its system identifier, timeline and database.
+  server       text,
+  due_at       timestamptz(3)
+);
+
 -- One reading of the gateway's records. A run that was interrupted continues where it was. The process
 -- that reads holds an advisory lock.
 create table reconciliation_runs (
   id           uuid primary key,
+  gateway      text not null,
   from_at      timestamptz(3),
   to_at        timestamptz(3),
   -- Whether the run also records what the gateway did and this database does not know.

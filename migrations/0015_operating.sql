@@ -4,8 +4,8 @@
 -- clock.
 create table people (
   id           uuid primary key,
-  -- In lower case.
-  email        text not null unique check (email = lower(email)),
+  -- A to Z in lower case. Other letters stay as they are, whatever the database's locale.
+  email        text not null check (email = lower(email collate "C")),
   name         text not null,
   roles        text[] not null check (cardinality(roles) > 0),
   -- The merchants whose rows the person may see. Null means all.
@@ -17,7 +17,29 @@ create table people (
   registered_at timestamptz(3),
   -- When their access was given or last grew. Where two people are needed they count only later.
   access_since timestamptz(3) not null,
-  revoked_at   timestamptz(3)
+  -- Since when, and by whose invitation or change, they have access that a merchant's administrator
+  -- gave. Where two people are needed they count once an administrator of all merchants confirms them.
+  unconfirmed_since timestamptz(3),
+  unconfirmed_by uuid,
+  revoked_at   timestamptz(3),
+  -- The person who has this address already, whom the inviter may not see. This row has no way in. It
+  -- shows to the inviter's merchant what an invitation of a new person would show.
+  duplicate_of uuid references people (id),
+  check ((unconfirmed_since is null) = (unconfirmed_by is null))
+);
+create unique index people_once_by_email on people (email) where duplicate_of is null;
+create index people_by_email on people (email, id);
+create index people_duplicates on people (duplicate_of) where duplicate_of is not null;
+
+-- The people of one merchant, for its administrators.
+create index people_by_merchant on people using gin (merchant_ids);
+
+-- A person downloads one file at a time, whichever process writes it. A process that died gives its
+-- place back when the lease ends.
+create table downloads (
+  person_id    uuid primary key references people (id),
+  lease        uuid not null,
+  leased_until timestamptz(3) not null
 );
 
 -- One-time links: to register a passkey, or to sign in to a sandbox.
@@ -30,6 +52,8 @@ create table person_links (
   -- The operator who made it. Another one releases it where a second person must agree.
   made_by           text not null,
   made_by_person_id uuid,
+  -- The name, roles and merchants that the person gets when a second person releases it.
+  access     jsonb,
   -- It does not work before.
   released_at timestamptz(3),
   used_at    timestamptz(3)
@@ -37,14 +61,16 @@ create table person_links (
 create index person_links_by_end on person_links (expires_at);
 create index person_links_of_person on person_links (person_id);
 
--- Mail to people: invitations, and every change of their ways in. An outbox, written in the transaction
+-- Mail to people: invitations, every change of their ways in, and each step of their merchant's bank
+-- account. An outbox, written in the transaction
 -- that causes the mail.
 create table person_mails (
   id           uuid primary key,
   person_id    uuid not null references people (id),
   kind         text not null check (kind in
-                 ('invitation', 'invited_again', 'registered', 'passkey_added', 'passkey_removed',
-                  'issuer_tied', 'access_widened', 'revoked')),
+                 ('invitation', 'invitation_requested', 'invited_again', 'registered',
+                  'passkey_added', 'passkey_removed', 'issuer_tied', 'access_widened', 'revoked',
+                  'confirmed', 'invited_elsewhere', 'bank_proposed', 'bank_confirmed')),
   -- Facts that the mail states and the person's row does not have.
   facts        jsonb not null,
   -- The token of an invitation, encrypted until the mail is sent, then null.
@@ -122,7 +148,8 @@ insert into rollups (stream, after)
 values ('checkouts', '00000000-0000-0000-0000-000000000000'),
   ('opens', '00000000-0000-0000-0000-000000000000'),
   ('attempts', '00000000-0000-0000-0000-000000000000'),
-  ('postings', '00000000-0000-0000-0000-000000000000');
+  ('postings', '00000000-0000-0000-0000-000000000000'),
+  ('entries', '00000000-0000-0000-0000-000000000000');
 
 -- One row per merchant and local day.
 create table merchant_days (
@@ -137,6 +164,12 @@ create table merchant_days (
   sold        bigint not null default 0,
   collected   bigint not null default 0,
   refunded    bigint not null default 0,
+  -- Refunds that went to cards. `refunded` also has what was taken from payments before.
+  card_refunds bigint not null default 0,
+  disputed    bigint not null default 0,
+  fees        bigint not null default 0,
+  vat         bigint not null default 0,
+  paid_out    bigint not null default 0,
   primary key (merchant_id, day)
 );
 create index merchant_days_by_day on merchant_days (day);
@@ -158,6 +191,17 @@ create table merchant_dues (
   primary key (merchant_id, day)
 );
 create index merchant_dues_by_day on merchant_dues (day);
+
+-- The sums of a merchant's settlement entries, by kind, from the first to the stream's position.
+create table merchant_entries (
+  merchant_id uuid not null references merchants (id),
+  kind        text not null,
+  gross       bigint not null,
+  fee         bigint not null,
+  vat         bigint not null,
+  net         bigint not null,
+  primary key (merchant_id, kind)
+);
 
 -- The overdue amount, in all. Due work adds up the rows of the index of overdue payments.
 create table merchant_overdue (

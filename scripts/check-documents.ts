@@ -185,7 +185,10 @@ export function findUndocumentedSettings(
   readConfig: (env: Record<string, string>) => unknown,
 ): string[] {
   const document = 'docs/operators/settings.md';
-  const sources = fs.globSync(['src/config.ts', 'src/config/*.ts'], { cwd: root });
+  const sources = fs.globSync(
+    ['src/config.ts', 'src/config/*.ts', 'src/gateway/{adapters,hyperswitch,stripe}/*settings.ts'],
+    { cwd: root },
+  );
   const source = sources.map((file) => fs.readFileSync(path.join(root, file), 'utf8')).join('\n');
   const read = new Set(
     [...source.matchAll(/'([A-Z][A-Z0-9_]{3,})'/g)].map((match) => match[1] ?? ''),

@@ -19,7 +19,7 @@ import { findLockGaps } from './check-lock.ts';
 import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from './check-rooms.ts';
 import { findAllColumns } from './check-statements.ts';
-import { findWrongWords } from './check-words.ts';
+import { findGatewayNames, findWrongWords } from './check-words.ts';
 
 export function findProblems(root: string): string[] {
   return [
@@ -41,6 +41,7 @@ export function findProblems(root: string): string[] {
     ...findUnsafeMigrations(root),
     ...findAllColumns(root),
     ...findWrongWords(root),
+    ...findGatewayNames(root),
     ...findLongCode(root),
   ];
 }

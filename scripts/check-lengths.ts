@@ -16,7 +16,9 @@ const covered = '{bench,examples,scripts,sdk/src,src,test-gateway,web}/**/*.{js,
 const uncovered = /\.test\.ts$|\.d\.m?ts$|(^|\/)(dist(\.\d+)?|node_modules)\//;
 
 /** Files and functions (`file function`) that stay longer, each with its reason. */
-const exceptions: Record<string, string> = {};
+const exceptions: Record<string, string> = {
+  'sdk/src/api.ts': 'the generator writes it from the descriptions of the endpoints',
+};
 
 const functionTypes = new Set([
   'ArrowFunctionExpression',
@@ -36,7 +38,7 @@ type Span = { start: number; end: number };
 
 type Long = { name: string; lines: number; linesMax: number };
 
-/** Functions and files that are too long, and names on the lists that no longer are. */
+/** Functions and files that are too long, and exceptions that are no longer needed. */
 export function findLongCode(
   root: string,
   allowed: readonly string[] = Object.keys(exceptions),

@@ -31,7 +31,7 @@ type Import = {
 };
 
 /** A verb that says that a function of a `*.sql.ts` file writes; CONTRIBUTING lists the verbs. */
-const writingName = /^(insert|move|advance|update|delete|claim|release)[A-Z]/;
+const writingName = /^(new|insert|move|advance|update|delete|claim|release)[A-Z]/;
 
 /** Erases personal data in every table (decision 0070). */
 const erasure = 'purchases/shoppers/erasure.sql.ts';
@@ -44,6 +44,8 @@ const groupsThatAreRooms = ['gateway', 'merchants', 'config', 'cli'];
 
 /** Rooms within rooms. Any other folder below a room is part of it. */
 const innerRooms = [
+  'gateway/adapters',
+  'gateway/hyperswitch',
   'gateway/stripe',
   'merchants/integrations',
   'purchases/callbacks/delivery',

@@ -19,12 +19,6 @@ export function findAllColumns(root: string): string[] {
     for (const { groups } of source.matchAll(named)) {
       if (allColumns.test(groups?.text ?? '')) problems.push(describe(file, groups?.name ?? ''));
     }
-    // The builder's form: its statement is written in the same function.
-    for (const part of source.split(/^(?=(?:export )?(?:async )?function )/m)) {
-      const name = /\brunPrepared\([^,]+, ['`]([^'`]+)['`]/.exec(part)?.[1];
-      const isAll = /\b(?:selectAll|returningAll)\(/.test(part) || allColumns.test(part);
-      if (name !== undefined && isAll) problems.push(describe(file, name));
-    }
   }
   return problems;
 }

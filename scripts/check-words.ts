@@ -104,6 +104,26 @@ export function findWrongWords(root: string): string[] {
   return problems;
 }
 
+/** Files that may name a gateway: the adapters with their card forms, and the list of protocols. */
+const knowsGateways =
+  /^(src\/gateway\/(adapters|hyperswitch|stripe)\/|src\/gateway\/(gateway|settings)\.ts$|web\/card-forms\/|web\/pay\/gallery(\/|\.ts$))/;
+
+/** Only an adapter knows which gateway it speaks to (decision 0029). */
+export function findGatewayNames(root: string): string[] {
+  const problems: string[] = [];
+  for (const name of fs.globSync('{src,web}/**/*.{css,js,mjs,ts,tsx}', { cwd: root }).sort()) {
+    const file = name.replaceAll(path.sep, '/');
+    if (uncovered.test(file) || knowsGateways.test(file)) continue;
+    const lines = fs.readFileSync(path.join(root, file), 'utf8').split('\n');
+    for (const [index, line] of lines.entries()) {
+      const [found] = /stripe|hyperswitch/i.exec(line) ?? [];
+      if (found === undefined) continue;
+      problems.push(`${file}:${index + 1} names a gateway ("${found}"), which only adapters do`);
+    }
+  }
+  return problems;
+}
+
 /** The names in a file, outside of its comments, texts and patterns. */
 function readNames(source: string, file: string): string[] {
   const ignored = [

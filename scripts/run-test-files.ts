@@ -12,9 +12,11 @@ export type TestRun = WorkList & {
   workers: number;
   /** Options of Node's test runner. */
   options: string[];
+  /** Whether to print the cost of every file, the dearest first. */
+  costs: boolean;
 };
 
-const { workers, options, ...list }: TestRun = JSON.parse(process.argv[2] ?? '');
+const { workers, options, costs, ...list }: TestRun = JSON.parse(process.argv[2] ?? '');
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -40,15 +42,28 @@ reporter.end();
 await new Promise((resolve) => reporter.once('end', resolve));
 reportFiles();
 
-/** The files that run in one process. Few of them, so that a failure repeats with few. */
+/**
+ * The files that run in one process. Groups are small, so that a failure can be repeated with few
+ * files. The tests beside the code are short: they come last, when few files are left.
+ */
 function groupFiles(): string[][] {
-  const isShared = (file: string) => sharesProcess(file) && !slowFiles.includes(file);
-  const shared = list.files.filter(isShared);
-  const size = Math.min(12, Math.ceil(shared.length / workers));
-  const groups = Array.from({ length: Math.ceil(shared.length / Math.max(size, 1)) }, (_, index) =>
-    shared.slice(index * size, (index + 1) * size),
+  const alone = list.files.filter((file) => !sharesProcess(file));
+  const shared = list.files.filter((file) => !alone.includes(file));
+  const slow = shared.filter((file) => slowFiles.includes(file));
+  const quick = shared.filter((file) => !slow.includes(file));
+  const place = ([file = '']: string[]) => list.files.indexOf(file);
+  const long = [...split(alone, 1), ...split(slow, 2)].sort((a, b) => place(a) - place(b));
+  const isBesideCode = (file: string) => !file.startsWith('test/');
+  const besideCode = quick.filter(isBesideCode);
+  return [...long, ...split([...quick.filter((file) => !isBesideCode(file)), ...besideCode], 12)];
+}
+
+/** Groups of at most this size, and at least one for each worker. */
+function split(files: string[], most: number): string[][] {
+  const size = Math.max(1, Math.min(most, Math.ceil(files.length / workers)));
+  return Array.from({ length: Math.ceil(files.length / size) }, (_, index) =>
+    files.slice(index * size, (index + 1) * size),
   );
-  return [...list.files.filter((file) => !isShared(file)).map((file) => [file]), ...groups];
 }
 
 /** Takes group after group until none is left. */
@@ -163,11 +178,13 @@ function reportFiles(): void {
   complain('Not run to their end', missing);
   complain('The process did not end, and was killed, after', hung);
   complain('Without a test', empty);
-  if (done.length < 20) return;
-  const longest = done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);
-  const lines = longest.map(
+  if (done.length < 2) return;
+  const shown = costs
+    ? done.sort((a, b) => b.processorSeconds - a.processorSeconds)
+    : done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);
+  const lines = shown.map(
     ({ file, seconds, processorSeconds }) =>
-      `  ${Math.round(seconds)} s, ${Math.round(processorSeconds)} s of processor time: ${file}\n`,
+      `  ${Math.round(seconds)} s, ${processorSeconds.toFixed(1)} s of processor time: ${file}\n`,
   );
-  process.stdout.write(`\nThe longest files:\n${lines.join('')}`);
+  process.stdout.write(`\n${costs ? 'The files' : 'The longest files'}:\n${lines.join('')}`);
 }

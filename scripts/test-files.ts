@@ -14,11 +14,10 @@ export const slowFiles = [
   'test/docs/guides.test.ts',
   'test/faults/stopping.test.ts',
   'test/browser/pay-page-states.test.ts',
-  'test/money/money-histories.test.ts',
+  'test/stories/stories.test.ts',
   'test/browser/shop-browser.test.ts',
   'test/callbacks/kills.test.ts',
   'test/console/console-work-in-browser.test.ts',
-  'test/payments/attempt-interleavings.test.ts',
   'test/console/console-in-browser.test.ts',
   'test/money/collections.test.ts',
   'test/payments/payment-faults.test.ts',
@@ -41,6 +40,9 @@ export const slowFiles = [
   'test/callbacks/many-due.test.ts',
   'test/faults/service-killed.test.ts',
   'src/hosting/embedded-postgres/server.test.ts',
+  'test/money/clock.test.ts',
+  'test/shoppers/plan.test.ts',
+  'test/payments/no-late-holds.test.ts',
 ];
 
 /** The name of a test file or of its folder says whether it uses the browser of the run. */
@@ -48,9 +50,12 @@ export function usesBrowser(file: string): boolean {
   return file.includes('browser');
 }
 
-/** Programs, workers, the environment, signals and mocks belong to a process as a whole. */
+/**
+ * Workers, the environment, signals and mocks belong to a process as a whole. A file that starts
+ * programs that run on takes long. One that only runs programs to their end does not count.
+ */
 const ofProcess =
-  /node:(child_process|cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
+  /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
 
 /**
  * Whether a test file can run in one process with others: neither it nor a helper that it imports

@@ -2,6 +2,8 @@
 //
 //   npm test                          everything
 //   npm test -- refunds               the files whose path contains "refunds"
+//   npm test -- --costs               prints the processor time of every file
+//   npm test -- --indexes             prints the indexes that no statement of the tests used
 //   npm test -- --test-name-pattern=… options go to Node's test runner
 //   npm run test:quick                pure rules and one happy path per endpoint, in half a minute
 //   npm run test:long                 the same tests with more seeds and rounds
@@ -10,17 +12,21 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { BrowserServer } from 'playwright-core';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import type { EmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { readProcessorSeconds } from './processor-time.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles, usesBrowser } from './test-files.ts';
+import { findMemory, startServer } from './test-server.ts';
 
 const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
 const long = args.includes('--long');
 const quick = args.includes('--quick');
-const options = args.filter((arg) => arg.startsWith('-') && !['--long', '--quick'].includes(arg));
+const costs = args.includes('--costs');
+const ours = ['--long', '--quick', '--costs', '--indexes'];
+const options = args.filter((arg) => arg.startsWith('-') && !ours.includes(arg));
 const filters = args.filter((arg) => !arg.startsWith('-'));
 
 const everything = ['{src,test,web}/**/*.test.ts'];
@@ -69,11 +75,21 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
 // Under root the server and some tests run as another user, who must be able to enter the folder.
 fs.chmodSync(folder, 0o711);
+const databases = findMemory() ?? folder;
 const notes = path.join(folder, 'notes');
 fs.mkdirSync(notes);
 // The files of an interrupted test are deleted with this folder.
 process.env.TMPDIR = folder;
+const scans = path.join(folder, 'index-scans');
+if (args.includes('--indexes')) {
+  fs.writeFileSync(scans, '', { mode: 0o666 });
+  process.env.TRANCHE_INDEX_SCANS = scans;
+}
 const start = performance.now();
+// The processes of the run and the programs that tests start load the same modules.
+process.env.NODE_COMPILE_CACHE = path.join(root, 'node_modules/.cache/compiled');
+const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${packages}`.trim();
 let server: EmbeddedPostgres | null = null;
 let browser: BrowserServer | null = null;
 /** Processor time is counted when a process has ended, so it is read after each part. */
@@ -85,7 +101,7 @@ const count = (part: string) => {
   parts.push(`${part} ${minutes(seconds)}`);
 };
 try {
-  if (!process.env.TEST_DATABASE_URL) server = await startServer();
+  if (!process.env.TEST_DATABASE_URL) server = await startServer(databases);
   const url = server?.url ?? process.env.TEST_DATABASE_URL ?? '';
   if (files.some(usesBrowser)) browser = await startBrowser();
   process.exitCode = interruption === null ? await runTests(url) : 1;
@@ -96,29 +112,30 @@ try {
   await server?.stop();
   count('PostgreSQL');
   if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;
+  if (args.includes('--indexes')) printUnusedIndexes();
   // A server whose parent was killed may still be writing its last files.
-  fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  for (const made of new Set([folder, databases])) {
+    fs.rmSync(made, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
 }
 if (interruption !== null) process.exitCode = 128 + os.constants.signals[interruption];
 process.stdout.write(
   `\nProcessor time: ${minutes(counted)} minutes (${parts.join(', ')}). Waiting: ${minutes((performance.now() - start) / 1000)} minutes.\n`,
 );
 
-function minutes(seconds: number): string {
-  return (seconds / 60).toFixed(1);
+function printUnusedIndexes(): void {
+  const sums = new Map<string, number>();
+  for (const line of fs.readFileSync(scans, 'utf8').trim().split('\n')) {
+    const [index = '', count] = line.split(' ');
+    sums.set(index, (sums.get(index) ?? 0) + Number(count));
+  }
+  const unused = [...sums].filter(([, sum]) => sum === 0).map(([index]) => index);
+  const text = `${sums.size - unused.length} of ${sums.size} indexes were used. Unused:`;
+  process.stdout.write(`\n${[text, ...unused.sort()].join('\n  ')}\n`);
 }
 
-function startServer(): Promise<EmbeddedPostgres> {
-  const report = (fields: object, message: string) =>
-    process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
-  return startEmbeddedPostgres({
-    dataDir: path.join(folder, 'data'),
-    database: 'postgres',
-    log: { info: () => {}, warn: report, error: report },
-    // This server is deleted after the run, so it need not survive a power cut. The tests of
-    // crashes start servers of their own.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
-  });
+function minutes(seconds: number): string {
+  return (seconds / 60).toFixed(1);
 }
 
 /** One Chromium for all files, if there is one on this machine. */
@@ -167,11 +184,12 @@ function runTests(url: string): Promise<number> {
   const minutes = long ? 120 : 10;
   const asked: TestRun = {
     files,
-    // Tests wait about as long as they compute: for the database, a browser, a program, a deadline.
-    // With one process per core and one more, two cores were idle for about a fifth of a run.
-    workers: Math.min(files.length, Math.max(2, os.availableParallelism()) + 2),
+    // Tests wait longer than they compute: for the database, a browser, a program, a deadline. With
+    // one process per core and two more, two cores were idle for a quarter of a run.
+    workers: Math.min(files.length, Math.max(2, os.availableParallelism()) + 4),
     timeoutMilliseconds: minutes * 60_000,
     options,
+    costs,
     notes,
   };
   const child = spawn(
@@ -183,8 +201,6 @@ function runTests(url: string): Promise<number> {
       env: {
         ...process.env,
         NODE_ENV: 'test',
-        // The processes of the run and the programs that tests start load the same modules.
-        NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
         TEST_DATABASE_URL: url,
         ...(browser && { TEST_BROWSER_URL: browser.wsEndpoint() }),
         ...(long ? { TRANCHE_TEST_LONG: '1' } : {}),

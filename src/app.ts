@@ -14,12 +14,16 @@ import { answerNotFound, handleErrors, nothingHere } from '#platform/http/errors
 import { healthRoutes } from '#platform/http/health.routes.ts';
 import type { Metrics } from '#platform/http/metrics.ts';
 import { collectRoutes } from '#platform/http/openapi.ts';
+import { noteRefusedAuthentications } from '#platform/http/refused-authentications.ts';
+import { compileWhenUsed } from '#platform/http/serialisers.ts';
 import { trustedProxies } from '#platform/http/trusted-proxies.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { traceRequests } from '#platform/tracing/trace-requests.ts';
 import { type CheckoutDeps, checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { type LegacyDeps, legacyRoutes } from '#purchases/legacy/legacy.routes.ts';
+import { linkRoutes } from '#purchases/payment-links/link.routes.ts';
+import { paymentLinkRoutes } from '#purchases/payment-links/payment-link.routes.ts';
 import { payoutRoutes } from '#purchases/payouts/payout.routes.ts';
 import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
 import type { PageDeps } from '#purchases/shoppers/open-page.ts';
@@ -54,6 +58,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
   // Route schemas only describe and serialise.
   app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(compileWhenUsed);
   handleErrors(app, deps.metrics);
   if (deps.tracer) traceRequests(app, deps.tracer);
   addHooks(app, deps);
@@ -68,13 +73,15 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.register((scope) => paymentRoutes(scope, deps));
   app.register((scope) => planRoutes(scope, deps));
   app.register((scope) => receiptRoutes(scope, deps));
+  app.register((scope) => linkRoutes(scope, deps));
   app.register((scope) => shopperRoutes(scope, deps));
   app.register((scope) => legacyRoutes(scope, deps));
-  if (deps.gateway.receivesEvents) app.register((scope) => gatewayEventRoutes(scope, deps));
+  app.register((scope) => gatewayEventRoutes(scope, deps));
   app.register(async (api) => {
     useMerchantApi(api, deps);
     await merchantRoutes(api, deps);
     await checkoutRoutes(api, deps);
+    await paymentLinkRoutes(api, deps);
     await refundRoutes(api, deps);
     await payoutRoutes(api, deps);
   });
@@ -121,6 +128,7 @@ function createServer(deps: AppDeps): FastifyInstance {
 
 /** Adds to every request its deadline, its headers, its metrics and its log line. */
 function addHooks(app: FastifyInstance, deps: AppDeps): void {
+  const noteRefused = noteRefusedAuthentications(deps);
   app.addHook('onRequest', async (request, reply) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addCommonHeaders(deps, request, reply);
@@ -131,6 +139,7 @@ function addHooks(app: FastifyInstance, deps: AppDeps): void {
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime);
+    if (reply.statusCode === 401) noteRefused(request);
     request.log.info(
       {
         method: request.method,

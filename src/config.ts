@@ -1,15 +1,18 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { StripeSettings } from '#gateway/settings.ts';
+import { type NamedSettings, type Protocol, protocols } from '#gateway/settings.ts';
 import type { ConsoleSettings } from '#operating/console/settings.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
+import { isPlainLine } from '#platform/shared/plain-text.ts';
 import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
 import { defaultSunset, deprecatedSince } from '#purchases/legacy/deprecation.ts';
 import type { MailSettings } from '#purchases/messages/sending/smtp-transport.ts';
+import type { Issuer } from '#purchases/payouts/monthly-statement.ts';
+import type { PayingAccount } from '#purchases/payouts/pain-001.ts';
 import { readAddresses } from './config/addresses.ts';
-import { readGateway } from './config/gateway.ts';
+import { readGateways } from './config/gateway.ts';
 import { readMail } from './config/mail.ts';
 import { readObserving } from './config/observing.ts';
 import { readPage } from './config/page.ts';
@@ -26,10 +29,14 @@ export type Config = {
   port: number;
   /** Where the test gateway listens when we start it. */
   gatewayPort: number;
+  /** Where the second one listens, with `both`. */
+  secondGatewayPort: number;
   /** Where the demo shop of a sandbox listens. */
   shopPort: number;
-  /** Null if the supervisor starts a test gateway beside the service. */
-  gateway: StripeSettings | null;
+  /** The first is the default. Null if the supervisor starts a test gateway beside the service. */
+  gateways: NamedSettings[] | null;
+  /** The protocol of the test gateway that the supervisor starts. `both`: it starts one of each. */
+  sandboxGateway: Protocol | 'both';
   metrics: { host: string; port: number };
   /** Where shoppers and merchants reach us. Never ends in a slash. */
   baseUrl: string;
@@ -52,12 +59,16 @@ export type Config = {
   retentionDays: number | null;
   /** Refunds above this many cents need two people. Null if one person is enough for any. */
   fourEyesAbove: number | null;
-  /** How long a person has the same passkey before they count where two people are needed. */
+  /** How long a person must have had the same passkey before they count as one of two people. */
   secondPersonHours: number;
   /**
    * How many whole business days lie between the confirmation of a bank account and a payout to it.
    */
   newAccountBusinessDays: number;
+  /** The account that merchants are paid from. Null if none is named. */
+  payingAccount: PayingAccount | null;
+  /** The service as merchants' invoices name it. */
+  issuer: Issuer;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
@@ -78,6 +89,8 @@ export type Config = {
   mailboxPort: number;
   /** The operators' console, on an origin of its own. */
   console: ConsoleSettings & { host: string; port: number };
+  /** Where the merchants' own console listens. Null if there is none. */
+  merchantConsole: { url: string; host: string; port: number } | null;
   /** v1 works at least until this date. */
   legacySunset: string;
   /** The name under which the audit records commands; null for the system's user. */
@@ -111,7 +124,8 @@ export function readConfig(
     ...readStorage(reader),
     ...readObserving(reader),
     ...readMail(reader, addresses.baseUrl),
-    gateway: readGateway(reader, purpose),
+    gateways: readGateways(reader, purpose),
+    sandboxGateway: reader.choice('SANDBOX_GATEWAY', [...protocols, 'both'], protocols[0]),
     page: readPage(reader),
     // The default is in the project's folder, whatever the working directory is.
     dataDir: resolve(text('DATA_DIR') ?? fileURLToPath(new URL('../.tranche', import.meta.url))),
@@ -123,6 +137,8 @@ export function readConfig(
       min: 0,
       max: 10,
     }),
+    payingAccount: readPayingAccount(reader),
+    issuer: readIssuer(reader),
     secondPersonHours: count('SECOND_PERSON_HOURS', isProduction ? 24 : 0, { min: 0, max: 720 }),
     callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),
@@ -147,6 +163,53 @@ function readFourEyes({ text, problem, isProduction }: Reader): number | null {
     problem(`FOUR_EYES_ABOVE is "${value}" and must be an amount in cents, or none.`);
   }
   return value === 'none' ? null : Number(value ?? sandboxFourEyesAbove);
+}
+
+/** Every bank refuses it, so that a file of a sandbox pays no one. */
+const sandboxPayingAccount: PayingAccount = {
+  holder: 'Tranche sandbox',
+  branch_code: '000000',
+  account_number: '0000000000',
+};
+
+function readPayingAccount({ text, problem, isProduction }: Reader): PayingAccount | null {
+  const [holder = '', branch_code = '', account_number = ''] = [
+    text('PAYOUT_FROM_HOLDER'),
+    text('PAYOUT_FROM_BRANCH_CODE'),
+    text('PAYOUT_FROM_ACCOUNT'),
+  ];
+  const given = [holder, branch_code, account_number].filter((one) => one !== '').length;
+  if (given === 0) return isProduction ? null : sandboxPayingAccount;
+  if (given < 3) {
+    problem(
+      'PAYOUT_FROM_HOLDER, PAYOUT_FROM_BRANCH_CODE and PAYOUT_FROM_ACCOUNT belong together. Set all three.',
+    );
+  }
+  if (holder.length > 100) problem('PAYOUT_FROM_HOLDER must have at most 100 characters.');
+  if (!/^[0-9A-Za-z-]{0,20}$/.test(branch_code)) {
+    problem('PAYOUT_FROM_BRANCH_CODE must have 1 to 20 letters, digits or hyphens.');
+  }
+  if (!/^(\d{5,20})?$/.test(account_number)) {
+    problem('PAYOUT_FROM_ACCOUNT must have 5 to 20 digits, without spaces.');
+  }
+  return { holder, branch_code, account_number };
+}
+
+/** An invoice without the issuer's VAT number is not a tax invoice. */
+function readIssuer({ text, problem, isProduction }: Reader): Issuer {
+  const name = text('ISSUER_NAME') ?? 'Tranche';
+  const address = text('ISSUER_ADDRESS') ?? null;
+  const vat_number = text('ISSUER_VAT_NUMBER') ?? (isProduction ? null : '0000000000');
+  if (!isPlainLine(name) || name.length > 100) {
+    problem('ISSUER_NAME must be one line of at most 100 characters.');
+  }
+  if (address !== null && (!isPlainLine(address) || address.length > 300)) {
+    problem('ISSUER_ADDRESS must be one line of at most 300 characters.');
+  }
+  if (vat_number !== null && !/^[A-Z0-9][A-Z0-9 .-]{0,19}$/i.test(vat_number)) {
+    problem('ISSUER_VAT_NUMBER must have 1 to 20 letters and digits.');
+  }
+  return { name, address, vat_number };
 }
 
 function readLegacySunset({ text, problem }: Reader): string {

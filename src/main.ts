@@ -1,13 +1,14 @@
 import { createMoneyGuard, type MoneyGuard } from '#checks/reconciliation/money-guard.ts';
-import type { Gateway } from '#gateway/gateway.ts';
-import { guardGateway } from '#gateway/guard-gateway.ts';
-import { limitGateway } from '#gateway/limit-gateway.ts';
-import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
-import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { reportMissingGateways } from '#checks/reconciliation/report-missing-gateways.ts';
+import { openGateways } from '#gateway/adapters/create-gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
+import { guardGateways } from '#gateway/guard-gateway.ts';
+import type { NamedSettings } from '#gateway/settings.ts';
 import { createCallers } from '#merchants/integrations/callers.ts';
 import type { ConsoleDeps } from '#operating/console/route.ts';
-import { buildConsole } from '#operating/console/server.ts';
+import { atMerchants, buildConsole } from '#operating/console/server.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
+import { mailsToMerchants } from '#operating/people/mail-merchant.ts';
 import { readStates, readToday } from '#operating/search/states.sql.ts';
 import { type Database, openDatabase } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
@@ -47,11 +48,11 @@ import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
 
-/** Settings with every choice made: a database, a master key, a rate limit store, a gateway. */
+/** Settings with every choice made: a database, a master key, a rate limit store, gateways. */
 export type ReadyConfig = Config & {
   databaseUrl: string;
   rateLimitStore: 'memory' | 'postgres' | 'redis';
-  gateway: StripeSettings;
+  gateways: NamedSettings[];
 };
 
 /** Parts that a test or a simulation brings itself. */
@@ -93,8 +94,9 @@ export async function createDeps(
   return {
     ...base,
     ...settingsOf(config),
-    ...openGateway(config, base, metrics),
+    ...openGuarded(config, base, metrics),
     merchantWork,
+    ...mailsToMerchants({ random, sendsMessages: config.sendsMessages }),
     mail,
     draining: false,
     clockProblem: () => databaseClock?.problem() ?? null,
@@ -159,6 +161,8 @@ const settingsOf = (config: ReadyConfig) => ({
   fourEyesAbove: config.fourEyesAbove,
   secondPersonHours: config.secondPersonHours,
   newAccountBusinessDays: config.newAccountBusinessDays,
+  payingAccount: config.payingAccount,
+  issuer: config.issuer,
   alertWebhookUrl: config.alertWebhookUrl,
   alertWebhookSecret: config.alertWebhookSecret,
   legacySunset: config.legacySunset,
@@ -181,24 +185,15 @@ function openMetrics({ database, clock }: Base, databaseClock: DatabaseClock | n
   });
 }
 
-/** The gateway within its limits, and the guard that keeps money from moving after a restore. */
-function openGateway(
-  config: ReadyConfig,
+/** The gateways within their limits, and the guard that keeps money from moving after a restore. */
+function openGuarded(
+  { gateways: settings, environment }: ReadyConfig,
   base: Base,
   metrics: Metrics,
-): { gateway: Gateway; money: MoneyGuard } {
-  const gateway = limitGateway(
-    createStripeGateway(config.gateway),
-    { ...base, observe: metrics.observeGateway },
-    limitsFor(config.gateway),
-  );
-  const money = createMoneyGuard({
-    ...base,
-    gateway,
-    environment: config.environment,
-    endAccess: endAllAccess,
-  });
-  return { gateway: guardGateway(gateway, money.problem), money };
+): { gateways: Gateways; money: MoneyGuard } {
+  const gateways = openGateways(settings, base, metrics.observeGateway);
+  const money = createMoneyGuard({ ...base, gateways, environment, endAccess: endAllAccess });
+  return { gateways: guardGateways(gateways, money), money };
 }
 
 function countMails(
@@ -234,6 +229,14 @@ async function openRateLimitStore(
 /** The time that a process needs to stop, in addition to the time for its requests in flight. */
 export const stopMilliseconds = 3_000;
 
+/** The staff's console and, if there is one, the merchants'. */
+function buildConsoles({ console, merchantConsole: own }: ReadyConfig, deps: Deps) {
+  const staff = { app: buildConsole(deps), at: console };
+  if (own === null) return [staff];
+  const app = buildConsole(atMerchants(deps, own.url));
+  return [staff, { app, at: own }];
+}
+
 /** Starts one process of the service, on a database that is ready. */
 export async function startProcess(
   config: ReadyConfig,
@@ -246,23 +249,26 @@ export async function startProcess(
 }> {
   const deps = await createDeps(config, log);
   const app = role === 'worker' ? null : buildApp(deps);
-  const console = role === 'worker' ? null : buildConsole(deps);
+  const consoles = role === 'worker' ? [] : buildConsoles(config, deps);
   const further: FurtherAddress[] = [];
   const close = () =>
-    Promise.all([app?.close(), console?.close(), ...further.map((one) => one.close())]);
+    Promise.all([app, ...consoles.map((one) => one.app), ...further].map((one) => one?.close()));
   try {
     if (app) further.push(...(await listen(app, config, 1024)));
-    if (console) further.push(...(await listen(console, config.console)));
+    for (const one of consoles) further.push(...(await listen(one.app, one.at)));
   } catch (error) {
     await close();
     await deps.close();
     throw error;
   }
-  const servers = [app, console].flatMap((one) => one?.server ?? []);
+  const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
   // Notice a restore before the first payment. Nothing waits for the answer.
   deps.money.problem().catch(() => {});
+  reportMissingGateways(deps).catch((error) =>
+    log.error({ err: error }, 'the gateways that were used could not be listed'),
+  );
   const node = announceNode(deps, await programVersion());
   return {
     deps,

@@ -3,11 +3,12 @@ import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import type { FourEyesDefault, Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import type { SecondPersonSettings } from '#operating/people/console-session.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
-import type { AnyDueWork } from '#platform/database/due-work.sql.ts';
+import { type AnyDueWork, type Awaited, listDueKinds } from '#platform/database/due-work.sql.ts';
 import { deleteAnswersBefore } from '#platform/http/idempotency.sql.ts';
 import { answersCutoff } from '#platform/http/idempotency.ts';
 import { deleteEndedWindows } from '#platform/http/rate-limits.sql.ts';
@@ -39,13 +40,21 @@ import {
   sendDueMessages,
   sendMerchantMessages,
 } from '#purchases/messages/sending/send-messages.ts';
+import { deleteLinkCustomers } from '#purchases/payment-links/payment-link.sql.ts';
+import { customersCutoff } from '#purchases/payment-links/payment-link.ts';
 import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import {
   type PaymentDeps,
   recoverAttempts,
   recoverMerchantAttempts,
 } from '#purchases/payments/settle-attempt.ts';
+import {
+  type MonthlyDeps,
+  makeDueMonthlyStatements,
+  makeMerchantMonthlyStatements,
+} from '#purchases/payouts/make-monthly-statements.ts';
 import { makeDuePayouts, makeMerchantPayouts } from '#purchases/payouts/make-payouts.ts';
+import { dueStatementMonths } from '#purchases/payouts/monthly-statement.sql.ts';
 import { duePayoutDays } from '#purchases/payouts/payout.sql.ts';
 import { sendDueStatements, sendMerchantStatements } from '#purchases/payouts/send-statements.ts';
 import { dueStatementMails } from '#purchases/payouts/statement-mail.sql.ts';
@@ -65,6 +74,7 @@ import {
 import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
 import { dueCustomers, dueErasures, dueRetentionDates } from '#purchases/shoppers/retention.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
+import { publishEnd } from '#record/alerts/publish-end.ts';
 
 export type WorkerDeps = PaymentDeps &
   AlertDeps &
@@ -73,12 +83,21 @@ export type WorkerDeps = PaymentDeps &
   PersonMailDeps &
   ErasureDeps &
   FourEyesDefault &
+  MonthlyDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
   name: string;
+  /** How long it rests after a run that found nothing to do. */
   pauseSeconds: number;
+  /** How long it rests between two runs that did something. Most work goes on at once. */
+  betweenSeconds?: number;
+  /**
+   * It runs only if one of these rows is due. A look at all such rows finds that out, twice a second.
+   * Work without it runs after each pause.
+   */
+  awaits?: Awaited;
   /**
    * Whether it moves money or relies on the books. Such work waits while money is stopped (decision
    * 0097).
@@ -111,6 +130,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 0.5,
     run: recoverAttempts,
+    awaits: dueAttempts,
     due: dueAttempts,
     runFor: recoverMerchantAttempts,
   },
@@ -118,6 +138,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     name: 'deliver callbacks',
     pauseSeconds: 0.5,
     run: deliverDueCallbacks,
+    awaits: dueCallbacks(),
     due: dueCallbacks(),
     runFor: deliverMerchantCallbacks,
   },
@@ -126,6 +147,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 1,
     run: collectDueInstalments,
+    awaits: dueInstalments,
     due: dueInstalments,
     runFor: collectMerchantInstalments,
   },
@@ -134,19 +156,20 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 5,
     run: detachReplacedCards,
+    awaits: dueReplacedCards,
     due: dueReplacedCards,
     runFor: detachMerchantCards,
   },
   {
     name: 'find checkouts to erase',
-    pauseSeconds: 30,
+    pauseSeconds: 60,
     run: findExpired,
     due: dueRetentionDates,
     runFor: findMerchantExpired,
   },
   {
     name: 'erase shoppers',
-    pauseSeconds: 30,
+    pauseSeconds: 60,
     run: eraseExpired,
     due: dueErasures,
     runFor: eraseMerchantExpired,
@@ -154,7 +177,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'delete shoppers at the gateway',
     movesMoney: true,
-    pauseSeconds: 30,
+    pauseSeconds: 60,
     run: deleteErasedCustomers,
     due: dueCustomers,
     runFor: deleteMerchantCustomers,
@@ -164,6 +187,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 0.5,
     run: processDueRefunds,
+    awaits: dueRefunds,
     due: dueRefunds,
     runFor: processMerchantRefunds,
   },
@@ -171,6 +195,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     name: 'send messages',
     pauseSeconds: 1,
     run: sendDueMessages,
+    awaits: dueMessages,
     due: dueMessages,
     runFor: sendMerchantMessages,
   },
@@ -180,6 +205,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 5,
     run: checkDueDisputes,
+    awaits: dueDisputes,
     due: dueDisputes,
     runFor: checkMerchantDisputes,
   },
@@ -188,36 +214,65 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     movesMoney: true,
     pauseSeconds: 5,
     run: makeDuePayouts,
+    awaits: duePayoutDays,
     due: duePayoutDays,
     runFor: makeMerchantPayouts,
+  },
+  {
+    name: 'make monthly statements',
+    movesMoney: true,
+    pauseSeconds: 5,
+    run: makeDueMonthlyStatements,
+    awaits: dueStatementMonths,
+    due: dueStatementMonths,
+    runFor: makeMerchantMonthlyStatements,
   },
   {
     name: 'send statements',
     pauseSeconds: 5,
     run: sendDueStatements,
+    awaits: dueStatementMails,
     due: dueStatementMails,
     runFor: sendMerchantStatements,
   },
   {
     name: 'raise the heartbeat here and at the gateway',
-    pauseSeconds: 5,
+    pauseSeconds: 10,
     run: ({ money }) => money.raiseHeartbeat(),
   },
   { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {
     name: 'audit the books',
-    pauseSeconds: 2,
+    // It never competes with the shoppers, and a small database is not read all the time.
+    betweenSeconds: 2,
+    pauseSeconds: 300,
     run: auditSlice,
   },
   {
     name: 'post alerts',
     pauseSeconds: 5,
+    awaits: { shared: 'alerts' },
     run: postAlerts,
   },
-  { name: 'add up the charts', pauseSeconds: 5, run: (deps) => rollUp(deps) },
-  { name: 'add up what is overdue', pauseSeconds: 30, run: rollUpOverdue },
+  { name: 'close alerts whose cause has ended', pauseSeconds: 10, run: closeEndedAlerts },
+  { name: "post the end of the operators' actions", pauseSeconds: 300, run: publishEnd },
+  { name: 'add up the charts', pauseSeconds: 30, run: (deps) => rollUp(deps) },
+  { name: 'add up what is overdue', pauseSeconds: 60, run: rollUpOverdue },
   { name: 'write statistics of receivers', pauseSeconds: 5, run: writeDestinationStatistics },
-  { name: 'go on with bulk actions', pauseSeconds: 0.5, run: runBulkActions },
+  {
+    name: 'go on with bulk actions',
+    pauseSeconds: 0.5,
+    awaits: { shared: 'bulk_actions' },
+    run: runBulkActions,
+  },
+  {
+    name: 'delete shoppers of payment links',
+    pauseSeconds: 3_600,
+    run: ({ database, clock }) =>
+      fullBatches(() =>
+        deleteLinkCustomers(database.db, customersCutoff(clock.now()), deleteBatchSize),
+      ),
+  },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
   {
     name: 'delete idempotency keys',
@@ -227,18 +282,23 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'delete rate limit windows',
-    pauseSeconds: 30,
+    pauseSeconds: 60,
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedWindows(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
   {
     name: 'delete plan links and sessions',
     pauseSeconds: 60,
-    // By the real clock: a sandbox merchant's is never behind it.
+    // Use the real clock: a sandbox merchant's clock is never behind it.
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
-  { name: 'send mail to people', pauseSeconds: 1, run: sendPersonMails },
+  {
+    name: 'send mail to people',
+    pauseSeconds: 1,
+    awaits: { shared: 'person_mails' },
+    run: sendPersonMails,
+  },
   { name: 'delete console sessions', pauseSeconds: 60, run: forgetIdentities },
   {
     name: 'delete v1 tokens',
@@ -252,27 +312,78 @@ export const merchantWork: MerchantWork[] = dueWork.flatMap(({ name, due, runFor
   due && runFor ? [{ name, due, runFor }] : [],
 );
 
-/** Runs all due work until it is stopped. A failure is logged and retried after the pause. */
+const lookSeconds = 0.5;
+/** Work runs so often even if no look finds it due: a look can fail. */
+const unaskedSeconds = 300;
+
+const awaited = new Map(
+  dueWork.flatMap(({ name, awaits }) => (awaits ? [[name, awaits] as const] : [])),
+);
+
+/**
+ * Looks for due rows of every kind, and wakes the work that waits for them. If it cannot look, it
+ * wakes all of it: each says itself what is wrong.
+ */
+async function lookForDue(
+  deps: WorkerDeps,
+  waiting: Map<string, AbortController>,
+  stopping: AbortSignal,
+): Promise<void> {
+  while (!stopping.aborted) {
+    if (waiting.size > 0) {
+      const now = timestamp(deps.clock.now());
+      const due = await listDueKinds(deps.database.db, awaited, now).catch(() => awaited.keys());
+      for (const name of due) waiting.get(name)?.abort();
+    }
+    await deps.clock.sleep(lookSeconds * 1000, stopping);
+  }
+}
+
+/**
+ * Runs all due work until it is stopped. A failure is logged and retried after the pause. An idle
+ * process looks for all kinds of due rows in one statement (decision 0020).
+ */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
+  const waiting = new Map<string, AbortController>();
   /** Whether there may be more to do at once. */
   const runOnce = async (work: Work) =>
     !(work.movesMoney && (await deps.money.stopReason()) !== null) &&
     (await work.run(deps, stopping.signal)) > 0;
+  const waitForDue = async ({ name }: Work) => {
+    const woken = new AbortController();
+    waiting.set(name, woken);
+    const either = AbortSignal.any([woken.signal, stopping.signal]);
+    await deps.clock.sleep(unaskedSeconds * 1000, either);
+    waiting.delete(name);
+  };
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {
+      let isFruitful = false;
       try {
-        while (await runOnce(work)) if (stopping.signal.aborted) break;
+        while (await runOnce(work)) {
+          isFruitful = true;
+          if (work.betweenSeconds) {
+            await deps.clock.sleep(work.betweenSeconds * 1000, stopping.signal);
+          }
+          if (stopping.signal.aborted) break;
+        }
       } catch (error) {
+        isFruitful = false;
         deps.log.error({ err: error, work: work.name }, 'due work failed');
       }
-      await deps.clock.sleep(work.pauseSeconds * 1000, stopping.signal);
+      // Work that awaits rows rests only if it could do nothing, so that it begins with the next look.
+      if (!(work.awaits && isFruitful)) {
+        await deps.clock.sleep(work.pauseSeconds * 1000, stopping.signal);
+      }
+      if (work.awaits && !stopping.signal.aborted) await waitForDue(work);
     }
   });
+  const look = lookForDue(deps, waiting, stopping.signal);
   return {
     async stop() {
       stopping.abort();
-      await Promise.all(loops);
+      await Promise.all([...loops, look]);
     },
   };
 }

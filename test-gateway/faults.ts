@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+
 /**
  * Faults on demand: what a network and a gateway do on a bad day, at a moment that a test chooses.
  * A fault strikes the requests that match it, a given number of times.
@@ -159,4 +161,35 @@ function faultProblem(given: Record<string, unknown>): string | null {
   }
   if (Number(given.ms ?? 0) > 600_000) return 'ms must be at most 600000.';
   return null;
+}
+
+/** Does the work and sends its answer, or not, as the fault demands. */
+export async function withFault(
+  faults: Faults,
+  fault: Fault | null,
+  socket: Socket,
+  work: () => () => void,
+): Promise<void> {
+  switch (fault?.fault) {
+    case 'latency':
+    case 'hold_key':
+      await faults.wait(fault);
+      work()();
+      break;
+    case 'latency_after': {
+      const answer = work();
+      await faults.wait(fault);
+      answer();
+      break;
+    }
+    case 'drop_before':
+      socket.destroy();
+      break;
+    case 'drop_after':
+      work();
+      socket.destroy();
+      break;
+    default:
+      work()();
+  }
 }

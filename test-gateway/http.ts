@@ -1,8 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { invalidRequest } from './errors.ts';
 
 const bodyBytesMax = 128 * 1024;
+
+/** A request that no face can read. Each face says so in its own words. */
+export class UnreadableRequest extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
 
 export function keyOf(request: IncomingMessage): string | null {
   const given = header(request, 'authorization') ?? '';
@@ -22,15 +31,21 @@ export function header(request: IncomingMessage, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-export async function readBody(request: IncomingMessage): Promise<string> {
+export const readBody = async (request: IncomingMessage): Promise<string> =>
+  (await readBytes(request)).toString('utf8');
+
+export async function readBytes(
+  request: IncomingMessage,
+  bytesMax = bodyBytesMax,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request) {
     size += chunk.length;
-    if (size > bodyBytesMax) throw invalidRequest('The request is too large.', { status: 413 });
+    if (size > bytesMax) throw new UnreadableRequest(413, 'The request is too large.');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 export function readJson(text: string): Record<string, unknown> {
@@ -42,7 +57,7 @@ export function readJson(text: string): Record<string, unknown> {
   } catch {
     // The error below covers this case too.
   }
-  throw invalidRequest('The body must be a JSON object.');
+  throw new UnreadableRequest(400, 'The body must be a JSON object.');
 }
 
 export function send(response: ServerResponse, status: number, body: string): void {

@@ -17,6 +17,10 @@ const settings = {
     webhook: {
       url: process.env.GATEWAY_WEBHOOK_URL,
       secret: process.env.GATEWAY_WEBHOOK_SECRET ?? 'whsec_test_tranche',
+      protocol:
+        process.env.GATEWAY_PROTOCOL === 'hyperswitch'
+          ? ('hyperswitch' as const)
+          : ('stripe' as const),
     },
   }),
   ...(process.env.GATEWAY_PUBLIC_URL && { publicUrl: process.env.GATEWAY_PUBLIC_URL }),

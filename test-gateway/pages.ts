@@ -1,11 +1,10 @@
 import fs from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
-import { type Decision, decideChallenge } from './api/card-payments.ts';
-import type { Context } from './api/operation.ts';
-import { findIntent } from './api/payment-intents.ts';
-import { decideSetupChallenge, findSetup } from './api/setup-intents.ts';
-import { StripeAnswer } from './errors.ts';
+import type { Context } from './books/context.ts';
+import { type Decision, decideChallenge, findIntent } from './books/payments.ts';
+import { decideSetupChallenge } from './books/setups.ts';
+import { returnParameters as hyperswitchReturn } from './hyperswitch/payment.ts';
 import type { Kept } from './store.ts';
 
 /** A request from a browser. */
@@ -25,8 +24,21 @@ function asset(name: string): Buffer {
   return fs.readFileSync(path.join(browserFolder, name));
 }
 
+/** A script of one face, with the card form that both share. Its names are local to a block. */
+function faceScript(name: string): Buffer {
+  const code = ['card-element.js', name]
+    .map((file) =>
+      asset(file)
+        .toString('utf8')
+        .replace(/^import .*$|^export /gm, ''),
+    )
+    .join('\n');
+  return Buffer.from(`'use strict';\n{\n${code}}\n`);
+}
+
 const assets: Record<string, { type: string; content: Buffer }> = {
-  '/v1/tranche.js': { type: 'text/javascript', content: asset('tranche.js') },
+  '/v1/tranche.js': { type: 'text/javascript', content: faceScript('tranche.js') },
+  '/v1/HyperLoader.js': { type: 'text/javascript', content: faceScript('HyperLoader.js') },
   '/v1/card-frame.js': { type: 'text/javascript', content: asset('card-frame.js') },
   '/v1/card-fields.js': { type: 'text/javascript', content: asset('card-fields.js') },
   '/v1/card-frame.css': { type: 'text/css', content: asset('card-frame.css') },
@@ -74,26 +86,21 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
       html(response, 400, challengePage(context, intent));
       return true;
     }
-    goBack(response, decide(context, id, secret, decision), decision);
+    goBack(context, response, decide(context, id, secret, decision), decision);
     return true;
   }
   // The page was opened again after its answer: from the browser's history, or in a second tab.
   if (intent.object.status === 'requires_action')
     html(response, 200, challengePage(context, intent));
-  else goBack(response, intent, 'approve');
+  else goBack(context, response, intent, 'approve');
   return true;
 }
 
 type Challenged = Kept<'payment_intent'> | Kept<'setup_intent'>;
 
 function intentOf(context: Context, id: string, secret: string): Challenged | null {
-  try {
-    const intent = id.startsWith('seti_') ? findSetup(context, id) : findIntent(context, id);
-    return intent.hidden.challenge === secret ? intent : null;
-  } catch (error) {
-    if (error instanceof StripeAnswer) return null;
-    throw error;
-  }
+  const intent = findIntent(context, id) ?? context.store.find('setup_intent', id);
+  return intent !== null && intent.hidden.challenge === secret ? intent : null;
 }
 
 /** Reads the intent again inside the transaction: the form may have been sent twice. */
@@ -107,17 +114,28 @@ function decide(context: Context, id: string, secret: string, decision: Decision
   });
 }
 
-function goBack(
-  response: ServerResponse,
-  { object, hidden }: Challenged,
-  decision: Decision,
-): void {
-  const url = new URL(hidden.return_url ?? 'about:blank');
-  url.searchParams.set(object.object, object.id);
-  url.searchParams.set(`${object.object}_client_secret`, object.client_secret ?? '');
+/** The parameters that Stripe adds to the address of the page. */
+function stripeReturn({ object }: Challenged, decision: Decision): Record<string, string> {
   const succeeded = object.status === 'requires_capture' || object.status === 'succeeded';
   const status = decision === 'close' && object.status === 'requires_action' ? 'pending' : 'failed';
-  url.searchParams.set('redirect_status', succeeded ? 'succeeded' : status);
+  return {
+    [object.object]: object.id,
+    [`${object.object}_client_secret`]: object.client_secret ?? '',
+    redirect_status: succeeded ? 'succeeded' : status,
+  };
+}
+
+function goBack(
+  context: Context,
+  response: ServerResponse,
+  intent: Challenged,
+  decision: Decision,
+): void {
+  const url = new URL(intent.hidden.return_url ?? 'about:blank');
+  const parameters = intent.hidden.hyperswitch
+    ? hyperswitchReturn(context, intent)
+    : stripeReturn(intent, decision);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   response.writeHead(303, {
     Location: url.href,
     'Cache-Control': 'no-store',

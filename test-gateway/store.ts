@@ -3,6 +3,18 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 import type { EventObject } from './objects/event.ts';
 
+/** The facts about a payment that only the Hyperswitch face knows. */
+export type HyperswitchPart = {
+  /** Seconds: until when its client secret can be used. */
+  expires_at: number;
+  currency: string;
+  authentication_type: 'three_ds' | 'no_three_ds';
+  off_session: boolean;
+  mit_category: string | null;
+  /** Whether a mandate begins with the payment. Such a customer cannot be deleted. */
+  isMandate: boolean;
+};
+
 /** Data that the gateway keeps beside an object and does not show to callers. */
 type Hidden = {
   customer: { deleted?: boolean };
@@ -11,6 +23,7 @@ type Hidden = {
   setup_intent: {
     challenge: string | null;
     return_url: string | null;
+    hyperswitch?: HyperswitchPart;
     /** Missing in a file that an earlier version wrote. */
     attempt?: Stripe.SetupAttempt;
   };
@@ -20,11 +33,14 @@ type Hidden = {
     return_url: string | null;
     /** Seconds since the epoch, as all times of objects are. */
     capture_before: number | null;
+    hyperswitch?: HyperswitchPart;
   };
   charge: Record<never, never>;
   refund: { becomes: 'succeeded' | 'failed' | null; at: number; isBooked?: boolean };
   balance_transaction: Record<never, never>;
   dispute: Record<never, never>;
+  /** Only the hash of the content is kept. */
+  file: { sha256: string };
   event: Record<never, never>;
 };
 
@@ -38,6 +54,7 @@ type Objects = {
   refund: Stripe.Refund;
   balance_transaction: Stripe.BalanceTransaction;
   dispute: Stripe.Dispute;
+  file: Stripe.File;
   event: EventObject;
 };
 
@@ -246,6 +263,27 @@ export class Store {
       filter.limit,
     );
     return rows.map((row) => kept<K>(row));
+  }
+
+  /** Payments, and cards that were stored without one, newest first. */
+  payments(filter: { customer: string | undefined; after: string | undefined; limit: number }): {
+    id: string;
+  }[] {
+    const conditions = ["kind in ('payment_intent', 'setup_intent')"];
+    const values: string[] = [];
+    if (filter.customer !== undefined) {
+      conditions.push('customer = ?');
+      values.push(filter.customer);
+    }
+    if (filter.after !== undefined) {
+      conditions.push('number < (select number from objects where id = ?)');
+      values.push(filter.after);
+    }
+    return this.#prepared(
+      `select id from objects where ${conditions.join(' and ')} order by number desc limit ?`,
+    )
+      .all(...values, filter.limit)
+      .map((row) => ({ id: String(row.id) }));
   }
 
   /** Objects with a member of this value, oldest first. */

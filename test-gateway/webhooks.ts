@@ -1,7 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { webhookOf } from './hyperswitch/disputes.ts';
 import type { EventObject } from './objects/event.ts';
 
-export type Webhook = { url: string; secret: string };
+/** Where events are posted, in the words and with the signature of which protocol. */
+export type Webhook = { url: string; secret: string; protocol?: 'stripe' | 'hyperswitch' };
+
+type Message = { body: string; headers: Record<string, string> };
 
 const attemptsMax = 5;
 const firstPauseMs = 200;
@@ -9,26 +13,37 @@ const postMs = 5_000;
 
 export type Webhooks = { notify(event: EventObject): void; close(): Promise<void> };
 
+/** The body and the signature of an event; null if the protocol does not announce it. */
+function messageOf({ secret, protocol }: Webhook, event: EventObject): Message | null {
+  if (protocol !== 'hyperswitch') {
+    const body = JSON.stringify(event);
+    const seconds = Math.floor(Date.now() / 1000);
+    const signature = `t=${seconds},v1=${signatureOf(secret, seconds, body)}`;
+    return { body, headers: { 'stripe-signature': signature } };
+  }
+  const content = webhookOf(event);
+  if (content === null) return null;
+  const body = JSON.stringify(content);
+  return { body, headers: { 'x-webhook-signature-512': bodySignatureOf(secret, body) } };
+}
+
 /**
- * Posts events, signed as Stripe signs them, and retries a few times. An event that was not
+ * Posts events, signed as the protocol signs them, and retries a few times. An event that was not
  * delivered can still be listed. Receivers must take events twice and in any order.
  */
-export function createWebhooks({ url, secret }: Webhook): Webhooks {
+export function createWebhooks(webhook: Webhook): Webhooks {
   const stopped = new AbortController();
   const deliveries = new Set<Promise<void>>();
 
   async function deliver(event: EventObject): Promise<void> {
-    const body = JSON.stringify(event);
     for (let attempt = 0; attempt < attemptsMax && !stopped.signal.aborted; attempt += 1) {
-      const seconds = Math.floor(Date.now() / 1000);
+      const message = messageOf(webhook, event);
+      if (message === null) return;
       try {
-        const response = await fetch(url, {
+        const response = await fetch(webhook.url, {
           method: 'POST',
-          headers: {
-            'content-type': 'application/json; charset=utf-8',
-            'stripe-signature': `t=${seconds},v1=${signatureOf(secret, seconds, body)}`,
-          },
-          body,
+          headers: { 'content-type': 'application/json; charset=utf-8', ...message.headers },
+          body: message.body,
           redirect: 'error',
           signal: AbortSignal.any([stopped.signal, AbortSignal.timeout(postMs)]),
         });
@@ -57,6 +72,11 @@ export function createWebhooks({ url, secret }: Webhook): Webhooks {
 
 export function signatureOf(secret: string, seconds: number, body: string): string {
   return createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
+}
+
+/** Hyperswitch's signature has no time in it. */
+function bodySignatureOf(secret: string, body: string): string {
+  return createHmac('sha512', secret).update(body).digest('hex');
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -5,12 +5,14 @@
 //   web/dist/pay/manifest.json   the script's name and integrity hash
 //   web/dist/docs/*.js           scripts of the documentation pages
 //   web/dist/console/index.html  the operators' console; its files are in web/dist/console/assets
+//   web/dist/packages/*.js       packages that the service loads as one file each (scripts/build-packages.mjs)
 //   web/dist/stamp               the hash of all sources (stamp.mjs)
 
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'vite';
+import { buildPackages } from '../scripts/build-packages.mjs';
 import { distFolder, sourcesStamp } from './stamp.mjs';
 
 /**
@@ -36,6 +38,7 @@ try {
   await buildPay();
   for (const name of ['docs', 'doctor']) await buildDocs(name);
   await buildConsole();
+  await buildPackages(path.join(building, 'packages'));
   fs.writeFileSync(path.join(building, 'stamp'), stamp);
   fs.rmSync(distFolder, { recursive: true, force: true });
   fs.renameSync(building, distFolder);

@@ -15,6 +15,7 @@ const stampFile = path.join(distFolder, 'stamp');
 // Sources outside web/ that the pages import, and the versions of the build tools.
 const elsewhere = [
   'package-lock.json',
+  'scripts/build-packages.mjs',
   'src/operating/docs/logo.svg',
   'src/platform/signing/signature-mistakes.ts',
   'src/purchases/shoppers/pay-page.ts',

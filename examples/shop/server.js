@@ -88,7 +88,18 @@ const callbacks = callbackHandlers({
     }
     settle(order, status, number_of_payments, 'Signed callback verified');
   },
+  // Sent only if the operator enabled it: tranche integrations events ID --enable refunds
+  onEvent({ event, data }) {
+    const order = store.list().find(({ refund }) => refund?.id === data.id);
+    if (event === 'refund.updated' && order) noteRefund(order, data.attributes.status);
+  },
 });
+
+/** A refund's status may arrive by an event and by a look-up; it counts once. */
+function noteRefund(order, status) {
+  if (order.refund.status === status) return;
+  store.change(order, { refund: { ...order.refund, status } }, `Refund ${status}`);
+}
 
 /**
  * The same outcome may arrive twice, by callback and by look-up; it counts once. Money decides:
@@ -104,7 +115,7 @@ function settle(order, status, number_of_payments, how) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Look-ups: for callbacks that did not arrive, and for refunds, which have none
+// Look-ups: for callbacks that did not arrive, and for refunds of which no event tells
 
 /** The limit is five look-ups of each kind a minute, so make one every thirteen seconds. */
 const lookUpSeconds = 13;
@@ -139,9 +150,7 @@ async function lookUpOneRefund() {
   });
   if (!order) return;
   const { attributes } = await tranche.refunds.get(order.refund.id);
-  if (attributes.status === order.refund.status) return;
-  const refund = { ...order.refund, status: attributes.status };
-  store.change(order, { refund }, `Refund ${attributes.status}`);
+  noteRefund(order, attributes.status);
 }
 
 async function lookUpNow() {

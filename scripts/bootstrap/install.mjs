@@ -178,7 +178,7 @@ function writeStamp(dev) {
   }
 }
 
-/** npm unpacks packages in place, so the folders count them. */
+/** npm unpacks each package into its own folder, so counting the folders counts the packages. */
 function countInstalled() {
   const inFolder = (folder) => {
     try {
@@ -233,7 +233,7 @@ function measure(folder) {
     if (!entry.isFile()) continue;
     const file = path.join(entry.parentPath ?? entry.path, entry.name);
     const { ino, nlink, size, blocks } = fs.lstatSync(file);
-    // Windows counts no blocks. The pinned Node has two names.
+    // Windows reports no block counts. The pinned Node is one file with two names.
     sizes.set(nlink > 1 ? ino : file, blocks === undefined ? size : blocks * 512);
   }
   return Math.round([...sizes.values()].reduce((sum, bytes) => sum + bytes, 0) / 1e6);

@@ -20,6 +20,7 @@ const parts = [
   'ops',
   'scripts/bootstrap',
   'scripts/bootstrap.mjs',
+  'scripts/build-packages.mjs',
   'scripts/chromium.mjs',
   'sdk',
   'src',

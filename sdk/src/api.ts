@@ -168,6 +168,55 @@ export type RefundCreateRequest = {
   amount: number;
 };
 
+/** A link or QR code that a shopper opens to pay. */
+export type PaymentLink = {
+  /** Payment link ID. */
+  id: string;
+  type: 'payment_links';
+  attributes: {
+    /** The address that shoppers open. */
+    url: string;
+    /** The same address as a QR code, an SVG image. */
+    qr_svg_url: string;
+    /** `active` while a shopper can open it, then `paid`, `cancelled` or `expired`. A reusable link is never `paid`. */
+    status: 'active' | 'paid' | 'cancelled' | 'expired';
+    /** Amount in cents; null if each shopper types it. */
+    amount: number | null;
+    /** ISO 4217 code. */
+    currency: string;
+    /** As sent on creation. */
+    client_reference_id: string;
+    /** Whether it makes many checkouts. */
+    reusable: boolean;
+    /** Creation time. */
+    created_at: string;
+    /** Until when a shopper can open it; null if it does not end by itself. */
+    expires_at: string | null;
+    /** The newest checkout that it made; null before a shopper continued from it. */
+    checkout_id: string | null;
+  };
+};
+
+export type PaymentLinkCreateRequest = {
+  /** Amount in cents, inside one band of the merchant config `rules`. Required, unless the link is reusable: without it each shopper types the amount. */
+  amount?: number | undefined;
+  /** ISO 4217 code; must equal the merchant territory currency (`ZAR`). */
+  currency: string;
+  /** Your identifier for the order. Each checkout of a reusable link adds a number to it: `till-1` becomes `till-1-1`, `till-1-2` and so on. */
+  client_reference_id: string;
+  customer?: Customer | undefined;
+  /** Until when a shopper can open the link, at most 30 days from now. Without it a link ends after 30 days, and a reusable one does not end by itself. */
+  expires_at?: string | undefined;
+  /** One link for many checkouts, for example a code at a till. False if absent. */
+  reusable?: boolean | undefined;
+  /** Public HTTPS endpoint that receives the signed callback. */
+  notify_url: string;
+  /** Browser destination after successful payment. */
+  success_url: string;
+  /** Browser destination when the shopper cancels. */
+  cancel_url: string;
+};
+
 /** What you are paid on one business day. */
 export type Payout = {
   /** Payout ID. */
@@ -264,6 +313,73 @@ export type CallbackAnswer = {
   redirect_url?: string | undefined;
 };
 
+/** An object changed. */
+export type RefundEvent = {
+  event: 'refund.updated';
+  /** Names the event. Every attempt to deliver it carries the same value. */
+  id: string;
+  /** Counts the changes of this object that you are told of, beginning with 1. */
+  sequence: number;
+  /** When the object changed. */
+  created_at: string;
+  /** The merchant that it belongs to. */
+  merchant_id: string;
+  data: RefundRequest;
+};
+
+/** A cardholder takes a payment back through the bank. */
+export type Dispute = {
+  /** Dispute ID. */
+  id: string;
+  type: 'disputes';
+  attributes: {
+    /** The disputed amount in cents. */
+    amount: number;
+    /** ISO 4217 code. */
+    currency: string;
+    /** `inquiry` while the bank only asks, `needs_response` until evidence is submitted, `under_review` while the bank decides, then `won`, `lost` or `closed`. */
+    status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
+    /** Why the cardholder disputes it, as the network says. */
+    reason: string;
+    /** When the service learned of it. */
+    created_at: string;
+    /** The disputed checkout. */
+    checkout_id: string;
+    /** Until when evidence is taken. Only if the bank named a time. */
+    respond_by?: string | undefined;
+    /** When it ended. Only once it did. */
+    closed_at?: string | undefined;
+  };
+};
+
+/** An object changed. */
+export type DisputeEvent = {
+  event: 'dispute.updated';
+  /** Names the event. Every attempt to deliver it carries the same value. */
+  id: string;
+  /** Counts the changes of this object that you are told of, beginning with 1. */
+  sequence: number;
+  /** When the object changed. */
+  created_at: string;
+  /** The merchant that it belongs to. */
+  merchant_id: string;
+  data: Dispute;
+};
+
+/** An object changed. */
+export type PayoutEvent = {
+  event: 'payout.updated';
+  /** Names the event. Every attempt to deliver it carries the same value. */
+  id: string;
+  /** Counts the changes of this object that you are told of, beginning with 1. */
+  sequence: number;
+  /** When the object changed. */
+  created_at: string;
+  /** The merchant that it belongs to. */
+  merchant_id: string;
+  data: Payout;
+};
+
 export type IntermediaryCheckoutCreateRequest = {
   /** Wrapper for all fields. */
   checkout: {
@@ -285,6 +401,28 @@ export type IntermediaryCheckoutCreateRequest = {
     /** Cart contents shown on the payment summary. */
     line_items?: LineItem[] | undefined;
   };
+};
+
+export type IntermediaryPaymentLinkCreateRequest = {
+  /** The managed merchant that the link is for. */
+  merchant_id: string;
+  /** Amount in cents, inside one band of the merchant config `rules`. Required, unless the link is reusable: without it each shopper types the amount. */
+  amount?: number | undefined;
+  /** ISO 4217 code; must equal the merchant territory currency (`ZAR`). */
+  currency: string;
+  /** Your identifier for the order. Each checkout of a reusable link adds a number to it: `till-1` becomes `till-1-1`, `till-1-2` and so on. */
+  client_reference_id: string;
+  customer?: Customer | undefined;
+  /** Until when a shopper can open the link, at most 30 days from now. Without it a link ends after 30 days, and a reusable one does not end by itself. */
+  expires_at?: string | undefined;
+  /** One link for many checkouts, for example a code at a till. False if absent. */
+  reusable?: boolean | undefined;
+  /** Public HTTPS endpoint that receives the signed callback. */
+  notify_url: string;
+  /** Browser destination after successful payment. */
+  success_url: string;
+  /** Browser destination when the shopper cancels. */
+  cancel_url: string;
 };
 
 /** What each endpoint takes and answers. */
@@ -331,6 +469,25 @@ export type Endpoints = {
     body: null;
     answer: {
       data: RefundRequest;
+    };
+  };
+  'POST /api/payment-links': {
+    body: PaymentLinkCreateRequest;
+    answer: {
+      data: PaymentLink;
+    };
+  };
+  'GET /api/payment-links': {
+    body: null;
+    answer: {
+      data: PaymentLink[];
+      links: Links;
+    };
+  };
+  'GET /api/payment-links/{id}': {
+    body: null;
+    answer: {
+      data: PaymentLink;
     };
   };
   'GET /api/payouts': {
@@ -393,6 +550,25 @@ export type IntermediaryEndpoints = {
     body: null;
     answer: {
       data: RefundRequest;
+    };
+  };
+  'POST /api/payment-links': {
+    body: IntermediaryPaymentLinkCreateRequest;
+    answer: {
+      data: PaymentLink;
+    };
+  };
+  'GET /api/payment-links': {
+    body: null;
+    answer: {
+      data: PaymentLink[];
+      links: Links;
+    };
+  };
+  'GET /api/payment-links/{id}': {
+    body: null;
+    answer: {
+      data: PaymentLink;
     };
   };
   'GET /api/payouts': {

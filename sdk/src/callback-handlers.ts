@@ -5,6 +5,9 @@ import {
   alreadyParsed,
   CallbackError,
   checkTolerance,
+  type Event,
+  isCallback,
+  isEvent,
   type RawBody,
   readKeys,
   type SigningKeys,
@@ -25,6 +28,11 @@ export type CallbackHandlerOptions = VerifyOptions & {
   onCallback(
     callback: Callback,
   ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
+  /**
+   * Called with an event, if the integration asked for events at the same address. It may come more
+   * than once: deduplicate on `id`. Without it an event is refused, and the operator is alerted.
+   */
+  onEvent?: ((event: Event) => unknown) | undefined;
   /** Called with the reason when a POST is not answered with a 200; default `console.error`. */
   onError?: ((error: unknown) => unknown) | undefined;
 };
@@ -152,7 +160,9 @@ function answerer(options: CallbackHandlerOptions) {
   const keys = readKeys(options.signingKey);
   checkTolerance(options.toleranceSeconds);
   const verification = { ...options, replays: options.replays ?? memoryOfReplays() };
-  const { onError = reportToConsole } = options;
+  const { onError = reportToConsole, onEvent } = options;
+  const isKnown = (value: unknown): value is Callback | Event =>
+    isCallback(value) || (onEvent !== undefined && isEvent(value));
   return async (
     method: string | undefined,
     headers: GivenHeaders,
@@ -160,9 +170,13 @@ function answerer(options: CallbackHandlerOptions) {
   ): Promise<Answer> => {
     if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
     try {
-      const { callback, forget } = await verify(await read(), headers, keys, verification);
+      const { message, forget } = await verify(await read(), headers, keys, verification, isKnown);
       try {
-        return { status: 200, body: answerOf(await options.onCallback(callback)) };
+        if ('event' in message) {
+          await onEvent?.(message);
+          return { status: 200, body: {} };
+        }
+        return { status: 200, body: answerOf(await options.onCallback(message)) };
       } catch (error) {
         await forget();
         throw error;

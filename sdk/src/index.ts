@@ -4,13 +4,17 @@ export type {
   Checkout,
   CreatedCheckout,
   Customer,
+  Dispute,
+  DisputeEvent,
   ErrorObject,
   LineItem,
   Merchant,
   Payout,
+  PayoutEvent,
   PayoutLine,
   PayoutWithLines,
   RefundCreateRequest,
+  RefundEvent,
   RefundRequest,
   Rule,
 } from './api.ts';
@@ -44,8 +48,10 @@ export {
 } from './tranche.ts';
 export {
   CallbackError,
+  type Event,
   type RawBody,
   type SigningKeys,
   type VerifyOptions,
   verifyCallback,
+  verifyEvent,
 } from './verify-callback.ts';

@@ -4,6 +4,8 @@ import type {
   CreatedCheckout,
   Links,
   Merchant,
+  PaymentLink,
+  PaymentLinkCreateRequest,
   Payout,
   PayoutWithLines,
   RefundCreateRequest,
@@ -44,6 +46,12 @@ export type MerchantClient = {
     /** All checkouts, newest first. Pages are fetched as the loop reaches them. */
     list(options?: ListOptions): AsyncGenerator<Checkout, void, undefined>;
   };
+  readonly paymentLinks: {
+    /** Send `attributes.url` to a shopper, or print its QR code. */
+    create(link: PaymentLinkCreateRequest, options?: CreateOptions): Promise<PaymentLink>;
+    get(id: string, options?: CallOptions): Promise<PaymentLink>;
+    list(options?: ListOptions): AsyncGenerator<PaymentLink, void, undefined>;
+  };
   readonly refunds: {
     create(refund: RefundCreateRequest, options?: CreateOptions): Promise<RefundRequest>;
     get(id: string, options?: CallOptions): Promise<RefundRequest>;
@@ -62,6 +70,7 @@ export type MerchantClient = {
 /** The API of one integration, for a merchant's server. */
 export class Tranche implements MerchantClient {
   readonly checkouts: MerchantClient['checkouts'];
+  readonly paymentLinks: MerchantClient['paymentLinks'];
   readonly refunds: MerchantClient['refunds'];
   readonly payouts: MerchantClient['payouts'];
   readonly config: MerchantClient['config'];
@@ -69,8 +78,9 @@ export class Tranche implements MerchantClient {
 
   constructor(options: TrancheOptions) {
     this.#send = createSend(options);
-    const { checkouts, refunds, payouts, config } = clientOf(this.#send, null);
+    const { checkouts, paymentLinks, refunds, payouts, config } = clientOf(this.#send, null);
     this.checkouts = checkouts;
+    this.paymentLinks = paymentLinks;
     this.refunds = refunds;
     this.payouts = payouts;
     this.config = config;
@@ -98,6 +108,15 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
         (await send('GET /api/checkouts/{id}', { ...options, parameter: id })).data,
       list: (options) =>
         listAll<Checkout>((page) => send('GET /api/checkouts', page), merchant_id, options),
+    },
+    paymentLinks: {
+      create: async (link, options) =>
+        (await send('POST /api/payment-links', { ...keyed(options), body: { ...link, ...target } }))
+          .data,
+      get: async (id, options) =>
+        (await send('GET /api/payment-links/{id}', { ...options, parameter: id })).data,
+      list: (options) =>
+        listAll<PaymentLink>((page) => send('GET /api/payment-links', page), merchant_id, options),
     },
     refunds: {
       create: async (body, options) =>

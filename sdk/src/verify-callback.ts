@@ -1,4 +1,4 @@
-import type { Callback } from './api.ts';
+import type { Callback, DisputeEvent, PayoutEvent, RefundEvent } from './api.ts';
 import { callbackHeadersOf, type GivenHeaders } from './callback-headers.ts';
 import { memoryOfReplays, type ReplayStore } from './replays.ts';
 import { checkSecret, explainBadForm, isSignedBy } from './signature.ts';
@@ -65,25 +65,43 @@ export async function verifyCallback(
   signingKey: SigningKeys,
   options: VerifyOptions = {},
 ): Promise<Callback> {
-  const { callback } = await verify(rawBody, headers, signingKey, options);
-  return callback;
+  const { message } = await verify(rawBody, headers, signingKey, options, isCallback);
+  return message;
 }
 
-/** A verified callback, and how to forget it again if the receiver fails to handle it. */
-export type Verified = { callback: Callback; forget(): Promise<unknown> };
+/** A change of a refund, a dispute or a payout. Sent if the integration asked for it. */
+export type Event = RefundEvent | DisputeEvent | PayoutEvent;
 
-export async function verify(
+/**
+ * The same for an event, `refund.updated`, `dispute.updated` or `payout.updated`. Deduplicate on its
+ * `id`, and ignore one whose `sequence` is below one that you have seen for the same `data.id`.
+ */
+export async function verifyEvent(
+  rawBody: RawBody,
+  headers: GivenHeaders,
+  signingKey: SigningKeys,
+  options: VerifyOptions = {},
+): Promise<Event> {
+  const { message } = await verify(rawBody, headers, signingKey, options, isEvent);
+  return message;
+}
+
+/** A verified message, and how to forget it again if the receiver fails to handle it. */
+export type Verified<Message> = { message: Message; forget(): Promise<unknown> };
+
+export async function verify<Message>(
   rawBody: RawBody,
   headers: GivenHeaders,
   signingKey: SigningKeys,
   options: VerifyOptions,
-): Promise<Verified> {
+  isExpected: (value: unknown) => value is Message,
+): Promise<Verified<Message>> {
   const tolerance = checkTolerance(options.toleranceSeconds);
   const keys = readKeys(signingKey);
   const body = readBytes(rawBody);
   const given = callbackHeadersOf(headers);
   await checkSignature(body, given.signature, keys);
-  const callback = readCallback(body);
+  const message = readMessage(body, isExpected);
   const isTimed = given.timestamp !== null;
   if (!isTimed && (options.requireTimestamp ?? tolerance !== null)) {
     throw new CallbackError(
@@ -91,7 +109,7 @@ export async function verify(
       'The callback has no webhook-timestamp header. Pass all headers of the request.',
     );
   }
-  if (!isTimed || tolerance === null) return { callback, forget: async () => {} };
+  if (!isTimed || tolerance === null) return { message, forget: async () => {} };
 
   const now = (options.now ?? Date.now)();
   const timestamp = await checkTimestamp(body, given, keys);
@@ -108,7 +126,7 @@ export async function verify(
   if (!(await replays.add(name, (timestamp + tolerance) * 1000 + 1000))) {
     throw new CallbackError('replayed', 'This delivery of the callback was accepted before.');
   }
-  return { callback, forget: async () => await replays.remove(name) };
+  return { message, forget: async () => await replays.remove(name) };
 }
 
 async function checkSignature(
@@ -198,20 +216,42 @@ function readBytes(rawBody: unknown): Uint8Array {
  * The same key signs your requests, so a valid signature does not prove that this is a callback:
  * an attacker may send one of your own requests back to you.
  */
-function readCallback(body: Uint8Array): Callback {
+function readMessage<Message>(
+  body: Uint8Array,
+  isExpected: (value: unknown) => value is Message,
+): Message {
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     value = null;
   }
-  if (!isCallback(value)) {
-    throw new CallbackError('not_a_callback', 'The body is signed, and it is not a callback.');
-  }
-  return value;
+  if (isExpected(value)) return value;
+  throw new CallbackError(
+    'not_a_callback',
+    isEvent(value)
+      ? `The body is the event ${value.event}. Verify it with verifyEvent, or give the handlers onEvent.`
+      : isCallback(value)
+        ? 'The body is the result of a payment, and not an event. Verify it with verifyCallback.'
+        : 'The body is signed, and it is not a callback.',
+  );
 }
 
-function isCallback(value: unknown): value is Callback {
+const eventNames: readonly unknown[] = ['refund.updated', 'dispute.updated', 'payout.updated'];
+
+export function isEvent(value: unknown): value is Event {
+  if (typeof value !== 'object' || value === null) return false;
+  const { event, id, sequence, data } = value as Partial<Event>;
+  return (
+    eventNames.includes(event) &&
+    typeof id === 'string' &&
+    Number.isSafeInteger(sequence) &&
+    typeof data?.id === 'string' &&
+    typeof data.attributes?.status === 'string'
+  );
+}
+
+export function isCallback(value: unknown): value is Callback {
   if (typeof value !== 'object' || value === null) return false;
   const { status, amount, currency, client_reference_id, number_of_payments } =
     value as Partial<Callback>;

@@ -3,6 +3,7 @@ import type { Action, Input, Schemas } from '#operating/operations/action.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import { type Command, type Context, command } from './command.ts';
 import { type Connection, viewerOf } from './connect.ts';
+import { idOf, type Named } from './reference.ts';
 import { optionsOf, readOptions, usageOf } from './schema-options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -11,12 +12,13 @@ type Open<Deps> = <T>(context: Context, work: (deps: Deps) => Promise<T>) => Pro
 
 type Shown<Deps, Read, Answer> = {
   name: string;
-  summary: string;
   help: string;
   open: Open<Connection & Deps>;
+  /** Also takes any reference that a list of these prints. */
+  of?: Named;
   /** Members of the body that have another name here. */
   rename?: Record<string, string>;
-  /** Reads more than the action answers with. */
+  /** Reads further facts for the answer. */
   complete?(viewer: Viewer<Connection & Deps>, answer: Read): Promise<Answer>;
   json(answer: Answer): object;
   show(terminal: Terminal, answer: Answer): string;
@@ -27,20 +29,20 @@ export function actionCommand<S extends Schemas, Deps, Read, Answer = Read>(
   action: Action<S, Deps, Read>,
   shown: Shown<Deps, Read, Answer>,
 ): Command {
-  const { rename = {}, complete } = shown;
+  const { rename = {}, complete, of } = shown;
   const { properties = {} } = (action.schema.body ?? {}) as Partial<TObject>;
   return command({
     name: shown.name,
-    summary: shown.summary,
     usage: [`ID ${usageOf(properties, rename)}`.trimEnd()],
     help: shown.help,
     positionals: ['ID'],
     options: optionsOf(properties, rename),
     async run(context) {
-      const [id = ''] = context.positionals;
+      const [text = ''] = context.positionals;
       const values = context.values as Record<string, string | string[] | undefined>;
       const body = readOptions(properties, values, rename);
       const answer = await shown.open(context, async (deps) => {
+        const id = of ? await idOf(deps, of, text) : text;
         const answer = await runAction(deps, action, { params: { id }, body } as Partial<Input<S>>);
         return complete ? await complete(viewerOf(deps), answer) : (answer as unknown as Answer);
       });

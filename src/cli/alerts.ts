@@ -1,7 +1,7 @@
-import { alertActions, alertList } from '#operating/operations/alerts.ts';
-import type { Alert, AlertHandling } from '#record/alerts/alert.sql.ts';
+import { alertActions, alertList, type readAlert } from '#operating/operations/alerts.ts';
+import type { AlertHandling } from '#record/alerts/alert.sql.ts';
 import { actionCommand } from './action-command.ts';
-import type { CommandGroup } from './command.ts';
+import type { Command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { pick } from './schema-options.ts';
@@ -17,6 +17,8 @@ const members = [
   'integration_id',
   'merchant_id',
   'subject_id',
+  'client_reference_id',
+  'text',
   'detail',
   'posted_at',
   'attempts',
@@ -34,11 +36,10 @@ const members = [
 
 const list = listCommand(alertList, {
   name: 'alerts list',
-  summary: 'what an operator must look at',
   help: `Lists alerts, the newest first: callbacks that were given up, destinations that keep failing,
-integrations that keep sending wrong signatures, books that differ. An alert is open until an
-operator takes it, and ends when it is closed. Without --status it lists all that are not closed.
-Times are in UTC.`,
+integrations that keep sending wrong signatures, books that differ, with the command that shows
+more. An alert is open until an operator takes it, and ends when it is closed or when its cause
+ends. Without --status it lists all that are not closed. Times are in UTC.`,
   example: 'tranche alerts list --status open',
   rename: { state: 'status' },
   json: members,
@@ -48,20 +49,26 @@ Times are in UTC.`,
       ['ID', 'When', 'Kind'],
       rows.map((row) => ({
         cells: [row.id, showShortTime(row.at), row.kind],
-        below: [row.detail, handlingOf(row)],
+        below: [
+          row.text,
+          row.text.endsWith(row.detail) ? null : row.detail,
+          nextOf(row),
+          handlingOf(row),
+        ],
       })),
     ),
 });
 
+type ListedAlert = Awaited<ReturnType<typeof readAlert>>;
+
 const handled = {
   open: withMigrated,
-  json: (alert: Alert & AlertHandling) => pick(alert, members),
+  json: (alert: ListedAlert) => pick(alert, members),
   show: describe,
 };
 
 const take = actionCommand(alertActions.take, {
   name: 'alerts take',
-  summary: 'tell others that you are handling an alert',
   help: `Records that you are handling an alert. Another operator cannot take it then, but can still
 close it.
 
@@ -71,7 +78,6 @@ close it.
 
 const close = actionCommand(alertActions.close, {
   name: 'alerts close',
-  summary: 'close an alert, with a reason',
   help: `Closes an alert and keeps the reason. A closed alert stays in the list of closed ones. If the
 same thing happens again, the service raises a new alert.
 
@@ -80,23 +86,30 @@ same thing happens again, the service raises a new alert.
   ...handled,
 });
 
+/** The command that shows what an alert is about. */
+function nextOf({ kind, subject_id, checkout_id, merchant_id }: ListedAlert): string | null {
+  if (subject_id === null) return null;
+  if (kind === 'refund_failed') return `\`tranche refunds show ${subject_id}\``;
+  if (kind === 'callback_exhausted') return `\`tranche callbacks retry ${subject_id}\``;
+  if (kind === 'bank_account_proposed') return `\`tranche merchants bank ${merchant_id}\``;
+  if (kind.startsWith('dispute_')) return `\`tranche disputes show ${subject_id}\``;
+  return checkout_id === null ? null : `\`tranche checkouts show ${checkout_id}\``;
+}
+
 function handlingOf(alert: AlertHandling): string {
   if (alert.closed_at !== null) return `closed by ${alert.closed_by}: ${alert.close_reason}`;
   return alert.taken_at === null ? '' : `taken by ${alert.taken_by}`;
 }
 
-function describe(terminal: Terminal, alert: Alert & AlertHandling): string {
+function describe(terminal: Terminal, alert: ListedAlert): string {
   return fields(terminal, [
     ['ID', alert.id],
     ['Kind', alert.kind],
     ['When', showTime(alert.at)],
+    ['Text', alert.text],
     ['Detail', alert.detail],
     ['State', handlingOf(alert) || 'open'],
   ]);
 }
 
-export const alerts: CommandGroup = {
-  name: 'alerts',
-  summary: 'what an operator must look at',
-  commands: [list, take, close],
-};
+export const alerts: Command[] = [list, take, close];

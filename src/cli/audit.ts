@@ -1,14 +1,13 @@
 import { auditList } from '#operating/operations/audit.ts';
 import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
-import { type CommandGroup, command, UsageError } from './command.ts';
+import { type Command, command, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { byDay, fill } from './terminal.ts';
 
 const list = listCommand(auditList, {
   name: 'audit list',
-  summary: 'who changed what',
   help: `Lists changes by operators, the newest first, with times in UTC. --subject selects one
 merchant, integration, checkout or refund, --operator one operator, --person one person at the
 console. --json has the details of each change.
@@ -28,10 +27,10 @@ The command line is recorded as user@host. A name before that is what TRANCHE_OP
 
 const verify = command({
   name: 'audit verify',
-  summary: 'prove that no action was changed or deleted',
   usage: ['[--since NUMBER:HASH]'],
-  help: `Checks the hashes that chain the operators' actions: every action covers the one before it.
-It changes nothing. If an action was changed or deleted it says which, and the exit code is 1. Keep
+  help: `Checks the hashes that chain the operators' actions: every action covers the one before it,
+and the texts that people wrote in it. An erased text keeps its digest. It changes nothing. If an
+action or a text was changed or deleted it says which, and the exit code is 1. Keep
 the end that it prints outside of the database and pass it as --since next time: without it, a
 chain that was rewritten as a whole looks right.
 
@@ -40,13 +39,16 @@ chain that was rewritten as a whole looks right.
   async run(context) {
     const { since } = context.values;
     const result = await withMigrated(context, (connection) =>
-      verifyOperatorChain(connection, since === undefined ? null : readAnchor(since)),
+      verifyOperatorChain(connection, since === undefined ? [] : [readAnchor(since)]),
     );
-    const { actions, differences } = result;
+    const { actions, textsErased: texts_erased, differences } = result;
     const end = `${result.end.number}:${result.end.hash}`;
-    context.print({ actions, end, differences }, () =>
+    context.print({ actions, texts_erased, end, differences }, () =>
       [
         `${actions} action${actions === 1 ? '' : 's'}, ${differences.length === 0 ? 'nothing changed' : 'changed'}.`,
+        ...(texts_erased === 0
+          ? []
+          : [`${texts_erased} text${texts_erased === 1 ? ' was' : 's were'} erased.`]),
         ...differences.map(({ kind, detail }) =>
           fill(`${context.terminal.accent(kind)} ${detail}`),
         ),
@@ -57,7 +59,8 @@ chain that was rewritten as a whole looks right.
   },
 });
 
-function readAnchor(text: string): Anchor {
+/** An end of the chain that was kept outside of the database. */
+export function readAnchor(text: string): Anchor {
   const [, number, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (number === undefined)
     throw new UsageError('--since is NUMBER:HASH as `audit verify` prints it.');
@@ -75,8 +78,4 @@ export function actorOf(
   return operator === os_user ? fact : `${operator} [${fact}]`;
 }
 
-export const audit: CommandGroup = {
-  name: 'audit',
-  summary: 'who changed what',
-  commands: [list, verify],
-};
+export const audit: Command[] = [list, verify];

@@ -1,6 +1,6 @@
 import { bulkActionActions } from '#operating/operations/bulk-actions.ts';
 import { actionCommand } from './action-command.ts';
-import type { CommandGroup } from './command.ts';
+import type { Command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { pick } from './schema-options.ts';
 import { fields, showTime } from './terminal.ts';
@@ -12,9 +12,8 @@ const members = [
 
 const stop = actionCommand(bulkActionActions.stop, {
   name: 'bulk-actions stop',
-  summary: 'stop an action on many rows',
   help: `Stops a bulk action, such as the approval of many refunds, of any person. What it has done stays
-done. The audit has its id beside \`refunds approve many\` and \`callbacks retry many\`.
+done. The audit has its id beside names such as \`refunds approve many\`.
 
   tranche bulk-actions stop 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   open: withMigrated,
@@ -30,8 +29,4 @@ done. The audit has its id beside \`refunds approve many\` and \`callbacks retry
     ]),
 });
 
-export const bulkActions: CommandGroup = {
-  name: 'bulk-actions',
-  summary: 'actions of people on many rows',
-  commands: [stop],
-};
+export const bulkActions: Command[] = [stop];

@@ -9,7 +9,7 @@ import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { runAction } from './action-command.ts';
-import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
+import { type Command, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { type Connection, viewerOf } from './connect.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { withDelivery } from './sandbox-gateway.ts';
@@ -29,6 +29,7 @@ const members = [
   'due_at',
   'delivered_at',
   'redirect_url',
+  'event',
 ] as const satisfies (keyof Callback)[];
 
 /** How many callbacks one statement reads. */
@@ -36,7 +37,6 @@ const pageSize = 1_000;
 
 const list = listCommand(callbackList, {
   name: 'callbacks list',
-  summary: 'callbacks, the newest first',
   help: `Lists callbacks with the merchant, the order, the shopper and why the last attempt failed: pending
 ones by their next attempt, all others the newest first. Exhausted callbacks were given up after 19
 attempts; only an operator can retry them. --host selects one receiver, of exhausted callbacks or
@@ -73,7 +73,7 @@ function whyFailed(attempt: { reason: string | null; response_status: number | n
 
 const show = showCommand({
   name: 'callbacks show',
-  summary: 'one callback with all its attempts',
+  of: 'callback',
   help: `Shows what a callback says, where it is sent, and the outcome of every attempt.
 
   tranche callbacks show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
@@ -88,7 +88,6 @@ const show = showCommand({
 
 const retry = command({
   name: 'callbacks retry',
-  summary: 'deliver one callback now, or all exhausted ones',
   usage: ['ID', '--status exhausted --merchant ID [--dry-run]'],
   help: `Delivers one callback now, or all exhausted callbacks of a merchant, one after another. If a
 delivery fails, a new run of retries begins. --dry-run lists the callbacks and sends nothing.
@@ -199,6 +198,7 @@ function describe(terminal: Terminal, { callback, attempts }: ReadCallback): str
     fields(terminal, [
       ['ID', callback.id],
       ['Checkout', callback.checkout_id],
+      ['Event', callback.event],
       ['Status', callback.status],
       ['To', callback.notify_url],
       ['Says', callback.payload.toString('utf8')],
@@ -240,8 +240,4 @@ function describeAnswer(attempt: CallbackAttempt): string {
   return `${response_status} ${body.slice(0, answerWidth)}… of ${bytes} bytes`;
 }
 
-export const callbacks: CommandGroup = {
-  name: 'callbacks',
-  summary: 'notifications of outcomes to merchants',
-  commands: [list, show, retry],
-};
+export const callbacks: Command[] = [list, show, retry];

@@ -1,14 +1,14 @@
 import {
   type CheckoutHistory,
   readCheckoutHistory,
-  timelineOf,
 } from '#operating/operations/checkout-history.ts';
+import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { checkoutList } from '#operating/operations/checkouts.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { actorOf } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
-import type { CommandGroup } from './command.ts';
+import type { Command } from './command.ts';
 import { presentInstalment } from './instalments.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { presentPart, refundMembers } from './refund-details.ts';
@@ -26,10 +26,9 @@ import {
 
 const list = listCommand(checkoutList, {
   name: 'checkouts list',
-  summary: 'checkouts, the newest first',
   help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and what
 was collected and is outstanding. --from and --to are days of the merchant, both included. Times
-are in UTC, on the merchant's clock.`,
+are in UTC, on the merchant's clock. With --amount or --gateway, those that have ended.`,
   example: 'tranche checkouts list --limit 20',
   json: [
     'merchant_id',
@@ -68,7 +67,7 @@ are in UTC, on the merchant's clock.`,
 
 const show = showCommand({
   name: 'checkouts show',
-  summary: 'everything that happened to a checkout',
+  of: 'checkout',
   help: `Shows one checkout: its plan, its refunds, everything that happened to it in order of time
 (in UTC, on the merchant's clock), and its books.
 
@@ -155,6 +154,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
       ['Shopper', shorten(shopper.join(', '), terminal.width - 11)],
       ['Status', checkout.status],
       ['Amount', money(checkout.amount)],
+      ['Gateway', checkout.gateway],
       ['Callback', callback?.status ?? 'none'],
     ]),
   ];
@@ -226,8 +226,4 @@ function describeBooks(
   ].join('\n\n');
 }
 
-export const checkouts: CommandGroup = {
-  name: 'checkouts',
-  summary: 'checkouts and what happened to them',
-  commands: [list, show],
-};
+export const checkouts: Command[] = [list, show];

@@ -7,7 +7,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type MerchantWork, merchantWork } from '#worker.ts';
-import { type CommandGroup, command, required, UsageError } from './command.ts';
+import { type Command, command, required, UsageError } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
 import { withWorker } from './sandbox-gateway.ts';
@@ -15,7 +15,6 @@ import { fields, showTime, type Terminal } from './terminal.ts';
 
 const show = command({
   name: 'clock show',
-  summary: "a sandbox merchant's time and its next event",
   usage: ['--merchant ID'],
   help: `In a sandbox each merchant has its own clock. This shows a merchant's time, when something
 falls due next, and what that is.
@@ -43,7 +42,6 @@ falls due next, and what that is.
 
 const advance = command({
   name: 'clock advance',
-  summary: "move a sandbox merchant's clock forward",
   usage: ['--merchant ID --by DURATION', '--merchant ID --to-next-event'],
   help: `Moves one merchant's clock forward. Everything that falls due on the way is done at its own
 time and in order; the command returns when all of it is done. A clock never moves back, and
@@ -100,6 +98,7 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   messages: 'send a message to the shopper',
   disputes: 'look at a dispute',
   payout_days: 'make the payout of the day',
+  statement_months: 'make the statement of the month',
   statement_mails: 'send a statement to the merchant',
   replaced_cards: 'remove a replaced card',
   retention_dates: 'find checkouts to erase',
@@ -146,8 +145,4 @@ function describe(
   ]);
 }
 
-export const clock: CommandGroup = {
-  name: 'clock',
-  summary: "a sandbox merchant's clock",
-  commands: [show, advance],
-};
+export const clock: Command[] = [show, advance];

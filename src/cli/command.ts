@@ -30,8 +30,6 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
 type Definition<O extends ParseArgsOptionsConfig> = {
   /** The words after `tranche`: `merchants create`. */
   name: string;
-  /** A phrase for the list of commands. */
-  summary: string;
   /** The arguments, one line for each form of the command. */
   usage: string[];
   /** Paragraphs of help. The last one is an example. */
@@ -50,9 +48,6 @@ type Definition<O extends ParseArgsOptionsConfig> = {
 
 // biome-ignore lint/suspicious/noExplicitAny: each command's own options are checked where it is defined.
 export type Command = Definition<any>;
-
-/** Commands that share their first word. */
-export type CommandGroup = { name: string; summary: string; commands: Command[] };
 
 /** Checks a command's `run` against its options. */
 export function command<const O extends ParseArgsOptionsConfig = Record<never, never>>(

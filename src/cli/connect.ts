@@ -8,6 +8,8 @@ import { checkMasterKeys, findMasterKeys } from '#hosting/running/master-key.ts'
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
 import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
+import type { SecondPersonSettings } from '#operating/people/console-session.ts';
+import { mailsToMerchants } from '#operating/people/mail-merchant.ts';
 import { type Database, openDatabase, verifyConnection } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
@@ -17,7 +19,10 @@ import { isTransient } from '#platform/database/transaction.ts';
 import { systemClock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
+import type { EventDeps } from '#purchases/callbacks/choose-events.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
 import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
@@ -25,9 +30,13 @@ import type { Context } from './command.ts';
 export type Connection = OperatorDeps &
   QueueDeps &
   FourEyesDefault &
-  NewAccountWait & { config: Config; operator: string; log: Logger };
+  NewAccountWait &
+  Pick<BankFileDeps, 'payingAccount'> &
+  EventDeps &
+  MerchantMailDeps &
+  SecondPersonSettings & { config: Config; operator: string; log: Logger };
 
-/** The operator of the command line sees all merchants and may do all. */
+/** The operator at the command line sees all merchants and may do everything. */
 export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<Deps> => ({
   deps,
   operator: deps.operator,
@@ -63,8 +72,12 @@ export async function withDatabase<T>(
       clock: followed ?? context.clock,
       random: context.random,
       sendsMessages: config.sendsMessages,
+      ...mailsToMerchants({ random: context.random, sendsMessages: config.sendsMessages }),
       fourEyesAbove: config.fourEyesAbove,
       newAccountBusinessDays: config.newAccountBusinessDays,
+      payingAccount: config.payingAccount,
+      callbackAllow: config.callbackAllow,
+      secondPersonHours: config.secondPersonHours,
       operator: config.operator ?? systemUser(),
       origin: { os_user: systemUser(), host: hostname() },
     });

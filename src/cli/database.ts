@@ -12,14 +12,13 @@ import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { repairClock } from '#record/alerts/repair-clock.ts';
-import { type CommandGroup, command, UsageError } from './command.ts';
+import { type Command, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
 
 const silent = pino({ level: 'silent' });
 
 const migrateCommand = command({
   name: 'database migrate',
-  summary: 'bring the database up to this version',
   usage: [''],
   help: `Applies the missing migrations, each as a whole. The service does the same when it starts. A
 migration that finds its table in use steps aside every two seconds and tries again. A database
@@ -42,7 +41,6 @@ belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
 const distribute = command({
   name: 'database distribute',
-  summary: 'spread the tables over a Citus cluster',
   usage: [''],
   help: `Needs PostgreSQL with the Citus extension. Distributes the migrated tables by merchant and
 copies the small shared ones to every node, all of them or none.
@@ -75,7 +73,6 @@ Before you run it, stop the service and add the coordinator and the workers to t
 
 const grant = command({
   name: 'database grant',
-  summary: 'give a role the rights to serve or to read',
   usage: ['serve ROLE', 'read ROLE'],
   help: `Grants an existing role of PostgreSQL what the service needs, or what a reader needs, and
 revokes everything else. A role that serves cannot change the schema, nor postings, operators'
@@ -111,11 +108,10 @@ as the owner of the tables, and again after each migration.
 
 const repairClockCommand = command({
   name: 'database repair-clock',
-  summary: 'undo what a node with a wrong clock did',
   usage: [''],
-  help: `Brings times that lie in the future back to now: the creation time from which a merchant's next
-checkout and refund go on, leases, and due times of refunds, payments, callbacks, messages and
-alerts. Creation times that merchants have seen stay as they are. The time is the database's. Set the
+  help: `Brings times that lie in the future back to now: the creation time that a merchant's next
+checkout or refund must not precede, leases, and due times of refunds, payments, callbacks, messages
+and alerts. Creation times that merchants have seen stay as they are. The time is the database's. Set the
 wrong clock first: the node refuses to serve until then.
 
   tranche database repair-clock`,
@@ -131,8 +127,4 @@ wrong clock first: the node refuses to serve until then.
   },
 });
 
-export const database: CommandGroup = {
-  name: 'database',
-  summary: 'migrations, roles, and more than one server',
-  commands: [migrateCommand, grant, distribute, repairClockCommand],
-};
+export const database: Command[] = [migrateCommand, grant, distribute, repairClockCommand];

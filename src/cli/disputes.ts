@@ -1,3 +1,4 @@
+import { evidenceFileKinds } from '#gateway/evidence.ts';
 import {
   disputeActions,
   disputeList,
@@ -5,13 +6,17 @@ import {
   mustSeeDispute,
 } from '#operating/operations/disputes.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 import { readEvidence, submitEvidence } from '#purchases/disputes/answer-dispute.ts';
+import { askMerchant } from '#purchases/disputes/ask-merchant.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
+import { megabytes, suppliedNames } from '#purchases/disputes/supplied.ts';
 import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
 import { actionCommand, runAction } from './action-command.ts';
-import { type CommandGroup, type Context, command, oneOf, UsageError } from './command.ts';
+import { type Command, type Context, command, oneOf, UsageError } from './command.ts';
 import { type Connection, viewerOf, withMigrated } from './connect.ts';
+import { readSupply, supply } from './dispute-supply.ts';
 import { listCommand } from './list-command.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
@@ -39,6 +44,10 @@ const members = [
   'fee',
   'is_pausing',
   'warned_at',
+  'asked_at',
+  'asked_until',
+  'supplied',
+  'supplied_at',
   'staged_at',
   'staged_hash',
   'submitting_at',
@@ -49,7 +58,6 @@ const present = (dispute: Dispute) => pick(dispute, members);
 
 const list = listCommand(disputeList, {
   name: 'disputes list',
-  summary: 'payments that cardholders dispute',
   help: 'Lists disputes, the newest first, with the time until which evidence can be submitted.',
   example: 'tranche disputes list --status needs_response',
   json: members,
@@ -69,7 +77,7 @@ const list = listCommand(disputeList, {
 
 const show = showCommand({
   name: 'disputes show',
-  summary: 'one dispute',
+  of: 'dispute',
   help: `Shows a dispute by its ID or by the gateway's reference.
 
   tranche disputes show ${example}`,
@@ -80,10 +88,23 @@ const show = showCommand({
 
 const evidence = command({
   name: 'disputes evidence',
-  summary: 'the evidence pack: stage it, submit it',
-  usage: ['ID [--format json|html]', 'ID --stage', 'ID --submit [--hash HASH]'],
+  usage: [
+    'ID [--format json|html]',
+    'ID [--field NAME=TEXT] [--file KIND=PATH]',
+    'ID --ask',
+    'ID --stage',
+    'ID --submit [--hash HASH]',
+  ],
   help: `Prints the evidence: as it was staged, or what staging would store. It is made from what we
 hold: the order, the shopper's consent, the 3-D Secure result, the plan, refunds and messages.
+
+--field adds what the merchant knows:
+  ${suppliedNames.join(', ')}
+--file adds a PDF, PNG or JPEG of at most ${megabytes(evidenceFileBytesMax)}, one of each kind:
+  ${evidenceFileKinds.join(', ')}
+Both may be given several times. Without a text or a path they remove. --ask asks the merchant for
+it by mail, with a deadline.
+
 --stage stores it and puts it beside the dispute at the gateway. --submit sends exactly what was
 staged to the bank, once. With --hash it sends only the evidence that you looked at, and refuses if
 another operator staged it anew.
@@ -92,15 +113,31 @@ another operator staged it anew.
   positionals: ['ID'],
   options: {
     format: { type: 'string' },
+    field: { type: 'string', multiple: true },
+    file: { type: 'string', multiple: true },
+    ask: { type: 'boolean' },
     stage: { type: 'boolean' },
     submit: { type: 'boolean' },
     hash: { type: 'string' },
   },
   async run(context) {
     const [id = ''] = context.positionals;
-    const { stage, submit, hash } = context.values;
-    if (stage && submit) throw new UsageError('Give --stage or --submit, not both.');
+    const { stage, submit, hash, ask, field = [], file = [] } = context.values;
+    const supplies = field.length > 0 || file.length > 0;
+    if ([stage, submit, ask, supplies].filter(Boolean).length > 1) {
+      throw new UsageError('Give --field and --file, or one of --ask, --stage and --submit.');
+    }
     if (hash !== undefined && !submit) throw new UsageError('--hash goes with --submit.');
+    if (supplies || ask) {
+      const changes = supplies ? await readSupply(field, file) : null;
+      const dispute = await withMigrated(context, async (deps) => {
+        if (changes) await supply(deps, id, changes);
+        else await askMerchant(deps, deps.operator, id);
+        return await mustSeeDispute(viewerOf(deps), id);
+      });
+      print(context, dispute);
+      return;
+    }
     if (stage || submit) {
       const dispute = await withGateway(context, async (deps) => {
         if (stage) return await runAction(deps, disputeActions.stage, { params: { id } });
@@ -120,7 +157,7 @@ another operator staged it anew.
       );
     }
     if (format === 'html' && !context.json) {
-      context.terminal.stdout.write(writeEvidenceHtml(dispute, pack.evidence, found.merchant));
+      context.terminal.stdout.write(writeEvidenceHtml(dispute, pack, found.merchant));
       return;
     }
     const answer = { id: dispute.id, dispute_ref: dispute.dispute_ref, ...pack };
@@ -130,7 +167,7 @@ another operator staged it anew.
 
 const accept = actionCommand(disputeActions.accept, {
   name: 'disputes accept',
-  summary: 'give up a dispute',
+  of: 'dispute',
   help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This cannot
 be undone. Then \`disputes rest\` decides about the plan.
 
@@ -142,7 +179,6 @@ be undone. Then \`disputes rest\` decides about the plan.
 
 const rest = command({
   name: 'disputes rest',
-  summary: 'decide about the plan after a lost dispute',
   usage: ['ID --due', 'ID --cancel'],
   help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due.
 --cancel cancels what is left, by a refund that takes nothing from the card. If the merchant's
@@ -187,14 +223,12 @@ function describe(terminal: Terminal, dispute: ListedDispute): string {
     ['Status', dispute.status],
     ['Plan', dispute.is_pausing ? 'paused' : 'goes on'],
     ['Evidence until', showTime(dispute.due_by)],
+    ['Asked until', showTime(dispute.asked_until)],
+    ['Supplied', showTime(dispute.supplied_at)],
     ['Staged', showTime(dispute.staged_at)],
     ['Submitted', showTime(dispute.submitted_at)],
     ['Ended', showTime(dispute.closed_at)],
   ]);
 }
 
-export const disputes: CommandGroup = {
-  name: 'disputes',
-  summary: 'payments that cardholders take back',
-  commands: [list, show, evidence, accept, rest],
-};
+export const disputes: Command[] = [list, show, evidence, accept, rest];

@@ -1,4 +1,5 @@
 import { type DrillAnswer, type DrillName, toAnswer } from '#hosting/sandbox/drill.ts';
+import { approvedCard } from '#hosting/sandbox/shopper.ts';
 import { currentSigningKey, newSigningKey } from '#merchants/integrations/integration.ts';
 import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import { callbackPayload } from '#purchases/callbacks/callback.ts';
@@ -6,7 +7,7 @@ import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type Drill, makeCheckout } from './drill-order.ts';
-import { approvedCard, cancelCheckout, payCheckout } from './sandbox-pay.ts';
+import { cancelCheckout, payCheckout } from './sandbox-pay.ts';
 
 export const actions: Record<DrillName, (drill: Drill) => Promise<DrillAnswer[]>> = {
   async wrong_signature(drill) {

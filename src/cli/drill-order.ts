@@ -1,3 +1,4 @@
+import { chooseGateway } from '#gateway/gateways.ts';
 import { openSigningKeys } from '#merchants/integrations/callback-key.ts';
 import { findIntegration, listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import {
@@ -14,6 +15,7 @@ import { checkoutCommits, createCheckout } from '#purchases/checkouts/create-che
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 import type { Connection } from './connect.ts';
+import { findGateways } from './sandbox-gateway.ts';
 
 type Deps = Connection & DeliveryDeps;
 
@@ -99,8 +101,10 @@ export async function makeCheckout(
   order: { client_reference_id: string; amount: number },
 ): Promise<Checkout> {
   const { deps, merchant, integration, keys, notify_url } = drill;
+  const { settings } = await findGateways(deps.config);
+  const gateways = { choose: (of: Merchant) => chooseGateway(settings, of) };
   const { id } = await createCheckout(
-    { ...deps, commitCheckout: checkoutCommits(deps) },
+    { ...deps, gateways, commitCheckout: checkoutCommits(deps) },
     {
       caller: integration,
       // The drill must not make signing mandatory.

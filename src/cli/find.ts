@@ -9,13 +9,14 @@ import { showShortTime, table } from './terminal.ts';
 
 export const find = command({
   name: 'find',
-  summary: 'find a checkout by anything that is known of it',
   usage: ['TEXT [--merchant ID] [--limit N]'],
-  help: `Finds checkouts by an order reference, an e-mail address, a name (Dlamini, Thandi Dlamini), the
-last four digits of a card or a reference of the gateway, everything by its ID, and merchants by the
-beginning of their name. Everything else must match as a whole; upper and lower case matter only in
-references. A checkout that has not ended is found by its shopper only while it is one of the newest
-1,000. Times are in UTC.
+  help: `Finds checkouts by an order reference, an amount (1500, R 1 500,00), an e-mail address, a name
+(Dlamini, Thandi Dlamini), the last four digits of a card or a reference of the gateway, everything
+by its ID, and people of the console. The beginning is enough of an order reference (three
+characters), an ID (eight) and a name of a merchant or a person of the console. Everything else must
+match as a whole; upper and lower case matter only in references. A checkout that has not ended is
+found by its shopper only while it is one of the newest 1,000, and not by its amount. Times are in
+UTC.
 
 It prints at most --limit rows (50), the newest first. If it finds more, --merchant or a more
 precise text narrows the search.
@@ -37,7 +38,7 @@ precise text narrows the search.
     });
     context.print({ data: hits }, () =>
       hits.length === 0
-        ? 'Nothing was found.'
+        ? 'Nothing was found. `tranche find --help` says what can be searched.'
         : table(
             context.terminal,
             ['Kind', 'ID', 'Created', 'Status'],

@@ -1,25 +1,32 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pino } from 'pino';
+import { importFees } from '#checks/reconciliation/import-fees.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
+import { capabilitiesOf } from '#gateway/adapters/read-settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { type CommandGroup, command, required, UsageError } from './command.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { type Command, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';
-import { withGateway } from './sandbox-gateway.ts';
+import { findGatewayNamed, withGateway } from './sandbox-gateway.ts';
 import { fill } from './terminal.ts';
 
 const count = new Intl.NumberFormat('en-GB');
 
 const reconcileCommand = command({
   name: 'gateway reconcile',
-  summary: "compare the gateway's records with our rows",
-  usage: ['[--from DATE] [--to DATE]', '--record'],
+  usage: ['[--from DATE] [--to DATE] [--gateway NAME]', '--record'],
   help: `Reads the gateway's payments, charges, refunds, disputes and balance transactions and compares each
 with our rows, then looks for rows of ours that the gateway does not have. The gateway's fees are
 posted. --from and --to are dates in UTC; without them it reads everything. Each difference is an
 alert: \`tranche alerts close\` closes it with a reason. If there are any, the exit code is 1. The
 service does the same once a day for the last 40 days. A run that was interrupted continues where it
-was if it is started again within a day with the same dates.
+was if it is started again within a day with the same dates. It reads every gateway, or the one that
+--gateway names.
 
 --record also records what the gateway did and the database does not know, after a restore from a
 backup, and lets money move again. What cannot be recorded is a difference that blocks its checkout
@@ -27,7 +34,12 @@ until \`tranche gateway release\`. It chooses the dates itself.
 
   tranche gateway reconcile --from 2026-11-01
   tranche gateway reconcile --record`,
-  options: { from: { type: 'string' }, to: { type: 'string' }, record: { type: 'boolean' } },
+  options: {
+    from: { type: 'string' },
+    to: { type: 'string' },
+    gateway: { type: 'string' },
+    record: { type: 'boolean' },
+  },
   async run(context) {
     const { terminal } = context;
     const range = {
@@ -35,19 +47,32 @@ until \`tranche gateway release\`. It chooses the dates itself.
       to: startOf(readDate(context.values.to, 'to')),
     };
     const records = context.values.record === true;
-    if (records && (range.from !== null || range.to !== null)) {
-      throw new UsageError('--record chooses the dates itself: leave out --from and --to.');
+    const { gateway: named } = context.values;
+    if (records && (range.from !== null || range.to !== null || named !== undefined)) {
+      throw new UsageError(
+        '--record chooses the dates itself and reads every gateway: leave out --from, --to and --gateway.',
+      );
     }
     const progress = (checked: number) =>
       terminal.progress(`${count.format(checked)} records of the gateway`);
     const answer = await withGateway(
       context,
-      (deps) =>
-        records ? recordLost(deps, deps.operator, progress) : reconcile(deps, range, progress),
+      async (deps) => {
+        const gateway = named && (await findGatewayNamed(deps.config, named)).name;
+        const read = gateway ? [gateway] : deps.gateways.names;
+        const knowsFees = read.every((name) => deps.gateways.of(name).capabilities.knowsFees);
+        return {
+          ...(records
+            ? await recordLost(deps, deps.operator, progress)
+            : await reconcile(deps, { ...range, ...(gateway && { gateway }) }, progress)),
+          not_compared: knowsFees ? [] : ['charges', 'transactions'],
+        };
+      },
       { whileStopped: true },
     ).finally(() => terminal.endProgress());
-    const { checked, differences, recorded } = answer;
-    context.print(records ? answer : { checked, differences }, () => {
+    const { checked, differences, recorded, not_compared } = answer;
+    if (not_compared.length > 0) terminal.warn(feesUnknown);
+    context.print(records ? answer : { checked, differences, not_compared }, () => {
       const ending = records ? `, ${count.format(recorded)} recorded` : '';
       const of = `${count.format(checked)} records of the gateway${ending}`;
       if (differences.length === 0) return `${of}, no differences.`;
@@ -66,6 +91,9 @@ until \`tranche gateway release\`. It chooses the dates itself.
   },
 });
 
+const feesUnknown =
+  'A gateway tells neither its fees nor the movements of its balance: they were not compared.';
+
 const startOf = (date: string | null) =>
   date === null
     ? null
@@ -73,7 +101,6 @@ const startOf = (date: string | null) =>
 
 const releaseCommand = command({
   name: 'gateway release',
-  summary: 'release a checkout that a difference blocks',
   usage: ['CHECKOUT_ID --reason TEXT'],
   help: `After \`tranche gateway reconcile --record\`, nothing is charged or refunded of a checkout for which the
 gateway did something that could not be recorded. Compare the checkout with the gateway first and
@@ -95,8 +122,55 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
   },
 });
 
-export const gateway: CommandGroup = {
-  name: 'gateway',
-  summary: 'what the card gateway has on record',
-  commands: [reconcileCommand, releaseCommand],
-};
+const feesCommand = command({
+  name: 'gateway fees',
+  usage: ['FILE [--gateway NAME]'],
+  help: `Posts the fees of an acquirer's settlement report, for a gateway that does not tell them. FILE is CSV in
+UTF-8, - for standard input. Its first line names the columns transaction_id, payment_id, type, amount,
+currency and created_at, in any order; others are ignored. The amount is in cents, negative for a fee
+that was returned. A fee without a payment_id is one of the account. Each transaction_id counts once, so
+the same file can be read again after an interruption. --gateway names the gateway whose report it is;
+without it, it is the default one's.
+
+  tranche gateway fees settlement-2026-11.csv`,
+  positionals: ['FILE'],
+  options: { gateway: { type: 'string' } },
+  async run(context) {
+    const [file = ''] = context.positionals;
+    const { terminal } = context;
+    const progress = (rows: number) => terminal.progress(`${count.format(rows)} rows`);
+    const answer = await withMigrated(context, async (deps) => {
+      const log = pino({ level: 'silent' });
+      const settings = await findGatewayNamed(deps.config, context.values.gateway);
+      const gateway = { name: settings.name, capabilities: capabilitiesOf(settings) };
+      const lines = readLines(file, context.readInput);
+      return await importFees({ ...deps, log, gateway }, deps.operator, lines, progress);
+    }).finally(() => terminal.endProgress());
+    const { rows, posted, unknown, unknown_payments } = answer;
+    context.print(answer, () =>
+      [
+        `${count.format(rows)} rows, ${count.format(posted)} fees posted.`,
+        ...(unknown === 0
+          ? []
+          : [
+              fill(
+                `${count.format(unknown)} fees are of payments that are not known or not collected here, or in another currency: ${unknown_payments.join(', ')}. Read the file again once they are.`,
+              ),
+            ]),
+      ].join('\n\n'),
+    );
+    return unknown === 0 ? 0 : 1;
+  },
+});
+
+async function* readLines(file: string, readInput: () => Promise<Buffer>): AsyncIterable<string> {
+  const input = file === '-' ? Readable.from([await readInput()]) : createReadStream(file);
+  try {
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new OperatorError(`The file ${file} cannot be read (${code}).`, { cause: error });
+  }
+}
+
+export const gateway: Command[] = [reconcileCommand, feesCommand, releaseCommand];

@@ -6,7 +6,7 @@ import {
   instalmentStatuses,
 } from '#purchases/instalments/instalment.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
-import { type CommandGroup, command } from './command.ts';
+import { type Command, command } from './command.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { moneyOf } from './money.ts';
 import { withGateway } from './sandbox-gateway.ts';
@@ -32,7 +32,6 @@ const members = [
 
 const list = listCommand(instalmentList, {
   name: 'instalments list',
-  summary: 'payments that could not be collected',
   help: `Lists payments with one status, with the merchant, the order, the shopper and why the card was
 declined last. Overdue payments come the longest due first. --status may also be
 ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}; those come by their checkout, the newest first.
@@ -54,7 +53,6 @@ charged again. An ID is the checkout's ID and the payment's number.`,
 
 const retry = command({
   name: 'instalments retry',
-  summary: 'charge an overdue payment once more',
   usage: ['ID'],
   help: `Charges the stored card for an overdue payment once more, now. If the card is declined, the
 payment stays overdue and the service does not retry it. An ID is the checkout's ID and the
@@ -95,8 +93,4 @@ export const presentInstalment = (payment: Instalment) => ({
   ...pick(payment, members),
 });
 
-export const instalments: CommandGroup = {
-  name: 'instalments',
-  summary: 'the payments of successful checkouts',
-  commands: [list, retry],
-};
+export const instalments: Command[] = [list, retry];

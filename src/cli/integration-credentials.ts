@@ -11,7 +11,6 @@ const credentialNames = { client_secret: 'Client secret', signing_key: 'Signing 
 
 export const rotate = command({
   name: 'integrations rotate',
-  summary: 'replace a client secret or a signing key',
   usage: ['ID --credential client_secret|signing_key [--overlap 24h]'],
   help: `Issues a new client secret or signing key and prints it once. The old one stays valid for the
 overlap: 24h by default, at most 7d. Callbacks are signed with the old signing key until the
@@ -54,7 +53,6 @@ The new one is shown only once. Hand it over safely.`,
 
 export const revoke = actionCommand(integrationActions.revoke, {
   name: 'integrations revoke',
-  summary: 'end an integration permanently',
   help: `Ends an integration permanently: within a second its client secrets stop working. Payments and
 refunds that have begun finish, and their callbacks are still signed with its key. If the signing
 key leaked, also rotate it with --overlap 0.
@@ -62,12 +60,11 @@ key leaked, also rotate it with --overlap 0.
   tranche integrations revoke ${exampleId}`,
   open: withMigrated,
   json: (revoked) => revoked,
-  show: (_, revoked) => `Revoked since ${showTime(revoked.revoked_at)}.`,
+  show: (_, revoked) => `It was revoked on ${showTime(revoked.revoked_at)}.`,
 });
 
 export const v1 = command({
   name: 'integrations v1',
-  summary: 'issue or withdraw credentials of the v1 API',
   usage: ['ID --enable', 'ID --disable'],
   help: `--enable issues a client_id and a client_secret for the legacy v1 API, in addition to the
 integration's own credentials, and prints them once.
@@ -86,7 +83,7 @@ that were created through v1 still get their callback in the v1 form.
       const withdrawn = await withMigrated(context, (deps) =>
         runAction(deps, integrationActions.disableV1, { params: { id } }),
       );
-      print(withdrawn, () => `v1 is off since ${showTime(withdrawn.disabled_at)}.`);
+      print(withdrawn, () => `v1 has been off since ${showTime(withdrawn.disabled_at)}.`);
       return 0;
     }
     const issued = await withMigrated(context, ({ config, ...deps }) =>

@@ -15,6 +15,8 @@ export const integrationMembers = [
   'signing_required_at',
   'revoked_at',
   'created_at',
+  'events',
+  'events_url',
 ] as const satisfies (keyof Integration)[];
 
 type Details = ReturnType<typeof presentDetails>;
@@ -23,6 +25,7 @@ export function presentDetails(one: ListedIntegration) {
   return {
     ...(pick(one, integrationMembers) as Integration),
     managed_merchant_ids: one.managed_merchants.map(({ id }) => id),
+    manages_more: one.manages_more,
     limits: one.own_limits,
     client_secrets: one.client_secrets,
     signing_keys: one.signing_keys,
@@ -44,13 +47,15 @@ export function describeDetails(terminal: Terminal, one: Details): string {
     `from ${showTime(created_at)}`,
     ...(expires_at === null ? [] : [`until ${showTime(expires_at)}`]),
   ];
+  const more = one.manages_more ? ['and more, see `tranche integrations managed`'] : [];
   return fields(terminal, [
     ['ID', one.id],
     one.merchant_id === null
-      ? ['Manages', linesOr(one.managed_merchant_ids, 'no merchants')]
+      ? ['Manages', linesOr([...one.managed_merchant_ids, ...more], 'no merchants')]
       : ['Merchant', one.merchant_id],
     ['Refunds', one.refund_mode],
     ['Signing', since(one.signing_required_at, 'optional until the first signed POST')],
+    ['Events', describeEvents(one)],
     ['Created', showTime(one.created_at)],
     ['Revoked', since(one.revoked_at, 'no')],
     [
@@ -74,6 +79,12 @@ export function describeDetails(terminal: Terminal, one: Details): string {
     ],
     ['v1', describeLegacy(one.v1)],
   ]);
+}
+
+/** The events that an integration is told of, and their address. */
+export function describeEvents(one: Pick<Integration, 'events' | 'events_url'>): string | string[] {
+  if (one.events.length === 0) return 'results of payments only';
+  return [one.events.join(', '), `to ${one.events_url ?? "each checkout's notify_url"}`];
 }
 
 function describeLegacy(v1: Details['v1']): string | string[] {

@@ -2,15 +2,17 @@ import { refundModes } from '#merchants/integrations/integration.ts';
 import {
   integrationActions,
   integrationList,
+  managedMerchantList,
   mustSeeIntegration,
 } from '#operating/operations/integrations.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import { actionCommand, runAction } from './action-command.ts';
-import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
+import { type Command, command, idsOf, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { revoke, rotate, v1 } from './integration-credentials.ts';
 import {
   describeDetails,
+  describeEvents,
   describeLimit,
   exampleId,
   integrationMembers,
@@ -22,7 +24,6 @@ import { fields, showTime, table } from './terminal.ts';
 
 const create = command({
   name: 'integrations create',
-  summary: 'issue credentials for a shop or an intermediary',
   usage: [
     '--merchant ID [--refunds manual|auto]',
     '--intermediary --manages ID,ID [--refunds manual|auto]',
@@ -77,7 +78,6 @@ Both are shown only once. Hand them over safely. To replace a lost one, use
 
 const list = listCommand(integrationList, {
   name: 'integrations list',
-  summary: 'all integrations, or those that act for one shop',
   help: `Lists integrations, the oldest first. --merchant selects the merchant's own integrations and
 the intermediaries that manage it.`,
   example: 'tranche integrations list --merchant 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c',
@@ -103,7 +103,6 @@ the intermediaries that manage it.`,
 
 const show = showCommand({
   name: 'integrations show',
-  summary: 'one integration: limits, merchants, keys',
   help: `Shows an integration: the merchants that it acts for, its limits, since when it must sign, and
 which credentials are in force. It never shows the credentials themselves.
 
@@ -113,9 +112,23 @@ which credentials are in force. It never shows the credentials themselves.
   show: describeDetails,
 });
 
+const managed = listCommand(managedMerchantList, {
+  name: 'integrations managed',
+  help: `Lists the merchants that an intermediary acts for, the oldest merchant first.`,
+  example: `tranche integrations managed --integration ${exampleId}`,
+  json: ['id', 'name', 'added_at'],
+  empty: 'It acts for no merchants.',
+  show: (terminal, rows) =>
+    table(
+      terminal,
+      ['ID', 'Name'],
+      rows.map(({ id, name }) => [id, name]),
+      'Name',
+    ),
+});
+
 const manage = command({
   name: 'integrations manage',
-  summary: "change an intermediary's merchants",
   usage: ['ID [--add ID,ID] [--remove ID,ID]'],
   help: `Adds and removes merchants of an intermediary, all of them or none. Both options take a comma
 list and may be repeated.
@@ -135,11 +148,12 @@ list and may be repeated.
     const managed = await withMigrated(context, (deps) =>
       runAction(deps, integrationActions.manage, { params: { id }, body }),
     );
-    const { managed_merchant_ids: ids } = managed;
+    const ids = (changed: string[]) => (changed.length > 0 ? changed : 'no merchants');
     print(managed, () =>
       fields(terminal, [
         ['ID', managed.id],
-        ['Manages', ids.length > 0 ? ids : 'no merchants'],
+        ['Added', ids(managed.added)],
+        ['Removed', ids(managed.removed)],
       ]),
     );
   },
@@ -147,21 +161,19 @@ list and may be repeated.
 
 const requireSigning = actionCommand(integrationActions.requireSigning, {
   name: 'integrations require-signing',
-  summary: 'from now on accept only signed POSTs',
   help: `Makes signatures mandatory for an integration. In production they are mandatory from the
 start, and in a sandbox from the first signed POST. This cannot be undone.
 
   tranche integrations require-signing ${exampleId}`,
   open: withMigrated,
   json: (set) => set,
-  show: (_, set) => `Signatures are mandatory since ${showTime(set.signing_required_at)}.`,
+  show: (_, set) => `Signatures have been mandatory since ${showTime(set.signing_required_at)}.`,
 });
 
 const refunds = actionCommand(integrationActions.setRefundMode, {
   name: 'integrations refunds',
-  summary: 'whether an operator reviews each refund',
   help: `Sets whether an operator reviews each refund that an integration asks for (manual), or it is
-approved at once (auto). Refunds that were asked for before keep what they have.
+approved at once (auto). Refunds that were asked for before do not change.
 
   tranche integrations refunds ${exampleId} --mode auto`,
   rename: { refund_mode: 'mode' },
@@ -173,9 +185,26 @@ approved at once (auto). Refunds that were asked for before keep what they have.
       : 'An operator reviews each new refund.',
 });
 
+const events = actionCommand(integrationActions.setEvents, {
+  name: 'integrations events',
+  help: `Chooses what an integration is told of beside the results of payments: changes of refunds, of
+disputes and of payouts, each by a signed callback with an \`event\`. They go to --url, or without one
+to the notify_url of the checkout; a payout's to that of the newest order. --url none removes the
+address. What changed before is not told.
+
+  tranche integrations events ${exampleId} \\
+    --enable refunds,disputes,payouts --url https://shop.example/tranche/events`,
+  open: withMigrated,
+  json: (set) => set,
+  show: (terminal, set) =>
+    fields(terminal, [
+      ['ID', set.id],
+      ['Events', describeEvents(set)],
+    ]),
+});
+
 const limit = actionCommand(integrationActions.setLimit, {
   name: 'integrations limit',
-  summary: 'set a rate limit for one endpoint',
   help: `Sets how many requests an integration may make to an endpoint within a window of seconds, instead
 of the API's own limit. For an intermediary the limit counts per merchant. It takes effect within a
 second; a window that has begun keeps its end.
@@ -188,8 +217,17 @@ second; a window that has begun keeps its end.
   show: (_, set) => `${set.endpoint}: ${describeLimit(set)}.`,
 });
 
-export const integrations: CommandGroup = {
-  name: 'integrations',
-  summary: 'credentials and their limits',
-  commands: [create, list, show, manage, refunds, requireSigning, limit, rotate, v1, revoke],
-};
+export const integrations: Command[] = [
+  create,
+  list,
+  show,
+  managed,
+  manage,
+  refunds,
+  requireSigning,
+  events,
+  limit,
+  rotate,
+  v1,
+  revoke,
+];

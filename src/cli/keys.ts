@@ -2,12 +2,11 @@ import type { IntegrationDeps } from '#merchants/integrations/create-integration
 import { type Reencryption, reencryptKeys } from '#merchants/integrations/reencrypt-keys.ts';
 import { reencryptAccounts } from '#purchases/payouts/set-bank-account.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { type CommandGroup, command } from './command.ts';
+import { type Command, command } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 
 const reencrypt = command({
   name: 'keys reencrypt',
-  summary: 're-encrypt signing keys and bank accounts',
   usage: [''],
   help: `Re-encrypts the signing keys and bank accounts that a previous master key encrypts. To change the master key:
 
@@ -54,8 +53,4 @@ async function reencryptAll(
   };
 }
 
-export const keys: CommandGroup = {
-  name: 'keys',
-  summary: 'the master key and what it protects',
-  commands: [reencrypt],
-};
+export const keys: Command[] = [reencrypt];

@@ -1,5 +1,5 @@
 import { checkLedger } from '#checks/books/audit-books.ts';
-import { type CommandGroup, command } from './command.ts';
+import { type Command, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fill } from './terminal.ts';
 
@@ -8,7 +8,6 @@ const count = new Intl.NumberFormat('en-GB');
 
 const check = command({
   name: 'ledger check',
-  summary: 'prove that all books add up',
   usage: [''],
   help: `Compares the books of every checkout with its payments, collections and refunds, and what
 every merchant is owed with its payouts, to the cent. It changes nothing, and the service may run
@@ -47,8 +46,4 @@ difference.
   },
 });
 
-export const ledger: CommandGroup = {
-  name: 'ledger',
-  summary: 'the books',
-  commands: [check],
-};
+export const ledger: Command[] = [check];

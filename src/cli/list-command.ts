@@ -2,6 +2,7 @@ import type { Static, TObject } from 'typebox';
 import { BadCursor, type ListDefinition } from '#operating/operations/list.ts';
 import type { Owner } from '#operating/operations/owner.sql.ts';
 import { BadInput, type Viewer } from '#operating/operations/viewer.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import { type Command, type Context, command, UsageError } from './command.ts';
 import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
@@ -11,26 +12,27 @@ import type { Terminal } from './terminal.ts';
 const rowsDefault = 50;
 const rowsMax = 1_000;
 
-export const pagingHelp = `A page has ${rowsDefault} rows, or --limit (at most ${rowsMax}). If there are more, the last line
+const pagingHelp = `A page has ${rowsDefault} rows, or --limit (at most ${rowsMax}). If there are more, the last line
 shows the command for the next page, and "next" in --json is its cursor.`;
 
 type Shown<Query extends TObject, Row, Listed> = {
   name: string;
-  summary: string;
   /** Describes the rows and their order. */
   help: string;
   example: string;
   /** Filters that have another name here. */
   rename?: { [Filter in keyof Static<Query>]?: string };
-  /** Filters that are no options, because they have one value here. */
+  /** Filters that are not options, because they have a fixed value here. */
   fixed?: Static<Query>;
   /** Refuses a filter before the list is read. */
   check?(viewer: Viewer, query: Static<Query>): Promise<unknown>;
-  /** Reads more of the rows of a page. */
+  /** Reads further facts about the rows of a page. */
   complete?(connection: Connection, rows: Row[]): Promise<Listed[]>;
   /** The members of a row in --json, or a function that makes them. */
   json: readonly (keyof NoInfer<Listed> & string)[] | ((row: NoInfer<Listed>) => object);
   empty?: string;
+  /** Facts about the whole list: members of the answer in --json, and a line below the rows. */
+  about?(clock: Clock, query: Static<Query>): { json: object; text: string };
   show(terminal: Terminal, rows: NoInfer<Listed>[]): string;
 };
 
@@ -46,7 +48,6 @@ export function listCommand<Query extends TObject, Row, Listed = Row>(
   const options = { ...own, ...(merchant && { merchant }) };
   return command({
     name,
-    summary: shown.summary,
     usage: [[usageOf(options, rename), '[--limit N] [--after CURSOR]'].join(' ').trim()],
     help: `${shown.help}\n\n${pagingHelp}\n\n  ${shown.example}`,
     options: {
@@ -66,10 +67,12 @@ export function listCommand<Query extends TObject, Row, Listed = Row>(
         return { data: rows, next };
       }).catch((error) => refusePage(error, rename));
       const present = typeof json === 'function' ? json : (row: Listed) => pick(row, json);
-      context.print({ data: data.map(present), next }, () =>
+      const about = shown.about?.(context.clock, query);
+      const note = about ? `\n\n${about.text}` : '';
+      context.print({ ...about?.json, data: data.map(present), next }, () =>
         data.length === 0
           ? (shown.empty ?? 'There are none.')
-          : `${shown.show(context.terminal, data)}${nextPage(context, name, next)}`,
+          : `${shown.show(context.terminal, data)}${note}${nextPage(context, name, next)}`,
       );
     },
   });
@@ -82,7 +85,7 @@ export function readLimit(text: string | undefined): number {
 }
 
 /** Explains a cursor that does not belong to the list, and a filter that it cannot take. */
-export function refusePage(error: unknown, rename: Record<string, string | undefined> = {}): never {
+function refusePage(error: unknown, rename: Record<string, string | undefined>): never {
   if (error instanceof BadInput) {
     throw new UsageError(`--${optionName(error.member, rename)} ${error.message}.`);
   }
@@ -91,7 +94,7 @@ export function refusePage(error: unknown, rename: Record<string, string | undef
 }
 
 /** The command for the next page, or nothing on the last one. */
-export function nextPage(context: Context, command: string, next: string | null): string {
+function nextPage(context: Context, command: string, next: string | null): string {
   if (next === null) return '';
   const options = Object.entries(context.values)
     .filter(([name, value]) => typeof value === 'string' && name !== 'after')

@@ -1,69 +1,16 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { FateUnknown } from '#platform/database/transaction.ts';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { type Random, systemRandom } from '#platform/shared/random.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { alerts } from './alerts.ts';
-import { audit } from './audit.ts';
-import { bulkActions } from './bulk-actions.ts';
-import { callbacks } from './callbacks.ts';
-import { checkouts } from './checkouts.ts';
-import { clock } from './clock.ts';
-import { type Command, type CommandGroup, UsageError } from './command.ts';
-import { database } from './database.ts';
-import { disputes } from './disputes.ts';
-import { find as findCommand } from './find.ts';
-import { gateway } from './gateway.ts';
-import { instalments } from './instalments.ts';
-import { integrations } from './integrations.ts';
-import { keys } from './keys.ts';
-import { ledger } from './ledger.ts';
-import { legacy } from './legacy.ts';
-import { merchants } from './merchants.ts';
-import { money } from './money-day.ts';
+import { catalogue, type ListedCommand, type ListedGroup } from './catalogue.ts';
+import { type Command, UsageError } from './command.ts';
 import { nearest } from './nearest.ts';
-import { consoleCommands, operators } from './operators.ts';
-import { payouts } from './payouts.ts';
-import { refunds } from './refunds.ts';
-import { sandbox } from './sandbox.ts';
-import { sandboxGateway } from './sandbox-disputes.ts';
-import { sandboxDrill } from './sandbox-drill.ts';
-import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
-import { serve } from './serve.ts';
-import { shoppers } from './shoppers.ts';
 import { createTerminal, fill, type Output, type Terminal, toPrintedJson } from './terminal.ts';
 
-const entries: (Command | CommandGroup)[] = [
-  sandbox,
-  sandboxPay,
-  sandboxCancel,
-  sandboxDrill,
-  sandboxGateway,
-  clock,
-  serve,
-  merchants,
-  integrations,
-  findCommand,
-  checkouts,
-  refunds,
-  instalments,
-  gateway,
-  disputes,
-  payouts,
-  money,
-  ledger,
-  legacy,
-  shoppers,
-  callbacks,
-  alerts,
-  operators,
-  consoleCommands,
-  bulkActions,
-  audit,
-  keys,
-  database,
-];
-const commands = entries.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]));
+const commands = catalogue.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]));
 
 export type Io = {
   stdout: Output;
@@ -73,6 +20,8 @@ export type Io = {
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
+  /** How the program is called, for commands that a page tells to run; `tranche` by default. */
+  program?: string;
 };
 
 /** Runs one command and returns its exit code: 0 done, 1 refused, 2 mistyped. */
@@ -81,7 +30,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   try {
     return await dispatch(argv, io, terminal);
   } catch (error) {
-    terminal.warn(`tranche: ${explain(error)}`);
+    terminal.warn(`tranche: ${await explain(error)}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
@@ -101,30 +50,32 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     const topic = words.slice(1);
     if (topic.length === 0) return say(helpOnAll(terminal));
     const found = find(topic);
-    return say('commands' in found ? helpOnGroup(terminal, found) : helpOn(terminal, found));
+    if ('commands' in found) return say(helpOnGroup(terminal, found));
+    return say(helpOn(terminal, await found.load()));
   }
   if (first.startsWith('-')) {
     throw new UsageError(`Options come after the command. \`tranche --help\` lists the commands.`);
   }
 
-  const found = find(words);
-  if ('commands' in found) {
+  const listed = find(words);
+  if ('commands' in listed) {
     const asked = words.slice(1).some((word) => word === '--help' || word === '-h');
     if (asked || words.length === 1) {
-      const help = helpOnGroup(terminal, found);
+      const help = helpOnGroup(terminal, listed);
       if (asked) return say(help);
       terminal.warn(help);
       return 2;
     }
-    const known = found.commands.map(({ name }) => name.slice(found.name.length + 1));
+    const known = listed.commands.map(({ name }) => name.slice(listed.name.length + 1));
     throw new UsageError(
-      `There is no command "${words.slice(0, 2).join(' ')}".${suggest(words[1] ?? '', known, `tranche ${found.name} `)} \`tranche ${found.name} --help\` lists them.`,
+      `There is no command "${words.slice(0, 2).join(' ')}".${suggest(words[1] ?? '', known, `tranche ${listed.name} `)} \`tranche ${listed.name} --help\` lists them.`,
     );
   }
+  const found = await listed.load();
   const rest = [...leading, ...words.slice(found.name.split(' ').length)];
   const { values, positionals } = parse(found, rest);
   if (values.help) return say(helpOn(terminal, found));
-  checkPositionals(found, positionals);
+  checkComplete(found, positionals, values);
   const json = values.json === true;
   if (json && found.json === false) {
     throw new UsageError(
@@ -153,13 +104,13 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
 }
 
 /** The command that the first two words name, or else the group that the first word names. */
-function find(words: string[]): Command | CommandGroup {
+function find(words: string[]): ListedCommand | ListedGroup {
   const [first = '', second = ''] = words;
   const entry =
     commands.find(({ name }) => name === `${first} ${second}`) ??
-    entries.find(({ name }) => name === first);
+    catalogue.find(({ name }) => name === first);
   if (entry) return entry;
-  const known = entries.map(({ name }) => name);
+  const known = catalogue.map(({ name }) => name);
   throw new UsageError(
     `There is no command "${first}".${suggest(first, known, 'tranche ')} \`tranche --help\` lists them.`,
   );
@@ -209,16 +160,47 @@ function parse(command: Command, args: string[]) {
   return { values, positionals };
 }
 
-function checkPositionals(command: Command, given: string[]): void {
+/** Names everything that is missing at once, or the argument that is too many. */
+function checkComplete(command: Command, given: string[], values: Record<string, unknown>): void {
   const names = command.positionals ?? [];
-  const missing = names.findIndex((_, index) => (given[index] ?? '').trim() === '');
-  if (missing >= 0) {
-    throw new UsageError(`${names[missing]} is missing.\n${usageOf(command)}`);
+  const missing = names.filter((_, index) => isBlank(given[index]));
+  missing.push(...missingOptions(command, values).map((option) => `--${option}`));
+  if (missing.length > 0) {
+    const last = missing.pop();
+    const all = missing.length === 0 ? `${last} is` : `${missing.join(', ')} and ${last} are`;
+    throw new UsageError(`${all} missing.\n${usageOf(command)}`);
   }
   const surplus = given[names.length + (command.optionalPositionals?.length ?? 0)];
   if (surplus !== undefined) {
     throw new UsageError(`"${surplus}" is one argument too many.\n${usageOf(command)}`);
   }
+}
+
+const isBlank = (value: unknown) =>
+  value === undefined || (typeof value === 'string' && value.trim() === '');
+
+/**
+ * Options that the usage has outside brackets and that are absent, in the form of the command that
+ * has most of the given options. If several forms have as many, only what all of them need.
+ */
+function missingOptions(
+  { usage, options = {} }: Command,
+  values: Record<string, unknown>,
+): string[] {
+  const named = (text: string) =>
+    [...text.matchAll(/--([a-z0-9-]+)/g)].map(([, name = '']) => name);
+  const isGiven = (option: string) => !isBlank(values[option]) && values[option] !== false;
+  const forms = usage.map((form) => ({
+    score: named(form).filter(isGiven).length,
+    missing: named(form.replace(/\[[^\]]*\]/g, '')).filter(
+      (option) => options[option]?.type === 'string' && !isGiven(option),
+    ),
+  }));
+  const best = Math.max(...forms.map(({ score }) => score));
+  const [first, ...others] = forms.filter(({ score }) => score === best);
+  return (first?.missing ?? []).filter((option) =>
+    others.every(({ missing }) => missing.includes(option)),
+  );
 }
 
 function suggest(word: string, known: string[], prefix: string): string {
@@ -255,7 +237,7 @@ ${[...paragraphs, example].join('\n\n')}${
 }`;
 }
 
-function helpOnGroup(terminal: Terminal, group: CommandGroup): string {
+function helpOnGroup(terminal: Terminal, group: ListedGroup): string {
   return `tranche ${group.name}: ${group.summary}
 
 ${listOf(terminal, group.commands)}
@@ -276,7 +258,7 @@ Commands use the sandbox that runs in DATA_DIR (.tranche), or DATABASE_URL.
 ${terminal.accent('  tranche merchants create --help')}`;
 }
 
-function listOf(terminal: Terminal, listed: Command[]): string {
+function listOf(terminal: Terminal, listed: ListedCommand[]): string {
   const width = Math.max(...listed.map(({ name }) => name.length));
   return listed
     .map(({ name, summary }) => `  ${terminal.accent(name.padEnd(width))}  ${summary}`)
@@ -284,8 +266,10 @@ function listOf(terminal: Terminal, listed: Command[]): string {
 }
 
 /** A bug is printed with its stack; any other error is a sentence that says what to do. */
-function explain(error: unknown): string {
+async function explain(error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof UsageError) return error.message;
+  const { FateUnknown } = await import('#platform/database/transaction.ts');
   if (error instanceof FateUnknown) {
     return 'The database connection broke during COMMIT. Check whether the change was made before you repeat it.';
   }
@@ -295,12 +279,19 @@ function explain(error: unknown): string {
   return (isDefect && error.stack) || error.message || String(error);
 }
 
+const programFile = fileURLToPath(new URL('../../bin/tranche', import.meta.url));
+
+const isOnPath = (path = '') =>
+  path.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, 'tranche')));
+
 if (import.meta.main) {
   // A reader such as `head` may close the pipe early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
-  const code = await runCli(process.argv.slice(2), process);
+  const { stdin, stdout, stderr, env } = process;
+  const program = isOnPath(env.PATH) ? 'tranche' : relative(process.cwd(), programFile);
+  const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, env, program });
   // Exit once the output is written. Do not wait for connections that were abandoned.
   process.stdout.write('', () => process.exit(code));
 }

@@ -15,11 +15,9 @@ const example = '019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c';
 
 export const bank = command({
   name: 'merchants bank',
-  summary: 'where a shop is paid and gets its statements',
   usage: [
     'ID',
-    'ID --holder NAME --bank NAME --branch-code CODE',
-    '   --account-number N',
+    'ID --holder NAME --bank NAME --branch-code CODE --account-number N [--replaces NUMBER]',
     'ID --confirm NUMBER --account-number N',
     'ID --statements-to EMAIL|none',
   ],
@@ -30,6 +28,10 @@ paid after a business day (NEW_ACCOUNT_BUSINESS_DAYS).
 Ask the merchant by telephone before you confirm: a forged letter with a new
 account is how payouts are stolen. The account number is kept encrypted, and
 only its last four digits are shown. Payouts without an account are not exported.
+
+The merchant's own administrator can propose the account in the console. While a
+proposal waits, another one needs --replaces with its number. The merchant's
+administrators get a mail about every step.
 
 --statements-to sets the address that gets the statement of each payout by mail.
 Without options it shows what is set.
@@ -44,6 +46,7 @@ Without options it shows what is set.
     'branch-code': { type: 'string' },
     'account-number': { type: 'string' },
     confirm: { type: 'string' },
+    replaces: { type: 'string' },
     'statements-to': { type: 'string' },
   },
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
@@ -65,6 +68,9 @@ Without options it shows what is set.
         bank: required(values.bank, 'bank'),
         branch_code: required(values['branch-code'], 'branch-code'),
         account_number: required(account_number, 'account-number'),
+        ...(values.replaces !== undefined && {
+          replaces: readInteger(values.replaces, 'replaces'),
+        }),
       };
       // The alert is a row. The command reports by what it prints.
       await withSealing(context, (connection) =>

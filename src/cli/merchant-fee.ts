@@ -1,12 +1,13 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
 import { noMerchant } from '#operating/operations/merchants.ts';
+import { presentTerms, termsActions } from '#operating/operations/terms.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { listTerms } from '#record/ledger/settlement.sql.ts';
-import { fundings, refundFees, type Terms } from '#record/ledger/settlement.ts';
+import { fundings, refundFees } from '#record/ledger/settlement.ts';
+import { runAction } from './action-command.ts';
 import { command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
@@ -14,12 +15,9 @@ import { fill, type Terminal, table } from './terminal.ts';
 
 export const fee = command({
   name: 'merchants fee',
-  summary: 'what a shop pays for the service, from a date on',
   usage: [
     'ID',
-    'ID --basis-points N --fixed N --vat-basis-points N [--from DATE]',
-    '   [--funding whole|as_collected] [--refund-fee kept|returned]',
-    '   [--reserve-basis-points N --reserve-days N]',
+    'ID --basis-points N --fixed N --vat-basis-points N [--from DATE] [--funding whole|as_collected] [--refund-fee kept|returned] [--reserve-basis-points N --reserve-days N]',
   ],
   help: `Sets the fee of each order: basis points of its amount, a fixed part in cents, and the VAT on
 the fee in basis points. 1500 basis points are 15 %. With its first terms a merchant begins to be
@@ -51,44 +49,44 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
         reading(connection, async (db) => {
           const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
           if (!merchant) throw noMerchant(id);
-          return { merchant, terms: await listTerms(db, merchant.id) };
+          return { merchant, terms: (await listTerms(db, merchant.id)).map(presentTerms) };
         }),
       );
-      print({ data: terms.map(present) }, () => describe(terminal, merchant, terms));
+      print({ data: terms }, () => describe(terminal, merchant, terms));
       return;
     }
     const count = (name: 'basis-points' | 'fixed' | 'vat-basis-points') =>
       readInteger(required(values[name], name), name);
     const optional = (name: 'reserve-basis-points' | 'reserve-days') =>
       readInteger(values[name] ?? '0', name);
-    const wanted = {
+    const from = readDate(values.from, 'from');
+    const body = {
       basis_points: count('basis-points'),
       fixed: count('fixed'),
       vat_basis_points: count('vat-basis-points'),
-      from_on: readDate(values.from, 'from'),
+      ...(from !== null && { from }),
       funding: oneOf(values.funding ?? 'whole', fundings, 'funding'),
       refund_fee: oneOf(values['refund-fee'] ?? 'kept', refundFees, 'refund-fee'),
       reserve_basis_points: optional('reserve-basis-points'),
       reserve_days: optional('reserve-days'),
     };
     const { merchant, terms } = await withMigrated(context, async (connection) => {
-      const terms = await setTerms(connection, connection.operator, id, wanted);
-      const merchant = (await findMerchantRow(
-        connection.database.db,
-        terms.merchant_id,
-      )) as MerchantRow;
+      const terms = await runAction(connection, termsActions.set, { params: { id }, body });
+      const merchant = (await findMerchantRow(connection.database.db, id)) as MerchantRow;
       return { merchant, terms };
     });
-    print(present(terms), () => describe(terminal, merchant, [terms]));
+    print(terms, () => describe(terminal, merchant, [terms]));
     return;
   },
 });
 
-const present = ({ from_on, ...terms }: Terms) => ({ ...terms, from: from_on });
-
 const percent = (points: number) => `${points / 100} %`;
 
-function describe(terminal: Terminal, merchant: MerchantRow, list: Terms[]): string {
+function describe(
+  terminal: Terminal,
+  merchant: MerchantRow,
+  list: ReturnType<typeof presentTerms>[],
+): string {
   if (list.length === 0) {
     return fill('The merchant has no terms: it is not paid out by this service.');
   }
@@ -97,7 +95,7 @@ function describe(terminal: Terminal, merchant: MerchantRow, list: Terms[]): str
     ['From', 'Fee', 'VAT', 'Funding'],
     list.map((terms) => ({
       cells: [
-        terms.from_on,
+        terms.from,
         `${percent(terms.basis_points)} + ${showMoney(terms.fixed, merchant.territory)}`,
         percent(terms.vat_basis_points),
         terms.funding,

@@ -1,3 +1,5 @@
+import type { Static } from 'typebox';
+import { chooseGateways } from '#merchants/choose-gateway.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import type { OwnThreshold, Rule } from '#merchants/merchant.ts';
 import {
@@ -6,14 +8,19 @@ import {
   merchantList,
   mustSeeMerchant,
 } from '#operating/operations/merchants.ts';
+import { languageNames, languages } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import { logoBounds } from '#platform/shared/uploads.ts';
 import { runAction } from './action-command.ts';
-import { type CommandGroup, command, required, UsageError } from './command.ts';
+import { type Command, type Context, command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { listCommand } from './list-command.ts';
+import { balance } from './merchant-balance.ts';
 import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
+import { readUpload } from './read-upload.ts';
+import { findGatewayNamed } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
@@ -37,14 +44,20 @@ const members = [
   'rules',
   'preselected_term',
   'no_fees',
+  'language',
+  'contact',
+  'address',
+  'vat_number',
+  'logo',
   'four_eyes_above',
   'four_eyes_default',
+  'gateway',
+  'second_gateway',
   'created_at',
 ] as const;
 
 const create = command({
   name: 'merchants create',
-  summary: 'add a shop',
   usage: [
     '--name NAME --rules JSON [--territory ZA] [--preselect TERM] [--four-eyes-above CENTS|none]',
   ],
@@ -89,7 +102,6 @@ Next, its credentials:
 
 const list = listCommand(merchantList, {
   name: 'merchants list',
-  summary: 'all shops, the oldest first',
   help: `Lists the merchants, the oldest first, with the range of amounts that they accept. To find one by
 the beginning of its name, use \`tranche find\`.`,
   example: 'tranche merchants list --json',
@@ -107,7 +119,6 @@ the beginning of its name, use \`tranche find\`.`,
 
 const show = showCommand({
   name: 'merchants show',
-  summary: 'one shop with its rules',
   help: `Shows a merchant, its rules, and how many integrations act for it.
 
   tranche merchants show 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
@@ -125,7 +136,6 @@ ${acting} ${acting === 1 ? 'integration acts' : 'integrations act'} for it:
 
 const rules = command({
   name: 'merchants rules',
-  summary: "change a shop's amount bands and terms",
   usage: ['ID [--rules JSON] [--preselect TERM] [--four-eyes-above CENTS|none|default]'],
   help: `Replaces a merchant's rules. Existing checkouts keep the terms that they were created with.
 
@@ -143,7 +153,8 @@ ${fourEyesHelp} With \`default\` the setting holds again.
     preselect: { type: 'string' },
     'four-eyes-above': { type: 'string' },
   },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run(context) {
+    const { values } = context;
     const preselected_term = readTerm(values.preselect);
     const four_eyes_above = readThreshold(values['four-eyes-above']);
     const isOnlyRules = preselected_term === undefined && four_eyes_above === undefined;
@@ -152,53 +163,121 @@ ${fourEyesHelp} With \`default\` the setting holds again.
       ...(preselected_term !== undefined && { preselected_term }),
       ...(four_eyes_above !== undefined && { four_eyes_above }),
     };
-    const merchant = await withMigrated(context, (deps) =>
-      runAction(deps, merchantActions.change, { params: { id }, body }),
+    await change(context, body);
+  },
+});
+
+const gateway = command({
+  name: 'merchants gateway',
+  usage: ['ID NAME [--second NAME]', 'ID none'],
+  help: `Chooses the gateway of a merchant's new checkouts. Checkouts that exist keep the gateway that they began
+with: their payments, refunds and disputes stay there. With \`none\` the merchant follows the default,
+which is the first gateway of the settings.
+
+--second NAME is given to shoppers who have not begun to pay while the gateway does not answer.
+
+  tranche merchants gateway 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c peach`,
+  positionals: ['ID', 'NAME'],
+  options: { second: { type: 'string' } },
+  async run(context) {
+    const [id = '', text = ''] = context.positionals;
+    const { second } = context.values;
+    const merchant = await withMigrated(context, async (deps) => {
+      const nameOf = async (name: string) => (await findGatewayNamed(deps.config, name)).name;
+      return await chooseGateways(deps, deps.operator, {
+        id,
+        gateway: text === 'none' ? null : await nameOf(text),
+        second_gateway: second === undefined ? null : await nameOf(second),
+      });
+    });
+    const answer = pick(merchant, ['id', 'name', 'gateway', 'second_gateway']);
+    context.print(answer, () =>
+      fields(context.terminal, [
+        ['Merchant', `${merchant.id}  ${merchant.name}`],
+        ['Gateway', merchant.gateway ?? 'the default'],
+        ['Second gateway', merchant.second_gateway ?? 'none'],
+      ]),
     );
-    print(present(merchant), () => describe(terminal, merchant));
   },
 });
 
 const page = command({
   name: 'merchants page',
-  summary: 'change what shoppers read about a shop',
-  usage: ['ID [--short-name NAME] [--no-fees yes|no]'],
+  usage: [
+    'ID [--short-name NAME] [--no-fees yes|no] [--contact TEXT] [--address TEXT] [--vat-number TEXT] [--logo FILE] [--language en|af|zu]',
+  ],
   help: `Changes what shoppers read about a merchant. It applies from the next page and the next charge on.
 
 --short-name NAME is the merchant's name on card statements, which have room for about ten
 characters. Without it, or with \`none\`, the statement shows the beginning of the name.
 --no-fees yes lets the payment page say "No interest. No fees." Say yes only if it is true.
+--contact, --address and --vat-number stand on pages, mails and receipts. A contact is an e-mail
+address, a phone number or an https address; an address has up to six lines. \`none\` removes one.
+--logo FILE is a PNG of at most ${logoBounds.widthMax} × ${logoBounds.heightMax} pixels and ${logoBounds.bytesMax / 1_000} kB, or \`none\`. The console makes
+other images fit. --language is the language of its monthly statements.
 
   tranche merchants page 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c --short-name Bean --no-fees yes`,
   positionals: ['ID'],
-  options: { 'short-name': { type: 'string' }, 'no-fees': { type: 'string' } },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
-    const name = values['short-name'];
+  options: {
+    'short-name': { type: 'string' },
+    'no-fees': { type: 'string' },
+    contact: { type: 'string' },
+    address: { type: 'string' },
+    'vat-number': { type: 'string' },
+    logo: { type: 'string' },
+    language: { type: 'string' },
+  },
+  async run(context) {
+    const { values } = context;
     const fees = values['no-fees'];
-    if (name === undefined && fees === undefined) {
-      throw new UsageError('Give --short-name, --no-fees or both.');
-    }
     if (fees !== undefined && fees !== 'yes' && fees !== 'no') {
       throw new UsageError('--no-fees is yes or no.');
     }
-    const body = {
-      ...(name !== undefined && { short_name: name === 'none' ? null : name }),
-      ...(fees !== undefined && { no_fees: fees === 'yes' }),
-    };
-    const merchant = await withMigrated(context, (deps) =>
-      runAction(deps, merchantActions.change, { params: { id }, body }),
+    const texts = Object.entries({
+      short_name: values['short-name'],
+      contact: values.contact,
+      address: values.address,
+      vat_number: values['vat-number'],
+    }).flatMap(([name, text]) =>
+      text === undefined ? [] : [[name, text === 'none' ? null : text]],
     );
-    print(present(merchant), () => describe(terminal, merchant));
+    const body = {
+      ...Object.fromEntries(texts),
+      ...(fees !== undefined && { no_fees: fees === 'yes' }),
+      ...(values.logo !== undefined && { logo: await readLogo(values.logo) }),
+      ...(values.language !== undefined && {
+        language: oneOf(values.language, languages, 'language'),
+      }),
+    };
+    if (Object.keys(body).length === 0) {
+      throw new UsageError(
+        'Give --short-name, --no-fees, --contact, --address, --vat-number, --logo or --language.',
+      );
+    }
+    await change(context, body);
   },
 });
 
-export const merchants: CommandGroup = {
-  name: 'merchants',
-  summary: 'shops and what they accept',
-  commands: [create, list, show, rules, page, fee, bank],
-};
+/** The content of a file in base64; null for `none`. The use case checks it. */
+async function readLogo(path: string): Promise<string | null> {
+  if (path === 'none') return null;
+  return (await readUpload(path, logoBounds.bytesMax)).toString('base64');
+}
 
-/** The use case checks them. */
+export const merchants: Command[] = [create, list, show, rules, page, gateway, fee, bank, balance];
+
+async function change(
+  context: Context,
+  body: Static<typeof merchantActions.change.schema.body>,
+): Promise<void> {
+  const [id = ''] = context.positionals;
+  const merchant = await withMigrated(context, (deps) =>
+    runAction(deps, merchantActions.change, { params: { id }, body }),
+  );
+  context.print(present(merchant), () => describe(context.terminal, merchant));
+}
+
+/** Reads the rules as JSON. The use case checks them. */
 function readRules(text: string | undefined): Rule[] {
   try {
     return JSON.parse(required(text, 'rules'));
@@ -249,7 +328,14 @@ function describe(terminal: Terminal, merchant: ListedMerchant): string {
     ['Preselects', preselected_term === null ? null : `${preselected_term} payments`],
     ['On statements', merchant.short_name],
     ['Page says', merchant.no_fees ? 'No interest. No fees.' : null],
+    ['Contact', merchant.contact],
+    ['Address', merchant.address?.split('\n') ?? null],
+    ['VAT number', merchant.vat_number],
+    ['Statements in', languageNames[merchant.language]],
+    ['Logo', merchant.logo && `${merchant.logo.slice(0, 12)}….png`],
     ['Two people', describeThreshold(merchant)],
+    ['Gateway', merchant.gateway],
+    ['Second gateway', merchant.second_gateway],
   ]);
 }
 

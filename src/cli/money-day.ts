@@ -1,21 +1,15 @@
-import type { Handle } from '#platform/database/database.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { MoneyDayRow } from '#operating/operations/money.schema.ts';
+import { moneyDayList, readMoneyTotals } from '#operating/operations/money.ts';
+import type { Viewer } from '#operating/operations/viewer.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import {
-  listTimeZones,
-  type MoneyDay,
-  sumAccountFees,
-  sumMovements,
-} from '#purchases/payouts/money-day.sql.ts';
-import { type CommandGroup, command, required } from './command.ts';
-import { withMigrated } from './connect.ts';
+import { type Command, command, required } from './command.ts';
+import { viewerOf, withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';
+import { pick } from './schema-options.ts';
 import { fields, showDate } from './terminal.ts';
 
 const day = command({
   name: 'money day',
-  summary: 'what moved on one day, by merchant',
   usage: ['--date DATE'],
   help: `Shows what was sold, collected, refunded and disputed on a local date, our fees with their
 VAT, and what was paid out, for each merchant and to the cent. Times are on the merchants' clocks.
@@ -25,10 +19,12 @@ The gateway's account fees are those that it charges without a payment.
   options: { date: { type: 'string' } },
   async run(context) {
     const date = readDate(required(context.values.date, 'date'), 'date') as string;
-    const { rows, fees } = await withMigrated(context, (connection) =>
-      reading(connection, (db) => readDay(db, date)),
-    );
-    const data = rows.map(({ locale: _, ...row }) => row);
+    const { rows, fees } = await withMigrated(context, async (connection) => {
+      const viewer = viewerOf(connection);
+      const { account_fees } = await readMoneyTotals(viewer, { date });
+      return { rows: await readRows(viewer, date), fees: account_fees ?? [] };
+    });
+    const data = rows.map((row) => pick(row, members));
     const account_fees = fees.map(({ locale: _, ...fee }) => fee);
     context.print({ date, data, account_fees }, () =>
       rows.length + fees.length === 0
@@ -50,33 +46,29 @@ The gateway's account fees are those that it charges without a payment.
   },
 });
 
-type Located<T> = T & { locale: string };
-
-async function readDay(db: Handle, date: string) {
-  const rows: Located<MoneyDay>[] = [];
-  const fees: Located<{ currency: string; amount: number }>[] = [];
-  const territories = await listTimeZones(db);
-  for (const { code, time_zone, locale } of territories) {
-    const found = await sumMovements(db, code, ...rangeOf(date, time_zone));
-    rows.push(...found.map((row) => ({ ...row, locale })));
+async function readRows(viewer: Viewer, date: string): Promise<MoneyDayRow[]> {
+  const rows: MoneyDayRow[] = [];
+  for (let after: string | null = null; ; ) {
+    const { data, next } = await moneyDayList.read(viewer, { date }, { after, limit: 1_000 });
+    rows.push(...data);
+    if (next === null) return rows;
+    after = next;
   }
-  // An account fee has no territory. Its day is that of the first territory with its currency.
-  const zones = new Map(territories.toReversed().map((one) => [one.currency, one]));
-  const elsewhere = { time_zone: 'UTC', locale: 'en' };
-  for (const time_zone of new Set([...zones.values(), elsewhere].map((one) => one.time_zone))) {
-    for (const fee of await sumAccountFees(db, ...rangeOf(date, time_zone))) {
-      const zone = zones.get(fee.currency) ?? elsewhere;
-      if (zone.time_zone === time_zone) fees.push({ ...fee, locale: zone.locale });
-    }
-  }
-  return { rows, fees };
 }
 
-function rangeOf(date: string, timeZone: string): [from: Timestamp, to: Timestamp] {
-  const begins = Temporal.PlainDate.from(date);
-  const at = (day: Temporal.PlainDate) => timestamp(day.toZonedDateTime({ timeZone }).toInstant());
-  return [at(begins), at(begins.add({ days: 1 }))];
-}
+/** The members of a merchant's day in --json. */
+const members = [
+  'merchant_id',
+  'merchant_name',
+  'currency',
+  'sold',
+  'collected',
+  'refunded',
+  'disputed',
+  'fees',
+  'vat',
+  'paid_out',
+] as const;
 
 const figures = [
   ['Sold', 'sold'],
@@ -88,8 +80,4 @@ const figures = [
   ['Paid out', 'paid_out'],
 ] as const;
 
-export const money: CommandGroup = {
-  name: 'money',
-  summary: 'what moved, by merchant',
-  commands: [day],
-};
+export const money: Command[] = [day];

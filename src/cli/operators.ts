@@ -1,26 +1,37 @@
 import { confirmAccess } from '#checks/reconciliation/confirm-access.ts';
 import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
+import type { Person as PersonShown } from '#operating/operations/people.schema.ts';
 import { peopleList } from '#operating/operations/people.ts';
-import { invitePerson } from '#operating/people/invite-person.ts';
-import { revokePerson } from '#operating/people/manage-people.ts';
+import { confirmPerson } from '#operating/people/confirm-person.ts';
+import type { ConsolePlaces } from '#operating/people/console-place.ts';
+import { invitePerson, releaseInvitation } from '#operating/people/invite-person.ts';
+import {
+  type Access,
+  checkAccess,
+  checkEmail,
+  revokePerson,
+} from '#operating/people/manage-people.ts';
 import { listWithPasskey } from '#operating/people/passkey.sql.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
-import { listPeople, type Person } from '#operating/people/person.sql.ts';
+import { findPersonByEmail, listPeople, type Person } from '#operating/people/person.sql.ts';
+import { listInvitations } from '#operating/people/person-link.sql.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
-import { type CommandGroup, command, idsOf, mustBeId, UsageError } from './command.ts';
-import { type Connection, withMigrated } from './connect.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { type Command, command, idsOf, mustBeId, UsageError } from './command.ts';
+import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
-import { readSandboxFile } from './sandbox-gateway.ts';
-import { fields, showTime, type Terminal, table } from './terminal.ts';
+import { type LostAlert, listLostAlerts } from './lost-alerts.ts';
+import { readSandboxFile, type SandboxFile } from './sandbox-gateway.ts';
+import { byDay, fields, showTime, type Terminal, table } from './terminal.ts';
 
 const peopleMax = 10_000;
 
 const invite = command({
   name: 'operators invite',
-  summary: 'invite a person to the console',
   usage: ['EMAIL --role ROLE [--role ROLE …] [--merchant ID …] [--name NAME]'],
   help: `Prints a one-time link, which works for 72 hours. With it the person registers a passkey and is
 signed in. The roles are ${operatorRoles.join(', ')}.
@@ -41,53 +52,50 @@ address to a colleague. To change only roles, open the person in the console.
   },
   async run(context) {
     const [email = ''] = context.positionals;
-    const { role, merchant, name } = context.values;
-    const roles = idsOf(role);
-    if (roles.length === 0) throw new UsageError('--role is missing.');
-    const ids = idsOf(merchant).map((id) => mustBeId(id, 'merchant'));
-    const merchant_ids = ids.length === 0 ? null : ids;
+    const { name } = context.values;
+    const access = accessOf(context.values);
+    if (access === null) throw new UsageError('--role is missing.');
     const invitation = await withMigrated(context, async (connection) =>
       invitePerson({ ...connection, console: await findConsole(connection) }, connection.operator, {
         email,
         name,
-        roles,
-        merchant_ids,
+        ...access,
       }),
     );
     const { url, expires_at, person } = invitation;
     context.print({ url, expires_at }, () =>
-      fields(context.terminal, [
-        ['Person', person.email],
-        ['Roles', person.roles.join(', ')],
-        ['Merchants', merchantsOf(person)],
-        ['Link', url],
-        ['Ends', showTime(expires_at)],
-      ]),
+      showInvitation(context.terminal, { ...person, link: url, expires_at }),
     );
   },
 });
 
 const list = listCommand(peopleList, {
   name: 'operators list',
-  summary: 'the people who may use the console',
   help: `Lists people with their roles and merchants, by address. Revoked people stay in the list, because
 the audit names them.`,
   example: 'tranche operators list',
-  json: ({ is_registered: _, ...person }) => person,
+  json: ({ is_registered: _, duplicate_of: __, ...person }) => person,
   show: (terminal, rows) =>
     table(
       terminal,
       ['Address', 'Name', 'Roles'],
       rows.map((row) => ({
         cells: [row.email, row.name, row.roles.join(', ')],
-        below: [row.revoked_at === null ? merchantsOf(row) : `revoked ${row.revoked_at}`],
+        below: [
+          row.revoked_at === null ? merchantsOf(row) : `revoked ${row.revoked_at}`,
+          ...(row.is_confirmed || row.revoked_at !== null ? [] : [showUnconfirmed(row)]),
+        ],
       })),
     ),
 });
 
+const showUnconfirmed = ({ duplicate_of, is_registered }: PersonShown) => {
+  if (duplicate_of !== null) return 'an invitation; the address has access already';
+  return is_registered ? 'to confirm: a merchant’s administrator gave this access' : 'invited';
+};
+
 const revoke = command({
   name: 'operators revoke',
-  summary: "revoke a person's access to the console",
   usage: ['EMAIL'],
   help: `Ends the person's sessions, deletes their passkeys and their unused links. It takes effect with
 their next request. To let them in again, invite them again.
@@ -96,39 +104,162 @@ their next request. To let them in again, invite them again.
   positionals: ['EMAIL'],
   async run(context) {
     const [email = ''] = context.positionals;
-    const {
-      oidc_subject: _,
-      registered_at: __,
-      access_since: ___,
-      ...person
-    } = await withMigrated(context, (connection) =>
+    const revoked = await withMigrated(context, (connection) =>
       revokePerson(connection, connection.operator, { email }),
     );
+    const { id, name, roles, merchant_ids, created_at, revoked_at } = revoked;
+    const person = { id, email: revoked.email, name, roles, merchant_ids, created_at, revoked_at };
     context.print(person, () => `${person.email} can no longer use the console.`);
   },
 });
 
+const release = command({
+  name: 'operators release',
+  usage: ['EMAIL', 'EMAIL --role ROLE [--role ROLE …] [--merchant ID …]'],
+  help: `Releases an invitation that waits for a second administrator, if the console has no other one.
+Ask the person first, in a way that you trust. Without --role it shows who made the invitation and
+what it gives. With the same roles and merchants it releases it: the person's passkeys and sessions
+end, and they get a new link by mail. Without mail the link is printed. The operator who invited
+cannot release. The audit, an alert and a mail to the person have it, as at the console.
+
+  TRANCHE_OPERATOR=sipho \\
+    tranche operators release nomsa@example.com --role support --role refunds`,
+  positionals: ['EMAIL'],
+  options: {
+    role: { type: 'string', multiple: true },
+    merchant: { type: 'string', multiple: true },
+  },
+  async run(context) {
+    const [email = ''] = context.positionals;
+    const was = accessOf(context.values);
+    await withSealing(context, async (connection) => {
+      const { operator } = connection;
+      const person = await reading(connection, (db) => findPersonByEmail(db, checkEmail(email)));
+      if (!person) throw new OperatorError(`There is no person ${email}.`);
+      if (was === null) {
+        const held = await findHeld(connection, person);
+        return context.print(held, () => showInvitation(context.terminal, held));
+      }
+      const deps = { ...connection, console: await findConsole(connection) };
+      const released = await releaseInvitation(deps, operator, person.id, was);
+      const { url, expires_at } = released;
+      context.print({ url, expires_at }, () =>
+        showInvitation(context.terminal, { ...released.person, link: url ?? 'mailed', expires_at }),
+      );
+    });
+  },
+});
+
+/** Roles and merchants of the options. Null if no role is named. */
+function accessOf(values: { role?: string[]; merchant?: string[] }): Access | null {
+  const roles = idsOf(values.role);
+  const ids = idsOf(values.merchant).map((id) => mustBeId(id, 'merchant'));
+  if (roles.length === 0 && ids.length > 0) throw new UsageError('--role is missing.');
+  return roles.length === 0
+    ? null
+    : checkAccess({ roles, merchant_ids: ids.length > 0 ? ids : null });
+}
+
+/** The invitation of a person that waits for a second administrator. */
+async function findHeld(connection: Connection, person: Person) {
+  const now = timestamp(connection.clock.now());
+  const [held] = await reading(connection, (db) => listInvitations(db, [person.id], now));
+  if (!held || held.released_at !== null) {
+    throw new OperatorError(`No invitation of ${person.email} waits for a second administrator.`);
+  }
+  const { made_by, expires_at } = held;
+  const { roles, merchant_ids } = held.access ?? person;
+  return { email: person.email, made_by, roles, merchant_ids, expires_at };
+}
+
+const showInvitation = (
+  terminal: Terminal,
+  shown: Access & { email: string; made_by?: string; link?: string; expires_at: string },
+) =>
+  fields(terminal, [
+    ['Person', shown.email],
+    ['Invited by', shown.made_by ?? null],
+    ['Roles', shown.roles.join(', ')],
+    ['Merchants', merchantsOf(shown)],
+    ['Link', shown.link ?? null],
+    ['Ends', showTime(shown.expires_at)],
+  ]);
+
 const confirm = command({
   name: 'operators confirm',
-  summary: 'let people sign in again after a restore',
-  usage: ['[--reason TEXT]'],
-  help: `After a restore no one signs in, because the database may have people, passkeys and credentials
-again that were revoked or rotated since the backup. Without --reason it lists the people and the
-integrations as they are. Compare them with the alerts \`access_ended\`, \`person_invited\` and
-\`ways_in_replaced\` that were posted or logged since the backup, and revoke again what was revoked.
-With --reason it lets people sign in, and the audit keeps the reason.
+  usage: ['EMAIL [--role ROLE [--role ROLE …] --merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
+  help: `With EMAIL it shows a person whose access a merchant's administrator gave or widened, and with
+the same roles and merchants confirms them: they count where two people are needed. Confirm only a
+person that you know, not a second address of that administrator.
 
+Without EMAIL it is for the time after a restore. After a restore no one signs in, because the database may have people, passkeys and credentials
+again that were revoked or rotated since the backup. Without --reason it lists the people and the
+integrations as they are. With --log it reads the service's log, or alerts that were posted, one JSON
+object a line (- reads standard input), and lists what they tell of changes of access that this
+database does not have: the alerts \`access_ended\`, \`access_widened\`, \`person_invited\` and
+\`ways_in_replaced\`. Revoke again what was revoked. With --reason it lets people sign in, and the
+audit keeps the reason.
+
+  tranche operators confirm thabo@example.com --role refunds --merchant ID
+  tranche operators confirm --log /var/log/tranche.log
   tranche operators confirm --reason 'Compared with the alerts since 02:00.'`,
-  options: { reason: { type: 'string' } },
+  optionalPositionals: ['EMAIL'],
+  options: {
+    reason: { type: 'string' },
+    log: { type: 'string' },
+    role: { type: 'string', multiple: true },
+    merchant: { type: 'string', multiple: true },
+  },
   async run(context) {
-    const { reason } = context.values;
+    const { reason, log } = context.values;
+    const [email] = context.positionals;
+    const was = accessOf(context.values);
+    if (email === undefined ? was !== null : (reason ?? log) !== undefined) {
+      throw new UsageError('Confirm a person, or access after a restore: one at a time.');
+    }
+    if (email !== undefined) {
+      const person = await withMigrated(context, (connection) =>
+        findOrConfirm(connection, email, was),
+      );
+      context.print(person, () => showConfirmed(context.terminal, person));
+      return;
+    }
     const found = await withMigrated(context, async (connection) => {
       if (reason !== undefined) await confirmAccess(connection, connection.operator, reason);
-      return await readAccess(connection);
+      const { db } = connection.database;
+      const lost =
+        log === undefined ? {} : { lost: await listLostAlerts(db, log, context.readInput) };
+      return { ...(await readAccess(connection)), ...lost };
     });
     context.print(found, () => showAccess(context.terminal, found));
   },
 });
+
+/** A person, as they are after the confirmation if the operator named their access. */
+async function findOrConfirm(connection: Connection, email: string, was: Access | null) {
+  const found = await reading(connection, (db) => findPersonByEmail(db, checkEmail(email)));
+  if (!found) throw new OperatorError(`There is no person ${email}.`);
+  const { operator } = connection;
+  const person = was ? await confirmPerson(connection, operator, found.id, was) : found;
+  const { id, name, roles, merchant_ids, unconfirmed_since } = person;
+  return { id, email: person.email, name, roles, merchant_ids, unconfirmed_since };
+}
+
+const showConfirmed = (
+  terminal: Terminal,
+  person: Awaited<ReturnType<typeof findOrConfirm>>,
+): string =>
+  fields(terminal, [
+    ['Person', `${person.name}, ${person.email}`],
+    ['Roles', person.roles.join(', ')],
+    ['Merchants', merchantsOf(person)],
+    [
+      'Counts as one of two',
+      person.unconfirmed_since === null
+        ? 'yes'
+        : `no, not confirmed since ${showTime(person.unconfirmed_since)}`,
+    ],
+  ]);
 
 /** Who can sign in and who can use the API, as the database has it now. */
 async function readAccess({ database, clock }: Connection) {
@@ -142,7 +273,7 @@ async function readAccess({ database, clock }: Connection) {
     return {
       waits_since: await findAccessStop(db),
       people: people
-        .filter(({ revoked_at }) => revoked_at === null)
+        .filter(({ revoked_at, duplicate_of }) => revoked_at === null && duplicate_of === null)
         .map(({ id, email, roles, merchant_ids, oidc_subject }) => ({
           ...{ id, email, roles, merchant_ids },
           can_sign_in: oidc_subject !== null || ready.has(id),
@@ -154,12 +285,15 @@ async function readAccess({ database, clock }: Connection) {
   });
 }
 
-function showAccess(terminal: Terminal, found: Awaited<ReturnType<typeof readAccess>>): string {
-  const { waits_since, people, integrations } = found;
+function showAccess(
+  terminal: Terminal,
+  found: Awaited<ReturnType<typeof readAccess>> & { lost?: LostAlert[] },
+): string {
+  const { waits_since, people, integrations, lost } = found;
   return [
     waits_since === null
       ? 'People can sign in.'
-      : `No one signs in since ${showTime(waits_since)}. Look at each row, then give --reason.`,
+      : `No one has been able to sign in since ${showTime(waits_since)}. Look at each row, then give --reason.`,
     table(
       terminal,
       ['Address', 'Roles', 'Merchants', 'Can sign in'],
@@ -172,12 +306,20 @@ function showAccess(terminal: Terminal, found: Awaited<ReturnType<typeof readAcc
       ['Integration', 'Merchant'],
       integrations.map((row) => ({ cells: [row.id, row.merchant_id ?? 'intermediary'] })),
     ),
+    ...(lost === undefined ? [] : [showLost(terminal, lost)]),
   ].join('\n\n');
 }
 
+const showLost = (terminal: Terminal, lost: LostAlert[]) =>
+  lost.length === 0
+    ? 'The log tells of no change of access that this database does not have.'
+    : `The log tells of these changes of access. This database does not have them:\n${byDay(
+        terminal,
+        lost.map(({ at, kind, detail }) => ({ at, cells: [kind, detail] })),
+      )}`;
+
 const signIn = command({
   name: 'console sign-in',
-  summary: 'a one-time link into the console of a sandbox',
   usage: [''],
   help: `Prints a link that signs in once, within 24 hours, as the sandbox's demo administrator. Only a
 sandbox on this machine has such links; production refuses them.
@@ -197,26 +339,19 @@ sandbox on this machine has such links; production refuses them.
 /** The console of the running sandbox, which may have chosen a free port, or of the settings. */
 async function findConsole({
   config,
-}: Connection): Promise<{ url: string; allowsSignInLinks: boolean }> {
+}: Connection): Promise<ConsolePlaces & { allowsSignInLinks: boolean }> {
   if (config.databaseUrl !== null) return config.console;
-  const { console_url: url = config.console.url } = await readSandboxFile(config).catch(
-    () => ({}) as { console_url?: string },
-  );
+  const { console_url: url = config.console.url, merchant_console_url: merchantUrl = null } =
+    await readSandboxFile(config).catch(
+      () => ({}) as Pick<SandboxFile, 'console_url' | 'merchant_console_url'>,
+    );
   const isSandbox = config.environment === 'sandbox';
-  return { url, allowsSignInLinks: isSandbox && isLoopback(new URL(url).hostname) };
+  return { url, merchantUrl, allowsSignInLinks: isSandbox && isLoopback(new URL(url).hostname) };
 }
 
 const merchantsOf = ({ merchant_ids }: Pick<Person, 'merchant_ids'>) =>
   merchant_ids?.join(', ') ?? 'all merchants';
 
-export const operators: CommandGroup = {
-  name: 'operators',
-  summary: 'the people who may use the console',
-  commands: [invite, list, revoke, confirm],
-};
+export const operators: Command[] = [invite, release, list, revoke, confirm];
 
-export const consoleCommands: CommandGroup = {
-  name: 'console',
-  summary: "the operators' console",
-  commands: [signIn],
-};
+export const consoleCommands: Command[] = [signIn];

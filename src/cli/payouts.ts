@@ -1,9 +1,11 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { MerchantRow } from '#merchants/merchant.ts';
+import { type MerchantRow, merchantNow } from '#merchants/merchant.ts';
 import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import type { Sealing } from '#platform/shared/sealing.ts';
+import { type BankFileDeps, type BankFormat, bankFormats } from '#purchases/payouts/bank-file.ts';
+import { lineName } from '#purchases/payouts/line-names.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
@@ -14,16 +16,18 @@ import {
   readExport,
 } from '#purchases/payouts/review-payout.ts';
 import {
-  lineNames,
   whyNotPrinted,
   writeStatementCsv,
   writeStatementHtml,
 } from '#purchases/payouts/statement.ts';
+import { writeStatementPdf } from '#purchases/payouts/statement-pdf.ts';
 import { OperatorError } from '#record/actions/operate.ts';
+import { findRecordEnd } from '#record/alerts/publish-end.ts';
 import { actionCommand } from './action-command.ts';
-import { type CommandGroup, command, oneOf } from './command.ts';
+import { type Command, command, oneOf, UsageError } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
+import { idOf } from './reference.ts';
 import { withBankRun, withGateway } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
@@ -89,7 +93,6 @@ function present({ payout, lines }: Shown) {
 
 const list = listCommand(payoutList, {
   name: 'payouts list',
-  summary: 'payouts to merchants',
   help: 'Lists payouts, the newest first. --json has their lines too.',
   example: 'tranche payouts list --status draft',
   complete: readAll,
@@ -141,7 +144,7 @@ function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown
       ['Line', 'Kind', 'Order', 'Net'],
       shown.map((line) => [
         String(line.line),
-        lineNames[line.kind],
+        lineName(line.kind),
         line.client_reference_id ?? '',
         money(line.net),
       ]),
@@ -159,7 +162,7 @@ function describe(terminal: Terminal, { payout, lines, totals, merchant }: Shown
 
 const show = showCommand({
   name: 'payouts show',
-  summary: 'one payout with its lines',
+  of: 'payout',
   help: `Shows a payout, who approved it, and the lines that sum to its amount.
 
   tranche payouts show ${example}`,
@@ -182,7 +185,7 @@ const changed = {
 
 const approve = actionCommand(payoutActions.approve, {
   name: 'payouts approve',
-  summary: 'approve a payout; two operators must',
+  of: 'payout',
   help: `Approves a draft. The first approval is noted. The second one, by another operator, makes
 the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user.
 
@@ -193,7 +196,7 @@ the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user
 
 const paid = actionCommand(payoutActions.paid, {
   name: 'payouts paid',
-  summary: 'note that the bank has paid a payout',
+  of: 'payout',
   help: `Notes that the bank has paid an exported payout, with the bank's reference. After a restore it
 also takes an approved payout that must be compared: the lost database had exported it.
 
@@ -204,7 +207,7 @@ also takes an approved payout that must be compared: the lost database had expor
 
 const confirm = actionCommand(payoutActions.confirm, {
   name: 'payouts confirm',
-  summary: 'note that the bank has not paid a payout',
+  of: 'payout',
   help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
 lost database exported it. None is exported until it is compared with the bank's statement. If the
 bank has not paid it, confirm it, and the next export has it. If the bank has, two operators
@@ -217,7 +220,7 @@ approve it and \`payouts paid\` notes the bank's reference.
 
 const returned = actionCommand(payoutActions.returned, {
   name: 'payouts returned',
-  summary: 'note that the bank returned a payout',
+  of: 'payout',
   help: `Notes that the bank returned a payout, before or after it had paid it. Once another operator
 has confirmed it with the same command, the amount is owed to the merchant again and is a line of
 its next payout.
@@ -229,31 +232,33 @@ its next payout.
 
 const exportCommand = command({
   name: 'payouts export',
-  summary: 'all approved payouts, as a CSV file for the bank',
-  usage: ['', '--export ID'],
-  help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
-Amounts are in cents. A payout whose merchant has no confirmed bank account is not exported, and
-the command says so, and neither is one that was approved for an earlier account, one whose
-account was confirmed too lately, or one that must be compared with the bank after a restore. The
-file has whole account numbers: keep it where the bank run is kept. If the output was lost,
---export ID prints that export again and changes
-nothing; \`payouts show\` shows the ID. --json prints the payouts.
+  usage: ['[--format csv|pain.001] [--export ID]'],
+  help: `Prints a file of the approved payouts and marks them exported: each is in one export. A file has
+at most 1,000 payouts; the command says when another export must follow. csv has a row for each,
+with the amount in two decimals; pain.001 is the message of ISO 20022 that banks read
+(pain.001.001.09), from the account that PAYOUT_FROM_ACCOUNT names. A payout whose merchant has no
+confirmed bank account is not exported, and the command says so, and neither is one that was
+approved for an earlier account, one whose account was confirmed too recently, or one that must be
+compared with the bank after a restore. The file has whole account numbers: keep it where the bank
+run is kept. If the output was lost, --export ID prints that export again, in either format, and
+changes nothing; \`payouts show\` shows the ID. --json prints the payouts.
 
-  tranche payouts export > bank-run.csv`,
-  options: { export: { type: 'string' } },
+  tranche payouts export --format pain.001 > bank-run.xml`,
+  options: { export: { type: 'string' }, format: { type: 'string' } },
   async run(context) {
     const earlier = context.values.export;
+    const format = oneOf(context.values.format ?? 'csv', bankFormats, 'format');
     const readRows = async (connection: Connection, { payouts, ...made }: Export) => ({
       ...made,
       rows: await readAll(connection, payouts),
     });
-    const { export_id, rows, refused, toApprove, toCompare, tooNew, file } =
+    const { export_id, rows, refused, toApprove, toCompare, tooNew, isFull, file } =
       earlier === undefined
         ? await withBankRun(context, async (connection) =>
-            readRows(connection, await exportPayouts(connection, connection.operator)),
+            readRows(connection, await exportPayouts(connection, connection.operator, format)),
           )
         : await withSealing(context, async (connection) =>
-            readRows(connection, await readAgain(connection, earlier)),
+            readRows(connection, await readAgain(connection, earlier, format)),
           );
     if (context.json) {
       const named = (payouts: Payout[]) =>
@@ -264,7 +269,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
         to_compare: named(toCompare),
         new_account: named(tooNew),
       };
-      context.print({ export_id, data: rows.map(present), ...left }, () => '');
+      context.print({ export_id, data: rows.map(present), ...left, is_full: isFull }, () => '');
       return;
     }
     context.terminal.stdout.write(file);
@@ -289,57 +294,84 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
       );
     }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
+    if (isFull) context.terminal.warn('The file is full. Export again for the next payouts.');
     else if (refused.length + toApprove.length + toCompare.length + tooNew.length === 0)
       context.terminal.warn('No payout is approved.');
   },
 });
 
 async function readAgain(
-  connection: Connection & { sealing: Sealing },
+  connection: Connection & BankFileDeps,
   export_id: string,
+  format: BankFormat,
 ): Promise<Export> {
-  const { payouts, file } = await readExport(connection, connection.operator, export_id);
-  return { export_id, payouts, refused: [], toApprove: [], toCompare: [], tooNew: [], file };
+  const { payouts, file } = await readExport(connection, connection.operator, export_id, format);
+  return {
+    export_id,
+    payouts,
+    refused: [],
+    toApprove: [],
+    toCompare: [],
+    tooNew: [],
+    isFull: false,
+    file,
+  };
 }
 
-const formats = ['csv', 'json', 'html'] as const;
+const formats = ['csv', 'json', 'html', 'pdf'] as const;
 
 const statement = command({
   name: 'payouts statement',
-  summary: 'a statement as CSV, JSON or a page to print',
-  usage: ['ID [--format csv|json|html]'],
-  help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net in
-cents. Column names do not change. html is a page to print, with the tax invoice lines, of a
-statement of at most 2,000 lines.
+  usage: ['ID [--format csv|json|html|pdf]'],
+  help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net, in
+CSV with two decimals and in JSON in cents. Column names do not change. html is a page to print,
+with the tax invoice lines, of a statement of at most 2,000 lines; pdf is the same as a document,
+of at most 20,000. ID may be the payout's reference.
 
-  tranche payouts statement ${example} \\
-    --format html > statement.html`,
+  tranche payouts statement TR20261116-12 \\
+    --format pdf > statement.pdf`,
   positionals: ['ID'],
   options: { format: { type: 'string' } },
   async run(context) {
     const [id = ''] = context.positionals;
     const format = context.json ? 'json' : oneOf(context.values.format ?? 'csv', formats, 'format');
-    const found = await withMigrated(context, async (connection) =>
-      read(connection, await mustFindPayout(connection.database.db, id)),
-    );
+    const { recordEnd, ...found } = await withMigrated(context, async (connection) => {
+      const { db } = connection.database;
+      const payout = await mustFindPayout(db, await idOf(connection, 'payout', id));
+      const recordEnd = await findRecordEnd(db, payout.created_at);
+      return { ...(await read(connection, payout)), recordEnd };
+    });
     const { payout, lines, totals, merchant } = found;
     if (format === 'json') {
       const answer = { ...present(found), totals };
       context.print(answer, () => JSON.stringify(answer, null, 2));
       return;
     }
-    const problem = format === 'html' ? whyNotPrinted(payout) : null;
+    const problem = format === 'csv' ? null : whyNotPrinted(payout, format);
     if (problem !== null) throw new OperatorError(problem);
+    if (format === 'pdf') {
+      if (context.terminal.stdout.isTTY)
+        throw new UsageError('Send a PDF to a file: > statement.pdf');
+      const now = timestamp(merchantNow(context.clock, merchant));
+      const pieces = writeStatementPdf(payout, [lines], totals, merchant, recordEnd, now);
+      for await (const piece of pieces) context.terminal.stdout.write(piece);
+      return;
+    }
     const pieces =
       format === 'csv'
         ? writeStatementCsv(payout, [lines])
-        : writeStatementHtml(payout, [lines], totals, merchant);
+        : writeStatementHtml(payout, [lines], totals, merchant, recordEnd);
     for await (const piece of pieces) context.terminal.stdout.write(piece);
   },
 });
 
-export const payouts: CommandGroup = {
-  name: 'payouts',
-  summary: 'what merchants are paid: approve, export, statements',
-  commands: [list, show, approve, confirm, exportCommand, paid, returned, statement],
-};
+export const payouts: Command[] = [
+  list,
+  show,
+  approve,
+  confirm,
+  exportCommand,
+  paid,
+  returned,
+  statement,
+];

@@ -10,10 +10,11 @@ import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { actionCommand } from './action-command.ts';
-import { type CommandGroup, command, required } from './command.ts';
+import { type Command, command, required } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { listCommand, ownerFacts } from './list-command.ts';
 import { moneyOf, readCents } from './money.ts';
+import { idOf } from './reference.ts';
 import {
   describePlan,
   describeRefund,
@@ -22,7 +23,7 @@ import {
   refundMembers,
   statusOf,
 } from './refund-details.ts';
-import { withGateway } from './sandbox-gateway.ts';
+import { findCapabilities, withGateway } from './sandbox-gateway.ts';
 import { showCommand } from './show-command.ts';
 import { fields, fill, showShortTime, type Terminal, table } from './terminal.ts';
 
@@ -30,7 +31,6 @@ const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 const list = listCommand(refundList, {
   name: 'refunds list',
-  summary: 'refund requests',
   help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the newest
 first. With --status requested the oldest comes first. An "approved" refund is past its review, or
 needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the merchant's
@@ -56,7 +56,7 @@ async function withActions(viewer: Viewer, refund: ListedRefund): Promise<FoundR
 
 const show = showCommand({
   name: 'refunds show',
-  summary: 'one refund, and what it is taken from',
+  of: 'refund',
   help: `Shows a refund request, who reviewed it, and which payments it is taken from, with the
 gateway's references. If it has not begun, it shows the payments that it would be taken from now.
 Every retry of a failed refund is a new round, which splits the rest anew.
@@ -81,7 +81,7 @@ const carriedOut = (done: string) => ({
 
 const approve = actionCommand(refundActions.approve, {
   name: 'refunds approve',
-  summary: 'approve a refund and carry it out',
+  of: 'refund',
   help: `Approves a refund that waits for review and starts it now. If the gateway does not settle
 all of it at once, the service continues. \`tranche refunds show ID\` shows beforehand which
 payments it will be taken from.
@@ -92,7 +92,7 @@ payments it will be taken from.
 
 const retry = actionCommand(refundActions.retry, {
   name: 'refunds retry',
-  summary: 'retry a failed refund',
+  of: 'refund',
   help: `Makes a failed refund pending again and carries it out, if the checkout's remainder allows
 it. This also works after day 100. Money that an earlier round moved is not moved again. A refund
 that was declined cannot be retried: ask for a new one, at the console or by the merchant's API.
@@ -103,7 +103,7 @@ that was declined cannot be retried: ask for a new one, at the console or by the
 
 const decline = actionCommand(refundActions.decline, {
   name: 'refunds decline',
-  summary: 'decline a refund, with a reason',
+  of: 'refund',
   help: `Declines a refund that waits for review. The refund fails, its amount becomes refundable
 again, and no money is moved. The merchant reads the reason in the API: write it for them.
 
@@ -117,10 +117,9 @@ again, and no money is moved. The merchant reads the reason in the API: write it
 
 const preview = command({
   name: 'refunds preview',
-  summary: 'which payments a refund would be taken from',
   usage: ['CHECKOUT_ID --amount CENTS'],
   help: `Shows which payments a new refund of CENTS would be taken from if it began now. It changes
-nothing. A refund takes payments that are not collected first, the last one first; then the hold;
+nothing. CHECKOUT_ID may be the order number. A refund takes payments that are not collected first, the last one first; then the hold;
 then collected payments, the newest first, back to the card. If a refund is not possible, it says
 why.
 
@@ -131,7 +130,9 @@ why.
     const [id = ''] = context.positionals;
     const amount = readCents(required(context.values.amount, 'amount'), 'amount');
     const { answer, money } = await withMigrated(context, async (connection) => {
-      const answer = await previewRefund(connection, id, amount);
+      const checkout = await idOf(connection, 'checkout', id);
+      const gateways = await findCapabilities(connection.config);
+      const answer = await previewRefund({ ...connection, gateways }, checkout, amount);
       return { answer, money: await moneyOf(connection.database.db, [answer]) };
     });
     context.print(answer, () => {
@@ -171,8 +172,4 @@ function explain({ refund }: FoundRefund): string {
   }
 }
 
-export const refunds: CommandGroup = {
-  name: 'refunds',
-  summary: 'refund requests: review, retry, preview',
-  commands: [list, show, approve, decline, retry, preview],
-};
+export const refunds: Command[] = [list, show, approve, decline, retry, preview];

@@ -30,7 +30,7 @@ export async function untilOneEnds(pids: number[], clock: Clock = systemClock): 
 /** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
-  const [port = 0, consolePort = 0, mailboxPort = 0] = await freePorts(3);
+  const [port = 0, consolePort = 0, mailboxPort = 0, merchantPort = 0] = await freePorts(4);
   if (config.port === 0) {
     settled.port = port;
     if (!env.BASE_URL) settled.baseUrl = `http://localhost:${port}`;
@@ -38,6 +38,12 @@ export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promis
   if (config.console.port === 0) {
     const url = env.CONSOLE_URL ? config.console.url : `http://localhost:${consolePort}`;
     settled.console = { ...config.console, port: consolePort, url };
+  }
+  if (config.merchantConsole?.port === 0) {
+    const given = env.MERCHANT_CONSOLE_URL;
+    const url = given ? config.merchantConsole.url : `http://localhost:${merchantPort}`;
+    settled.merchantConsole = { ...config.merchantConsole, port: merchantPort, url };
+    settled.console = { ...settled.console, merchantUrl: url };
   }
   if (config.mailboxPort === 0) settled.mailboxPort = mailboxPort;
   return settled;
@@ -48,7 +54,7 @@ export function explainStart(error: unknown): Error {
   const { code, port } = error as { code?: string; port?: number };
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, MAILBOX_PORT for the mailbox, CONSOLE_PORT for the console, METRICS_PORT for the metrics) to another port.`,
+      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT and SECOND_GATEWAY_PORT for test gateways, SHOP_PORT for the demo shop, MAILBOX_PORT for the mailbox, CONSOLE_PORT and MERCHANT_CONSOLE_PORT for the consoles, METRICS_PORT for the metrics) to another port.`,
     );
   }
   if (code === 'EACCES' && port !== undefined) {

@@ -1,4 +1,6 @@
 import type { Config } from '#config.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { type ControlledGateway, controlGateway } from '#hosting/sandbox/control-gateway.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
 import { mustFindToAnswer } from '#purchases/disputes/answer-dispute.ts';
@@ -8,14 +10,13 @@ import type { Dispute } from '#purchases/disputes/dispute.ts';
 import { findInstalment } from '#purchases/instalments/instalment.sql.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type Context, command, UsageError } from './command.ts';
-import { readSandboxFile, withGateway } from './sandbox-gateway.ts';
+import { findGatewayNamed, withGateway } from './sandbox-gateway.ts';
 import { fields } from './terminal.ts';
 
 const id = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 export const sandboxGateway = command({
   name: 'sandbox gateway',
-  summary: 'play the cardholder and the bank in a dispute',
   usage: ['dispute CHECKOUT_ID:NUMBER', 'resolve DISPUTE_ID --won|--lost'],
   help: `Plays the cardholder and the bank at the test gateway. dispute disputes a payment that was
 collected. resolve decides a dispute. The service learns of both at once.
@@ -61,10 +62,13 @@ async function open(context: Context, subject: string): Promise<Dispute> {
         `Payment ${subject} is ${payment.status}: only a collected one can be disputed.`,
       );
     }
-    const { payment_ref } = payment;
-    const made = await control(deps.config, '/_test/disputes', { payment_intent: payment_ref });
+    const { payment_ref, gateway } = payment;
+    const bank = await findTestGateway(deps.config, gateway);
+    const made = await controlGateway(bank, '/_test/disputes', {
+      payment_intent: payment_ref,
+    });
     await findNewDisputes(deps);
-    const dispute = await findDisputeOfAny(db, { dispute_ref: made.id });
+    const dispute = await findDisputeOfAny(db, { dispute_ref: made.id, gateway });
     if (!dispute) throw new OperatorError('The service did not find the dispute.');
     return dispute;
   });
@@ -73,36 +77,18 @@ async function open(context: Context, subject: string): Promise<Dispute> {
 async function resolve(context: Context, text: string, outcome: 'won' | 'lost'): Promise<Dispute> {
   return await withGateway(context, async (deps) => {
     const { dispute, merchant } = await mustFindToAnswer(deps, text);
-    await control(deps.config, `/_test/disputes/${dispute.dispute_ref}/resolve`, { outcome });
+    const path = `/_test/disputes/${dispute.dispute_ref}/resolve`;
+    await controlGateway(await findTestGateway(deps.config, dispute.gateway), path, { outcome });
     return await readAgain(deps, merchant, dispute);
   });
 }
 
-/** Calls a control of the test gateway, which Stripe does not have. */
-async function control(
+/** The test gateway of a checkout, or the default one. */
+export async function findTestGateway(
   config: Config,
-  path: string,
-  form: Record<string, string>,
-): Promise<{ id: string }> {
-  const { url, secretKey } = await findTestGateway(config);
-  const response = await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${secretKey}` },
-    body: new URLSearchParams(form),
-  });
-  const body = (await response.json()) as { id: string; error?: { message?: string } };
-  if (response.ok) return body;
-  throw new OperatorError(body.error?.message ?? `The test gateway answered ${response.status}.`);
-}
-
-async function findTestGateway(config: Config): Promise<{ url: string; secretKey: string }> {
-  if (config.gateway?.testGateway && config.gateway.apiUrl) {
-    return { url: config.gateway.apiUrl, secretKey: config.gateway.secretKey };
-  }
-  if (config.gateway) {
-    throw new OperatorError('Only the test gateway can play the bank, and Stripe is configured.');
-  }
-  const { gateway_url, gateway_secret_key } = await readSandboxFile(config);
-  if (gateway_url === null) throw new OperatorError('The sandbox does not use the test gateway.');
-  return { url: gateway_url, secretKey: gateway_secret_key };
+  name?: GatewayName,
+): Promise<ControlledGateway> {
+  const { apiUrl, secretKey, testGateway } = await findGatewayNamed(config, name);
+  if (testGateway && apiUrl) return { url: apiUrl, secretKey };
+  throw new OperatorError('Only the test gateway can play the bank, and a real one is configured.');
 }

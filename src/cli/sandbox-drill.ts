@@ -1,7 +1,7 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { explainBadNotifyUrl } from '#purchases/callbacks/delivery/destination.ts';
-import { OperatorError } from '#record/actions/operate.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
 import { command, required, UsageError } from './command.ts';
 import { type Drill, findOrder } from './drill-order.ts';
 import { describeReport } from './drill-report.ts';
@@ -10,7 +10,6 @@ import { withDelivery } from './sandbox-gateway.ts';
 
 export const sandboxDrill = command({
   name: 'sandbox drill',
-  summary: 'test a callback endpoint before going live',
   usage: ['--merchant ID --notify-url URL [--reference ORDER] [--order-url URL] [--strict]'],
   help: `Sends a merchant's callback endpoint what production sends, and worse: forged and repeated
 callbacks, a wrong amount, an unknown order, a slow network, both keys of a rotation, a cancellation
@@ -57,7 +56,13 @@ is paid, may change when the order is cancelled before that, and must not change
       if (merchant === null) throw new OperatorError(`There is no merchant ${merchant_id}.`);
       const order = await findOrder(deps, merchant, notify_url, reference);
       const drill: Drill = { context, deps, merchant, notify_url, ...order };
-      return await runDrill(drill, orderUrl, strict);
+      const report = await runDrill(drill, orderUrl, strict);
+      // The merchant's list of steps before going live reads it.
+      await operate(deps, deps.operator, 'sandbox drill', async () => {
+        const details = { passed: report.passed, strict };
+        return { subject_id: merchant.id, details, result: undefined };
+      });
+      return report;
     });
     context.print(report, () => describeReport(context.terminal, report));
     return report.passed ? 0 : 1;

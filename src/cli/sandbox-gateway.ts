@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { createMoneyGuard, type MoneyGuard } from '#checks/reconciliation/money-guard.ts';
-import { testGatewayAt } from '#config/gateway.ts';
 import type { Config } from '#config.ts';
-import type { Gateway } from '#gateway/gateway.ts';
-import { guardGateway } from '#gateway/guard-gateway.ts';
-import { limitGateway } from '#gateway/limit-gateway.ts';
-import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
+import { atTestGateway, capabilitiesOf, settingsToFind } from '#gateway/adapters/read-settings.ts';
+import type { Capabilities } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { GatewayMissing, type Gateways } from '#gateway/gateways.ts';
+import { guardGateways } from '#gateway/guard-gateway.ts';
+import { type NamedSettings, type Protocol, protocols } from '#gateway/settings.ts';
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { serversOf } from '#platform/database/servers.ts';
@@ -22,9 +23,14 @@ import type { Terminal } from './terminal.ts';
 /** The part of DATA_DIR/sandbox.json that commands read. */
 export type SandboxFile = {
   base_url: string;
+  shop_url: string | null;
+  mailbox_url: string | null;
+  merchant: { id: string };
   console_url?: string;
+  merchant_console_url?: string | null;
   gateway_url: string | null;
   gateway_secret_key: string;
+  gateways: { name: GatewayName; protocol: Protocol; url: string | null; secret_key: string }[];
   database_url: string;
 };
 
@@ -50,34 +56,34 @@ function errorsOnly(terminal: Terminal): Logger {
   return pino({ level: 'warn' }, { write });
 }
 
-/** For a command that moves money: the configured gateway, or the running sandbox's. */
+/** Opens the configured gateways, or the running sandbox's, for a command that moves money. */
 export async function withGateway<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (
-    deps: Connection & { log: Logger; gateway: Gateway; money: MoneyGuard; tracer: null },
+    deps: Connection & { log: Logger; gateways: Gateways; money: MoneyGuard; tracer: null },
   ) => Promise<T>,
   options: { whileStopped?: boolean } = {},
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
     const deps = { ...connection, log: errorsOnly(context.terminal) };
-    const { gateway, money } = await openGateway(deps, options);
-    return await work({ ...deps, gateway, money, tracer: null });
+    const { gateways, money } = await openGuarded(deps, options);
+    return await work({ ...deps, gateways, money, tracer: null });
   });
 }
 
-/** For a command that orders money from the bank, and opens account numbers. */
+/** Opens what is needed by a command that orders money from the bank, and opens account numbers. */
 export async function withBankRun<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
 ): Promise<T> {
   return await withSealing(context, async (connection) => {
     const log = errorsOnly(context.terminal);
-    const { money } = await openGateway({ ...connection, log }, { whileStopped: true });
+    const { money } = await openGuarded({ ...connection, log }, { whileStopped: true });
     return await work({ ...connection, money });
   });
 }
 
-/** For a command that delivers callbacks itself. */
+/** Opens what is needed by a command that delivers callbacks itself. */
 export async function withDelivery<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
@@ -96,7 +102,7 @@ export async function withDelivery<T>(
   });
 }
 
-/** For a command that runs a sandbox's due work itself. */
+/** Opens what is needed by a command that runs a sandbox's due work itself. */
 export async function withWorker<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
@@ -108,6 +114,7 @@ export async function withWorker<T>(
       alertWebhookSecret,
       callbackRetentionDays,
       retentionDays,
+      issuer,
       console,
       secondPersonHours,
     } = deps.config;
@@ -116,59 +123,88 @@ export async function withWorker<T>(
       alertWebhookSecret,
       callbackRetentionDays,
       retentionDays,
+      issuer,
       console,
       secondPersonHours,
     };
     const mail = openMailTransport(deps.config, deps);
     try {
-      return await work({ ...deps, ...(await openGateway(deps)), ...settings, mail });
+      return await work({ ...deps, ...(await openGuarded(deps)), ...settings, mail });
     } finally {
       await mail?.close();
     }
   });
 }
 
-type GuardedGateway = { gateway: Gateway; money: MoneyGuard; baseUrl: string };
-
 /**
  * Refuses while money is stopped (decision 0097), unless the command handles the stop itself. A
  * gateway that does not answer is asked again before money moves.
  */
-async function openGateway(
+async function openGuarded(
   deps: Connection & { log: Logger },
   { whileStopped = false }: { whileStopped?: boolean } = {},
-): Promise<GuardedGateway> {
-  const { createStripeGateway } = await import('#gateway/stripe/stripe.ts');
-  const { settings, baseUrl } = await findGateway(deps.config);
-  const gateway = limitGateway(createStripeGateway(settings), deps, limitsFor(settings));
+): Promise<{ gateways: Gateways; money: MoneyGuard; baseUrl: string }> {
+  const { openGateways } = await import('#gateway/adapters/create-gateway.ts');
+  const { settings, baseUrl } = await findGateways(deps.config);
+  const gateways = openGateways(settings, deps);
   const { environment } = deps.config;
-  const money = createMoneyGuard({ ...deps, gateway, environment, endAccess: endAllAccess });
+  const money = createMoneyGuard({ ...deps, gateways, environment, endAccess: endAllAccess });
   if (!whileStopped) {
     await money.problem().catch(() => {});
     const reason = await money.stopReason();
     if (reason !== null) throw new OperatorError(reason);
   }
-  return { gateway: guardGateway(gateway, money.problem), money, baseUrl };
+  return { gateways: guardGateways(gateways, money), money, baseUrl };
 }
 
-async function findGateway(config: Config): Promise<{ settings: StripeSettings; baseUrl: string }> {
-  if (config.gateway) return { settings: config.gateway, baseUrl: config.baseUrl };
+/** The gateways that the service uses, without calling them. The first is the default. */
+export async function findGateways(
+  config: Config,
+): Promise<{ settings: NamedSettings[]; baseUrl: string }> {
+  if (config.gateways) return { settings: config.gateways, baseUrl: config.baseUrl };
   const sandbox = await readSandboxFile(config);
   // A different gateway knows none of our payments, and we would believe its answers.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
+    const names = inWords(settingsToFind(sandbox.gateways[0]?.protocol ?? protocols[0]));
     throw new OperatorError(
-      `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set TEST_GATEWAY_URL, STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY to the values that its service has.`,
+      `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set ${names} to the values that its service has.`,
     );
   }
-  const settings = {
-    environment: config.environment,
-    secretKey: sandbox.gateway_secret_key,
-    publicKey: '',
-    ...(sandbox.gateway_url !== null && testGatewayAt(sandbox.gateway_url)),
-  };
+  const settings = sandbox.gateways.map(({ name, protocol, url, secret_key }) => ({
+    ...{ name, protocol, environment: config.environment, secretKey: secret_key, publicKey: '' },
+    ...(url !== null && atTestGateway(protocol, url)),
+  }));
   // After a challenge the bank must send the shopper back to the running sandbox, not to BASE_URL.
   return { settings, baseUrl: sandbox.base_url };
 }
+
+/** The abilities of the gateways that the service uses, without calling them. */
+export async function findCapabilities(
+  config: Config,
+): Promise<{ of(name: GatewayName): { capabilities: Capabilities } }> {
+  const { settings } = await findGateways(config);
+  return {
+    of(name) {
+      const found = settings.find((one) => one.name === name);
+      if (!found) throw new GatewayMissing(name);
+      return { capabilities: capabilitiesOf(found) };
+    },
+  };
+}
+
+/** The gateway that an operator names, or the default. */
+export async function findGatewayNamed(
+  config: Config,
+  text: string | undefined,
+): Promise<NamedSettings> {
+  const { settings } = await findGateways(config);
+  const found = text === undefined ? settings[0] : settings.find(({ name }) => name === text);
+  if (found) return found;
+  const names = settings.map(({ name }) => name).join(', ');
+  throw new OperatorError(`There is no gateway ${text}. The settings have ${names}.`);
+}
+
+const inWords = (names: string[]) => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
 function isSame(one: string, other: string): boolean {
   const placesOf = (url: string) =>

@@ -5,8 +5,10 @@ import { openLog } from '#hosting/running/log.ts';
 import { type Demo, ensureDemo } from '#hosting/sandbox/demo-merchant.ts';
 import { startDemoShop } from '#hosting/sandbox/demo-shop.ts';
 import { startMailbox } from '#hosting/sandbox/mailbox.ts';
+import { weeksMax } from '#hosting/sandbox/story/season.ts';
 import type { ReadyConfig } from '#main.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
+import { hasCheckouts } from '#operating/search/overview.sql.ts';
 import { openDatabase } from '#platform/database/database.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { writePrivately } from '#platform/shared/files.ts';
@@ -14,25 +16,33 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 import { systemRandom } from '#platform/shared/random.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
-import { command, UsageError } from './command.ts';
+import { type Context, command, UsageError } from './command.ts';
+import { withMigrated } from './connect.ts';
 import { explainStart, settlePort, untilOneEnds, untilStopped } from './running.ts';
 import { fields, type Terminal } from './terminal.ts';
 
 export const sandbox = command({
   name: 'sandbox',
-  summary: 'run a sandbox with a demo merchant (npm start)',
-  usage: ['[--end-with PID …]'],
+  usage: ['[--story] [--end-with PID …]'],
   help: `Starts the service, a test gateway and a demo shop on an embedded PostgreSQL in DATA_DIR
 (.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
-facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --end-with it also stops
-when that process ends; npm start names npm.
+facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --story it first plays a
+season of orders, unless there are orders already; see \`tranche sandbox story\`. With --end-with it
+also stops when that process ends; npm start names npm.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
-  options: { 'end-with': { type: 'string', multiple: true, default: [] } },
-  async run({ values, env, terminal, json, print }) {
+  options: {
+    story: { type: 'boolean', default: false },
+    'end-with': { type: 'string', multiple: true, default: [] },
+  },
+  async run(context) {
+    const { values, env, terminal, json, print } = context;
     const parents = values['end-with'].map(toPid);
     const settled = await settlePort(readConfig(env), env);
-    const config = { ...settled, page: { ...settled.page, mailboxUrl: mailboxUrlOf(settled) } };
+    const story = storyOf(context);
+    const console = { ...settled.console, story };
+    const page = { ...settled.page, ...placesOf(settled) };
+    const config = { ...settled, page, console };
     if (config.environment === 'production') {
       throw new UsageError('TRANCHE_ENV is production. Run production with `tranche serve`.');
     }
@@ -40,9 +50,7 @@ when that process ends; npm start names npm.
     const sandboxFile = join(config.dataDir, 'sandbox.json');
     const log = openLog(config, await startLogFile(config.dataDir));
     let isOrphan = false;
-    const orphaned = untilOneEnds(parents).then(() => {
-      isOrphan = true;
-    });
+    const orphaned = untilOneEnds(parents).then(() => (isOrphan = true));
     const stopped = Promise.race([untilStopped(), orphaned]);
     const refuse = (error: unknown): never => {
       terminal.endProgress();
@@ -81,12 +89,11 @@ when that process ends; npm start names npm.
       await writePrivately(sandboxFile, facts);
       terminal.endProgress();
       const urls = {
-        metrics: running.metricsUrl,
-        shop: shop?.url,
-        mailbox: mailbox?.url,
+        ...{ metrics: running.metricsUrl, shop: shop?.url, mailbox: mailbox?.url },
         console: facts.console_sign_in_url ?? facts.console_url,
       };
       print(facts, () => welcome(terminal, running.config, urls, demo));
+      if (values.story) story.play();
       await stopped;
       // The reader of an orphan's output may have ended too. Printing would fail then.
       if (!json && !isOrphan) terminal.print('\nStopping …');
@@ -100,13 +107,55 @@ when that process ends; npm start names npm.
   },
 });
 
+/** One story at a time. One that fails does not stop the sandbox. */
+function storyOf(context: Context) {
+  const { terminal, env } = context;
+  let isPlaying = false;
+  async function play(operator: string | undefined): Promise<void> {
+    const { sandboxStory } = await import('./sandbox-story.ts');
+    const isEmpty = await withMigrated(
+      context,
+      async ({ database }) => !(await hasCheckouts(database.db)),
+    );
+    if (!isEmpty) {
+      terminal.warn('There are orders already. `tranche sandbox story --seed 2` plays more.');
+      return;
+    }
+    await sandboxStory.run({
+      ...context,
+      env: operator === undefined ? env : { ...env, TRANCHE_OPERATOR: operator },
+      // The sandbox has printed its own answer, and a program reads one only.
+      print: context.json ? () => {} : context.print,
+      values: { seed: '1', weeks: String(weeksMax) },
+    });
+  }
+  return {
+    isPlaying: () => isPlaying,
+    play(operator?: string) {
+      if (isPlaying) return;
+      isPlaying = true;
+      play(operator)
+        .catch((error) => terminal.warn(`The story ended early: ${error.message}`))
+        .finally(() => {
+          isPlaying = false;
+        });
+    },
+  };
+}
+
 /** The addresses and secrets of the service, its console, its gateway and its database. */
-function addressesOf({ baseUrl, console, gateway, databaseUrl }: ReadyConfig) {
+function addressesOf({ baseUrl, console, gateways, databaseUrl }: ReadyConfig) {
+  const listed = gateways.map(({ name, protocol, apiUrl: url = null, secretKey: secret_key }) => ({
+    ...{ name, protocol, url, secret_key },
+  }));
+  const [byDefault] = listed;
   return {
     base_url: baseUrl,
     console_url: console.url,
-    gateway_url: gateway.apiUrl ?? null,
-    gateway_secret_key: gateway.secretKey,
+    merchant_console_url: console.merchantUrl,
+    gateway_url: byDefault?.url ?? null,
+    gateway_secret_key: byDefault?.secret_key ?? '',
+    gateways: listed,
     database_url: databaseUrl,
   };
 }
@@ -140,10 +189,13 @@ async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string |
   }
 }
 
-/** The mailbox listens on loopback only, so a page that is reached elsewhere has no link to it. */
-function mailboxUrlOf({ mail, mailboxPort, baseUrl }: Config): string | null {
+/** The addresses of the pages beside the service. A sandbox that sends mail has no mailbox. */
+function placesOf({ mail, mailboxPort, shopPort, console, baseUrl }: Config) {
   const isOnLoopback = isLoopback(new URL(baseUrl).hostname);
-  return mail === null && isOnLoopback ? `http://localhost:${mailboxPort}` : null;
+  return {
+    mailboxUrl: mail === null && isOnLoopback ? `http://localhost:${mailboxPort}` : null,
+    sandbox: isOnLoopback ? { shop: `http://localhost:${shopPort}`, console: console.url } : null,
+  };
 }
 
 /** A sandbox that sends through a mail server has no mailbox of its own. */
@@ -154,7 +206,10 @@ async function provideMailbox(
   if (config.mail !== null) return null;
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 2 });
   try {
-    const { url, stop } = await startMailbox({ database, log }, config.mailboxPort);
+    const { url, stop } = await startMailbox(
+      { database, log, baseUrl: config.baseUrl },
+      config.mailboxPort,
+    );
     return {
       url,
       async stop() {
@@ -223,7 +278,10 @@ ${fields(terminal, [
   ['Mailbox', urls.mailbox ?? 'off: MAIL_URL is set, so messages are sent'],
   ['Guides', `${config.baseUrl}/docs/guides`],
   ['Reference', `${config.baseUrl}/docs`],
-  ['Test gateway', config.gateway.apiUrl ?? 'Stripe test mode'],
+  ...config.gateways.map(({ name, apiUrl = 'the test mode of a real one' }): [string, string] => [
+    config.gateways.length === 1 ? 'Test gateway' : `Gateway ${name}`,
+    apiUrl,
+  ]),
   ['Metrics', urls.metrics],
   ['Data and log', `${folder}/, ${join(folder, 'tranche.log')}`],
   ['Merchant', `${merchant.name}  ${merchant.id}`],

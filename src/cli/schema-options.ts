@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { mustBeId, oneOf, required } from './command.ts';
+import { idsOf, mustBeId, oneOf, required } from './command.ts';
 import { readInteger } from './duration.ts';
 
 // Makes the options of a command from the schema of its input.
@@ -37,14 +37,16 @@ function placeholderOf({ type, format, enum: choices, items }: Property): string
     if (choices.length <= choicesMax) return choices.join('|');
     return `${choices.slice(0, 3).join('|')}|…`;
   }
-  if (type === 'array') return `${items?.format === 'uuid' ? 'ID,ID' : 'TEXT,TEXT'}`;
+  if (type === 'array') {
+    return items?.enum?.join(',') ?? `${items?.format === 'uuid' ? 'ID,ID' : 'TEXT,TEXT'}`;
+  }
   if (format === 'uuid') return 'ID';
   return type === 'integer' ? 'N' : 'TEXT';
 }
 
 const isOptional = (schema: TSchema) => '~optional' in schema;
 
-/** The members that options give. One that is required and absent is a mistake in the arguments. */
+/** Reads the members that options give. A required member that is absent is a usage error. */
 export function readOptions(
   properties: Properties,
   values: Record<string, string | string[] | undefined>,
@@ -55,6 +57,11 @@ export function readOptions(
     const option = optionName(member, rename);
     const given = values[option];
     if (given === undefined && isOptional(schema)) continue;
+    const { type, items = {} } = schema as Property;
+    if (type === 'array') {
+      members[member] = idsOf(given).map((text) => readValue(items, text, option));
+      continue;
+    }
     const text = required(given as string | undefined, option);
     members[member] = readValue(schema as Property, text, option);
   }

@@ -5,7 +5,6 @@ import { explainStart, settlePort, untilStopped } from './running.ts';
 
 export const serve = command({
   name: 'serve',
-  summary: 'run the service',
   usage: ['[--role web|worker|all] [--processes N]'],
   help: `Runs the service until it is stopped, and logs JSON lines to standard output. Settings come
 from the environment; wrong settings are listed all at once.
@@ -40,6 +39,7 @@ Migrations are applied first; nodes that start together wait for each other.
       {
         base_url: config.baseUrl,
         console_url: config.console.url,
+        merchant_console_url: config.console.merchantUrl,
         metrics_url: running.metricsUrl,
         role,
       },

@@ -1,6 +1,6 @@
 import { type Erasure, eraseShopper, previewErasure } from '#purchases/shoppers/erase-shopper.ts';
-import { readEmail, readShopper } from '#purchases/shoppers/export-shopper.ts';
-import { type CommandGroup, command, UsageError } from './command.ts';
+import { exportShopper, readEmail } from '#purchases/shoppers/export-shopper.ts';
+import { type Command, command, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 
 function readAddress([text = '']: string[]): string {
@@ -11,27 +11,26 @@ function readAddress([text = '']: string[]): string {
 
 const exportCommand = command({
   name: 'shoppers export',
-  summary: 'everything that is held about a shopper, as JSON',
   usage: ['EMAIL'],
   help: `Prints everything that Tranche holds about the shopper with this e-mail address, of every
 merchant: checkouts, payments, refunds, callbacks with the receivers' answers, messages, alerts and
-what operators did. The output is JSON in any case. --json prints it on one line. It contains
+what operators did. An operator has one export at a time. The output is JSON in any case. --json prints it on one line. It contains
 personal data of this shopper alone; check who asks before you hand it out.
 
   tranche shoppers export thandi@example.com > thandi.json`,
   positionals: ['EMAIL'],
   async run(context) {
     const email = readAddress(context.positionals);
-    const found = await withMigrated(context, (connection) =>
-      readShopper(connection, connection.operator, email),
+    const { json, terminal } = context;
+    await withMigrated(context, (connection) =>
+      exportShopper(connection, connection.operator, email, terminal.writeJson, json ? '' : '  '),
     );
-    context.print(found, () => JSON.stringify(found, null, 2));
+    await terminal.writeJson('\n');
   },
 });
 
 const erase = command({
   name: 'shoppers erase',
-  summary: 'erase what is held about a shopper',
   usage: ['EMAIL [--dry-run]'],
   help: `Erases the personal data of the shopper with this e-mail address in finished checkouts of
 every merchant. Amounts, dates, statuses, the books and the gateway's references stay. A checkout
@@ -59,17 +58,12 @@ function describeErasure({ erased, refused, kept }: Erasure, isDry: boolean): st
   const lines = [
     ...erased.map((id) => `${isDry ? 'Would erase' : 'Erased'} checkout ${id}.`),
     ...refused.map(({ checkout_id, reason }) => `Refused checkout ${checkout_id}: ${reason}.`),
-    ...kept.map(({ table, checkout_id, count }) =>
-      table === 'idempotency_keys'
-        ? `Checkout ${checkout_id}: ${count} idempotency key(s) name the shopper and expire within a day.`
-        : `Checkout ${checkout_id}: ${count} operator action(s) name the shopper and cannot be changed.`,
+    ...kept.map(
+      ({ checkout_id, count }) =>
+        `Checkout ${checkout_id}: ${count} idempotency key(s) name the shopper and expire within a day.`,
     ),
   ];
   return lines.join('\n');
 }
 
-export const shoppers: CommandGroup = {
-  name: 'shoppers',
-  summary: 'export and erase what is held about a shopper',
-  commands: [exportCommand, erase],
-};
+export const shoppers: Command[] = [exportCommand, erase];

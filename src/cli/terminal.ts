@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+
 /** Where a command writes: a stream of the process, or a test's buffer. */
 export type Output = {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   isTTY?: boolean | undefined;
   columns?: number | undefined;
 };
@@ -15,6 +18,8 @@ export type Terminal = {
   quiet(text: string): string;
   /** Prints a page on stdout. */
   print(page: string): void;
+  /** Writes a piece of a JSON document on stdout, and waits until the reader takes more. */
+  writeJson(piece: string): Promise<void>;
   /** Prints a line on stderr. */
   warn(line: string): void;
   /** Rewrites one line on stderr in place. Does nothing in CI or a pipe. */
@@ -47,12 +52,23 @@ function toPrinted(page: string, hasColours: boolean): string {
   });
 }
 
-/** JSON in one line. Escapes what JSON.stringify leaves raw and a terminal would obey. */
-export function toPrintedJson(answer: object): string {
-  return JSON.stringify(answer).replace(unprintable, (character) =>
-    [...Array(character.length).keys()]
-      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
-      .join(''),
+/** Commands to run, by the name under which the program can be called. */
+export const withProgram = (page: string, program: string): string =>
+  page.replace(/(^[\s\ufdd0]*|`|Usage: |Did you mean )tranche(?=\s+\S)/gm, `$1${program}`);
+
+/** JSON in one line. */
+export const toPrintedJson = (answer: object): string => escapeJson(JSON.stringify(answer));
+
+/**
+ * Escapes what JSON.stringify leaves raw and a terminal would obey. A line break is between values.
+ */
+function escapeJson(text: string): string {
+  return text.replace(unprintable, (character) =>
+    character === '\n'
+      ? character
+      : [...Array(character.length).keys()]
+          .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+          .join(''),
   );
 }
 
@@ -60,8 +76,9 @@ export function createTerminal(io: {
   stdout: Output;
   stderr: Output;
   env: NodeJS.ProcessEnv;
+  program?: string;
 }): Terminal {
-  const { stdout, stderr, env } = io;
+  const { stdout, stderr, env, program = 'tranche' } = io;
   const hasColours = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   const showsProgress = stderr.isTTY === true && !env.CI;
   let drawn = false;
@@ -72,10 +89,14 @@ export function createTerminal(io: {
     accent: (text) => `\ufdd0${text}\ufdd1`,
     quiet: (text) => `\ufdd2${text}\ufdd3`,
     print(page) {
-      stdout.write(`${toPrinted(page, hasColours)}\n`);
+      stdout.write(`${toPrinted(withProgram(page, program), hasColours)}\n`);
+    },
+    async writeJson(piece) {
+      const takesMore = stdout.write(escapeJson(piece));
+      if (takesMore === false && stdout instanceof Writable) await once(stdout, 'drain');
     },
     warn(line) {
-      stderr.write(`${toPrinted(line, false)}\n`);
+      stderr.write(`${toPrinted(withProgram(line, program), false)}\n`);
     },
     progress(text) {
       if (!showsProgress) return;

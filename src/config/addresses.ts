@@ -18,11 +18,13 @@ type Addresses = Pick<
   | 'host'
   | 'port'
   | 'gatewayPort'
+  | 'secondGatewayPort'
   | 'shopPort'
   | 'mailboxPort'
   | 'baseUrl'
   | 'metrics'
   | 'console'
+  | 'merchantConsole'
   | 'trustProxy'
   | 'callbackAllow'
 >;
@@ -37,10 +39,11 @@ export function readAddresses(reader: Reader): Addresses {
     host: reader.text('HOST') ?? 'localhost',
     port,
     gatewayPort: reader.port('GATEWAY_PORT', beside(1)),
+    secondGatewayPort: reader.port('SECOND_GATEWAY_PORT', beside(5)),
     shopPort: reader.port('SHOP_PORT', beside(2)),
     mailboxPort: reader.port('MAILBOX_PORT', beside(4)),
     baseUrl,
-    console: readConsole(reader, baseUrl, beside(3)),
+    ...readConsoles(reader, baseUrl, { staff: beside(3), merchants: beside(6) }),
     metrics: readMetrics(reader, beside(9)),
     trustProxy: readTrustProxy(reader),
     callbackAllow: readCallbackAllow(reader, baseUrl),
@@ -70,10 +73,14 @@ function isPlainAddress(url: URL | null): url is URL {
   return !url.search && !url.hash && !url.username;
 }
 
-function readConsole(reader: Reader, baseUrl: string, byDefault: number): Config['console'] {
+function readConsoles(
+  reader: Reader,
+  baseUrl: string,
+  ports: { staff: number; merchants: number },
+): Pick<Config, 'console' | 'merchantConsole'> {
   const { text, refuseInsecure, isProduction } = reader;
-  const port = reader.port('CONSOLE_PORT', byDefault);
-  const url = readConsoleUrl(reader, baseUrl) ?? `http://localhost:${port}`;
+  const port = reader.port('CONSOLE_PORT', ports.staff);
+  const url = readConsoleUrl(reader, 'CONSOLE_URL', { baseUrl }) ?? `http://localhost:${port}`;
   const host = text('CONSOLE_HOST') ?? 'localhost';
   if (isEveryAddress(host)) {
     refuseInsecure(
@@ -82,25 +89,57 @@ function readConsole(reader: Reader, baseUrl: string, byDefault: number): Config
     );
   }
   const allowsSignInLinks = !isProduction && isLoopback(new URL(url).hostname);
-  return { host, port, url, allowsSignInLinks, oidc: readOidc(reader) };
+  const merchantConsole = readMerchantConsole(reader, { baseUrl, url }, ports.merchants);
+  const merchantUrl = merchantConsole?.url ?? null;
+  const own = { host, port, url, merchantUrl, isForMerchants: false };
+  return { console: { ...own, allowsSignInLinks, oidc: readOidc(reader) }, merchantConsole };
 }
 
-function readConsoleUrl({ text, problem }: Reader, baseUrl: string): string | null {
-  const given = text('CONSOLE_URL');
+/** A sandbox on this machine has one. Elsewhere it has to be asked for. */
+function readMerchantConsole(
+  reader: Reader,
+  others: { baseUrl: string; url: string },
+  byDefault: number,
+): Config['merchantConsole'] {
+  const port = reader.port('MERCHANT_CONSOLE_PORT', byDefault);
+  const host = reader.text('MERCHANT_CONSOLE_HOST') ?? 'localhost';
+  const isOnLoopback = isLoopback(new URL(others.url).hostname);
+  const url =
+    readConsoleUrl(reader, 'MERCHANT_CONSOLE_URL', others) ??
+    (!reader.isProduction && isOnLoopback ? `http://localhost:${port}` : null);
+  return url === null ? null : { url, host, port };
+}
+
+function readConsoleUrl(
+  { text, problem }: Reader,
+  name: 'CONSOLE_URL' | 'MERCHANT_CONSOLE_URL',
+  /** The staff's console, if this is not its own address. */
+  { baseUrl, url: staffUrl }: { baseUrl: string; url?: string },
+): string | null {
+  const given = text(name);
   if (given === undefined) return null;
   const url = URL.parse(given);
+  const isAt = (other: string) => !!url && url.hostname === new URL(other).hostname;
   if (!isPlainAddress(url)) {
-    problem('CONSOLE_URL must be an http or https address, without a user, query or fragment.');
+    problem(`${name} must be an http or https address, without a user, query or fragment.`);
   } else if (url.pathname !== '/') {
-    problem('CONSOLE_URL must not have a path: give the console a host name of its own.');
+    problem(`${name} must not have a path: give the console a host name of its own.`);
   } else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    problem('CONSOLE_URL must be https, unless it is on this machine: passkeys need that.');
+    problem(`${name} must be https, unless it is on this machine: passkeys need that.`);
   } else if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) {
-    problem('CONSOLE_URL must have a name, such as localhost: passkeys belong to a name.');
+    problem(`${name} must have a name, such as localhost: passkeys belong to a name.`);
   } else if (url.origin === baseUrl) {
-    problem('CONSOLE_URL must differ from BASE_URL: shoppers must not share its origin.');
-  } else if (!isLoopback(url.hostname) && url.hostname === new URL(baseUrl).hostname) {
-    problem('CONSOLE_URL must have another host name than BASE_URL: cookies ignore the port.');
+    problem(`${name} must differ from BASE_URL: shoppers must not share its origin.`);
+  } else if (url.origin === staffUrl) {
+    problem(`${name} must differ from CONSOLE_URL: merchants must not share its origin.`);
+  } else if (!isLoopback(url.hostname) && isAt(baseUrl)) {
+    problem(
+      `${name} must have a host name that differs from that of BASE_URL: cookies ignore the port.`,
+    );
+  } else if (!isLoopback(url.hostname) && staffUrl !== undefined && isAt(staffUrl)) {
+    problem(
+      `${name} must have a host name that differs from that of CONSOLE_URL: cookies and passkeys ignore the port.`,
+    );
   } else {
     return url.origin;
   }
@@ -165,9 +204,22 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
   for (const address of addresses) {
     if (isIP(address) === 0 && !ipaddr.isValidCIDR(address)) {
       problem(`TRUST_PROXY: "${address}" is not true, a number of proxies, an address or a range.`);
+    } else if (isWide(address)) {
+      refuseInsecure(
+        'any-proxy',
+        `TRUST_PROXY: "${address}" must be a narrower range in production: every caller within it chooses its own address.`,
+      );
     }
   }
   return addresses;
+}
+
+/** Wider than any network of proxies. A private network has 8 bits, and a provider's IPv6 has 20. */
+function isWide(address: string): boolean {
+  if (!ipaddr.isValidCIDR(address)) return false;
+  const [network, bits] = ipaddr.parseCIDR(address);
+  if (network instanceof ipaddr.IPv4) return bits < 8;
+  return bits < (network.isIPv4MappedAddress() ? 96 + 8 : 16);
 }
 
 function readCallbackAllow(

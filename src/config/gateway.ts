@@ -1,34 +1,72 @@
-import { type StripeSettings, stripeProblems } from '#gateway/settings.ts';
+import {
+  closedSetting,
+  gatewayProblems,
+  givenProtocols,
+  prefixOf,
+  readGatewaySettings,
+} from '#gateway/adapters/read-settings.ts';
+import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
+import { type NamedSettings, protocols } from '#gateway/settings.ts';
 import type { Reader } from './reader.ts';
 
 /**
- * Stripe needs its keys. A test gateway that the operator started needs its address as well. Null
- * in a sandbox without either: then the supervisor starts a test gateway.
+ * The gateways whose keys the operator gives: the ones that GATEWAYS names, each with a block of
+ * settings, or a single one, `main`, whose settings need no prefix. A test gateway that the operator
+ * started needs its address as well. Null in a sandbox without any: then the supervisor starts one.
  */
-export function readGateway(
-  { environment, text, problem }: Reader,
+export function readGateways(
+  reader: Reader,
   purpose: 'service' | 'command',
-): StripeSettings | null {
-  const secretKey = text('STRIPE_SECRET_KEY');
-  if (secretKey === undefined && environment === 'sandbox') return null;
-  const url = text('TEST_GATEWAY_URL')?.replace(/\/+$/, '');
-  const prefix = text('STRIPE_STATEMENT_PREFIX');
-  const webhookSecret = text('STRIPE_WEBHOOK_SECRET');
-  const settings = {
-    environment,
-    secretKey: secretKey ?? '',
-    publicKey: text('STRIPE_PUBLISHABLE_KEY') ?? '',
-    ...(prefix !== undefined && { statementPrefix: prefix }),
-    ...(webhookSecret !== undefined && { webhookSecret }),
-    ...(url !== undefined && testGatewayAt(url)),
-  };
-  // A command that works on the database needs no gateway.
-  if (purpose === 'service') for (const one of stripeProblems(settings)) problem(one);
-  return settings;
+): NamedSettings[] | null {
+  const { environment, text, problem } = reader;
+  const given = text('GATEWAYS');
+  const isAlone = given === undefined;
+  if (isAlone && givenProtocols(readerOf(text, mainGateway)).length === 0) {
+    if (environment === 'sandbox') return null;
+  }
+  const names = isAlone ? [mainGateway] : readNames(given, problem);
+  if (!names.includes(mainGateway) && givenProtocols(text).length > 0) {
+    problem('The keys of a gateway are set without a prefix, and GATEWAYS does not name main.');
+  }
+  const gateways = names.map((name) => {
+    const read = readerOf(text, name);
+    const [protocol, ...others] = givenProtocols(read);
+    const where = isAlone ? '' : ` of ${name}`;
+    if (others.length > 0) problem(`The keys of two gateways are set${where}. Set those of one.`);
+    if (protocol === undefined && !isAlone) {
+      problem(`GATEWAYS names ${name}, and no key of it is set (${prefixOf(name)}…).`);
+    }
+    const closed = read(closedSetting) ?? 'false';
+    if (closed !== 'true' && closed !== 'false') {
+      problem(`${prefixOf(name)}${closedSetting} is "${closed}" and must be true or false.`);
+    }
+    const settings = readGatewaySettings(name, protocol ?? protocols[0], environment, read);
+    // A command that works on the database needs no gateway.
+    const problems = purpose === 'service' ? gatewayProblems(settings) : [];
+    for (const one of problems) problem(isAlone ? one : `${name}: ${one}`);
+    return settings;
+  });
+  if (gateways.every(({ isClosed }) => isClosed)) {
+    problem('Every gateway is closed for new checkouts. Leave one open.');
+  }
+  return gateways;
 }
 
-export function testGatewayAt(
-  url: string,
-): Pick<StripeSettings, 'apiUrl' | 'scriptUrl' | 'testGateway'> {
-  return { apiUrl: url, scriptUrl: `${url}/v1/tranche.js`, testGateway: true };
+/** `main` may have the settings of a single gateway, so that a second one can be added to them. */
+const readerOf =
+  (text: Reader['text'], name: GatewayName): Reader['text'] =>
+  (setting) => {
+    const mayBeBare = name === mainGateway && setting !== closedSetting;
+    return text(prefixOf(name) + setting) ?? (mayBeBare ? text(setting) : undefined);
+  };
+
+function readNames(given: string, problem: Reader['problem']): GatewayName[] {
+  const texts = given.split(',').map((part) => part.trim());
+  const names = texts.flatMap((text) => gatewayName(text) ?? []);
+  if (names.length < texts.length || new Set(names).size < names.length) {
+    problem(
+      `GATEWAYS is "${given}" and must be different names, with commas between them, each of up to 20 small letters and digits.`,
+    );
+  }
+  return names;
 }

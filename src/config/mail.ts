@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts';
-import { addressOf } from '#purchases/messages/sending/smtp-transport.ts';
+import { addressOf } from '#purchases/messages/sending/mail.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
 // Messages to shoppers.

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { secretNames } from '#gateway/adapters/read-settings.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
@@ -107,14 +108,16 @@ export const secretSettings = [
   'MASTER_KEY_PREVIOUS',
   'OTEL_EXPORTER_OTLP_HEADERS',
   'REDIS_URL',
-  'STRIPE_SECRET_KEY',
-  'STRIPE_WEBHOOK_SECRET',
+  ...secretNames,
 ];
 
 function textReader(env: NodeJS.ProcessEnv, problem: Reader['problem']): Reader['text'] {
   const given = (name: string) => env[name]?.trim() || undefined;
   const fromFiles = new Map<string, string>();
-  for (const name of secretSettings) {
+  const ofGateways = (given('GATEWAYS') ?? '')
+    .split(',')
+    .flatMap((name) => secretNames.map((one) => `GATEWAY_${name.trim().toUpperCase()}_${one}`));
+  for (const name of [...secretSettings, ...ofGateways]) {
     const file = given(`${name}_FILE`);
     if (file === undefined) continue;
     if (given(name) !== undefined) problem(`${name} and ${name}_FILE are both set. Set one.`);

@@ -1,5 +1,8 @@
 /** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
+/** After so many, and for this long after the last, new shoppers are given another gateway. */
+const doubtfulFailures = 3;
+const doubtMs = 60_000;
 const firstPauseMs = 1_000;
 const pauseMsMax = 30_000;
 
@@ -18,9 +21,12 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
   /** When the next probe may pass; null while closed. */
   let probesAt: number | null = null;
   let isProbing = false;
+  let failedAt = Number.NEGATIVE_INFINITY;
   return {
+    /** Whether a new shopper may be sent there. One that is let through later probes it. */
+    isAnswering: (now: number): boolean => failures < doubtfulFailures || now - failedAt >= doubtMs,
     isOpen: (now: number): boolean => probesAt !== null && (isProbing || now < probesAt),
-    /** A request passes. While open it is the probe. */
+    /** Lets a request pass. While the breaker is open, that request is the probe. */
     enter(): void {
       isProbing = probesAt !== null;
     },
@@ -36,6 +42,7 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
     /** The gateway did not answer. Returns true if this opens the breaker. */
     failed(now: number): boolean {
       failures += 1;
+      failedAt = now;
       const isOpening = probesAt === null && failures >= limit;
       if (isOpening || isProbing) {
         probesAt = now + pauseMs;

@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Evidence, EvidenceFileKind } from './evidence.ts';
 
 /**
  * The card gateway as the slices see it. A decline is a result. An exception means that the outcome
@@ -7,6 +8,11 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export type Gateway = {
   /** Settings of the payment page, so that card numbers never reach us. */
   cardEntry: CardEntry;
+
+  capabilities: Capabilities;
+
+  /** Whether its last requests had answers. Absent if no one counts them. */
+  isAnswering?(): boolean;
 
   /** Creates the gateway's record of a shopper. The same key gives the same record. */
   createCustomer(customer: {
@@ -17,25 +23,30 @@ export type Gateway = {
   }): Promise<{ customer_ref: string }>;
 
   /**
-   * Holds an amount on a card that the shopper entered. For as long as the gateway remembers keys
-   * (a day), the same key with the same input gives the same outcome. The shopper's bank is asked
-   * to authenticate (3-D Secure).
+   * Begins a payment with the shopper present; the amount, the term and the consent are committed
+   * before. A gateway that takes a card's token confirms it at once and answers with its outcome.
+   * Another one answers `begun`: the card form confirms it in the browser, and `payment` decides.
+   * The same attempt begins once: repeated, the call gives the state of what it began. The shopper's
+   * bank is asked to authenticate (3-D Secure).
    */
-  authorise(payment: {
+  begin(payment: {
     key: string;
     merchant: MerchantTime;
     checkout_id: string;
+    instalments: number[];
     attempt_id: string;
     customer_ref: string;
     amount: number;
     currency: string;
-    /** The text of the shopper's card statement. */
-    statement: Statement;
-    card_token: string;
+    /** `later`: it is held, and captured or voided. */
+    capture: 'later' | 'now';
+    card: GivenCard;
     /** True if later payments are charged without the shopper. */
     store_card: boolean;
+    /** The text of the shopper's card statement. */
+    statement?: Statement;
     return_url: string;
-  }): Promise<Authorisation>;
+  }): Promise<PaymentState | RefusedData>;
 
   /** Looks up a payment: the only truth after a challenge, a time-out or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
@@ -61,7 +72,8 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that waits for a challenge. A hold that is voided already is no error.
+   * Voids a hold, even one that waits for a card or a challenge: from then on it cannot be confirmed.
+   * A hold that is voided already is no error.
    */
   void(payment: {
     key: string;
@@ -83,30 +95,25 @@ export type Gateway = {
     statement: Statement;
   }): Promise<Charge>;
 
-  /** Charges a card at once while the shopper is present, for one or several instalments. */
-  pay(payment: {
-    key: string;
-    merchant: MerchantTime;
-    checkout_id: string;
-    instalments: number[];
-    attempt_id: string;
-    customer_ref: string;
-    amount: number;
-    currency: string;
-    /** The stored card, or one that the shopper entered, perhaps to be stored for later charges. */
-    card: { card_ref: string } | { card_token: string; store: boolean };
-    statement?: Statement;
-    return_url: string;
-  }): Promise<ShopperPayment>;
+  /**
+   * The card behind a token that the shopper entered. It is neither charged nor stored. Its members
+   * are null if the gateway gives no tokens.
+   */
+  enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
-  /** Verifies a card that the shopper entered, and stores it for later charges. Charges nothing. */
-  verifyCard(card: {
+  /**
+   * Begins to verify a card of the shopper, who is present, and to store it for later charges.
+   * Charges nothing. Otherwise as `begin`.
+   */
+  beginVerification(card: {
     key: string;
     merchant: MerchantTime;
     checkout_id: string;
     attempt_id: string;
     customer_ref: string;
-    card_token: string;
+    currency: string;
+    /** Null if the card form confirms it in the browser. */
+    card_token: string | null;
     return_url: string;
   }): Promise<CardVerification>;
 
@@ -118,7 +125,7 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<CardVerification | null>;
 
-  /** Ends a verification that waits for a challenge. One that succeeded before stays `verified`. */
+  /** Ends a verification that waits for a card or a challenge. One that succeeded before stays `verified`. */
   voidVerification(verification: {
     key: string;
     merchant: MerchantTime;
@@ -150,7 +157,7 @@ export type Gateway = {
     payment_ref: string;
     amount: number;
     refund_id: string;
-    /** The refund that it is a part of: enough to record it again after a restore. */
+    /** The request that this refund is a part of: enough to record it again after a restore. */
     request?: RefundOrigin;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
@@ -182,8 +189,15 @@ export type Gateway = {
   /** Whether the gateway was given an address for events and we know its secret. */
   receivesEvents: boolean;
 
-  /** Returns the dispute that an event announces, or null if its signature is not the gateway's. */
-  readEvent(raw: Buffer, signature: string): Promise<{ dispute_ref: string | null } | null>;
+  /**
+   * Returns the event's id and the dispute that it announces, or null if its signature is not the
+   * gateway's.
+   */
+  readEvent(
+    raw: Buffer,
+    /** A header of the request; empty if it is missing. */
+    header: (name: string) => string,
+  ): Promise<{ event_id: string | null; dispute_ref: string | null } | null>;
 
   /**
    * One page of all disputes of the account, the newest first. `after` is the `next` of the page
@@ -193,14 +207,30 @@ export type Gateway = {
 
   dispute(merchant: MerchantTime, dispute_ref: string): Promise<DisputeState>;
 
+  /** Gives the gateway a file, which evidence can name then. */
+  uploadEvidence(file: EvidenceFile): Promise<{ file_ref: string }>;
+
   /** Puts evidence beside a dispute without sending it to the bank. */
-  stageEvidence(answer: DisputeAnswer & { evidence: Evidence }): Promise<DisputeState>;
+  stageEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
   /** Sends evidence to the bank. The gateway takes it once. */
-  submitEvidence(answer: DisputeAnswer & { evidence: Evidence }): Promise<DisputeState>;
+  submitEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
   /** Gives a dispute up: it is lost. */
   acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
+};
+
+/** How gateways differ. Rules read this, and never ask which gateway it is. */
+export type Capabilities = {
+  /** How many days a hold lasts if the gateway does not say. */
+  holdDays: number;
+  /** The smallest refund, in cents. */
+  refundMin: number;
+  /** How many refunds a payment can have, and for how many days. Null if there is no limit. */
+  refundsMax: number | null;
+  refundDays: number | null;
+  /** Whether it tells its fees and the movements of the balance. */
+  knowsFees: boolean;
 };
 
 /** The merchant's time (decision 0017): holds and refunds of a test gateway age with it. */
@@ -214,14 +244,30 @@ export type PlanPlace = { instalments: number[]; number_of_payments: number };
 /** The merchant as its shoppers know it, and which payments of the plan these are. */
 export type Statement = PlanPlace & { merchant_name: string };
 
+/** The page shows the gateway's card form with this. The adapter knows all of it. */
 export type CardEntry = {
+  /** The adapter whose card form the page shows (`web/card-forms/`). */
+  form: 'stripe' | 'hyperswitch';
+  /**
+   * When the shopper enters the card. `before`: before the payment begins, and the form makes a token
+   * of it. `after`: in the session of a payment that has begun.
+   */
+  entersCard: 'before' | 'after';
   scriptUrl: string;
   publicKey: string;
+  /** Where the form calls the gateway's API; absent if its script knows. */
+  apiUrl?: string;
   /** Sources that the page's content security policy must allow besides our own origin. */
   scriptOrigins: string[];
   frameOrigins: string[];
   connectOrigins: string[];
 };
+
+/**
+ * The card of a payment with the shopper present: the stored one, or the token of one that they
+ * entered. Null if the card form confirms the payment in the browser.
+ */
+export type GivenCard = { card_ref: string } | { card_token: string } | null;
 
 export type DeclineReason =
   | 'generic'
@@ -243,6 +289,10 @@ export type Decline = {
   /** The codes of the gateway and of the card network, as they are; null if they gave none. */
   code?: string | null;
   network_code?: string | null;
+  /** The card that was declined, see `cardKeyOf`; absent if the gateway does not name it. */
+  card_key?: string | null;
+  /** How many hours the card network asks to wait before a retry; absent if it asks for none. */
+  wait_hours?: number;
 };
 
 /** How the shopper's bank authenticated a payment (3-D Secure), in the gateway's words. */
@@ -265,9 +315,29 @@ export type HeldCard = {
   last4: string | null;
   /** The last month in which it works, `2027-03`. */
   expires: string | null;
+  /** The same for the same card number, however often it is entered, if the gateway tells it. */
+  fingerprint?: string | null;
 };
 
-export type Authorisation =
+/** Recognises a card that is entered again. Null if the gateway says nothing of it. */
+export const cardKeyOf = ({ fingerprint, brand, last4, expires }: Omit<HeldCard, 'card_ref'>) =>
+  fingerprint ?? (last4 === null ? null : `${brand} ${last4} ${expires}`);
+
+/** A card as it is stored: with its key, without the fingerprint. */
+export function cardToStore<Card extends HeldCard>(held: Card) {
+  const { fingerprint: _, ...card } = held;
+  return { ...card, card_key: cardKeyOf(held) };
+}
+
+/** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
+export type RefusedData = { outcome: 'refused'; detail: string };
+
+/** The secret with which the page's card form confirms a payment that has begun. */
+export type CardSession = { client_secret: string };
+
+export type PaymentState =
+  /** The shopper has not entered a card in the session yet. Nothing is held. */
+  | { outcome: 'begun'; payment_ref: string; session: CardSession }
   | {
       outcome: 'authorised';
       payment_ref: string;
@@ -279,14 +349,8 @@ export type Authorisation =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /**
-   * The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011).
-   */
-  | { outcome: 'refused'; detail: string };
-
-export type PaymentState =
-  | Exclude<Authorisation, { outcome: 'refused' }>
-  | { outcome: 'processing'; payment_ref: string }
+  /** `unknown_status`: the gateway's word for a state that the adapter does not know. */
+  | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
   | {
       outcome: 'captured';
       payment_ref: string;
@@ -297,13 +361,9 @@ export type PaymentState =
     }
   | { outcome: 'voided'; payment_ref: string };
 
-/** The outcome of a payment with the shopper present. */
-export type ShopperPayment = Extract<
-  PaymentState,
-  { outcome: 'captured' | 'challenge' | 'declined' }
->;
-
 export type CardVerification =
+  /** The shopper has not entered a card in the session yet. */
+  | { outcome: 'begun'; verification_ref: string; session: CardSession }
   | {
       outcome: 'verified';
       verification_ref: string;
@@ -322,15 +382,19 @@ export type Charge =
 
 type DisputeAnswer = { key: string; merchant: MerchantTime; dispute_ref: string };
 
-/** Texts that support our side of a dispute, by the names that the card networks know. */
-export type Evidence = {
-  customer_name?: string;
-  customer_email_address?: string;
-  billing_address?: string;
-  product_description?: string;
-  service_date?: string;
-  refund_policy_disclosure?: string;
-  uncategorized_text?: string;
+type EvidenceFile = {
+  key: string;
+  merchant: MerchantTime;
+  name: string;
+  media_type: string;
+  content: Buffer;
+};
+
+/** All of the evidence. Fields and files that the gateway has and this has not are removed there. */
+type AnswerWithEvidence = DisputeAnswer & {
+  evidence: Evidence;
+  /** References of the files that the gateway has, by kind. */
+  files: Partial<Record<EvidenceFileKind, string>>;
 };
 
 /**
@@ -385,7 +449,7 @@ export type DisputeState = {
   /** An `inquiry` withdraws nothing yet. `closed`: it ended without being decided. */
   status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
   opened_at: Timestamp;
-  /** Until when evidence can be submitted. */
+  /** The time by which evidence can be submitted. */
   due_by: Timestamp | null;
   has_answer: boolean;
   /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */

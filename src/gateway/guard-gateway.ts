@@ -1,23 +1,27 @@
 import { type Gateway, OutcomeUnknown } from './gateway.ts';
+import type { GatewayName } from './gateway-name.ts';
+import { eachGateway, type Gateways } from './gateways.ts';
 
 /** Money may not move now. Nothing was sent, and the row stays due. */
 export class MoneyStopped extends OutcomeUnknown {}
 
 /** Calls that move money, or that cannot be undone at the gateway. */
 const guarded = new Set<keyof Gateway>([
-  'authorise',
+  'begin',
   'capture',
   'void',
   'charge',
-  'pay',
   'refund',
   'detachCard',
   'deleteCustomer',
   'acceptDispute',
 ]);
 
-/** Whether money may move, as a shopper's attempt asks before it begins (decision 0097). */
-export type MoneyProblem = { problem(): Promise<string | null> };
+/**
+ * Whether money may move, as a shopper's attempt asks before it begins (decision 0097): at one gateway,
+ * or at all of them.
+ */
+export type MoneyProblem = { problem(gateway?: GatewayName): Promise<string | null> };
 
 /**
  * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
@@ -26,16 +30,19 @@ export type MoneyProblem = { problem(): Promise<string | null> };
  * called. A refused API key does not count here: the attempt gets the same refusal and raises an
  * alert.
  */
-export async function isMoneyStopped(money: MoneyProblem): Promise<boolean> {
+export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName): Promise<boolean> {
   try {
-    return (await money.problem()) !== null;
+    return (await money.problem(gateway)) !== null;
   } catch (error) {
     return error instanceof OutcomeUnknown && error.why !== 'undecided';
   }
 }
 
 /** Asks before every call that moves money whether it may, and throws `MoneyStopped` if not. */
-export function guardGateway(gateway: Gateway, problem: () => Promise<string | null>): Gateway {
+export const guardGateways = (gateways: Gateways, money: MoneyProblem): Gateways =>
+  eachGateway(gateways, (gateway, name) => guardGateway(gateway, () => money.problem(name)));
+
+function guardGateway(gateway: Gateway, problem: () => Promise<string | null>): Gateway {
   const calls = Object.entries(gateway).map(([name, member]) => {
     if (!guarded.has(name as keyof Gateway)) return [name, member];
     const call = member as (...args: unknown[]) => Promise<unknown>;

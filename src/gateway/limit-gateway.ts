@@ -13,17 +13,17 @@ export type GatewayLimits = {
 };
 
 /** Called with each call that was sent, its outcome and how long it took. */
-type ObserveCall = (operation: string, outcome: string, milliseconds: number) => void;
+export type ObserveCall = (operation: string, outcome: string, milliseconds: number) => void;
 
 /** Shoppers wait for these. The worker calls them, too, but seldom many at once. */
 const shopperCalls = new Set([
   'createCustomer',
-  'authorise',
+  'begin',
   'payment',
   'findPayment',
   'void',
-  'pay',
-  'verifyCard',
+  'enteredCard',
+  'beginVerification',
   'cardVerification',
   'findCardVerification',
   'voidVerification',
@@ -68,7 +68,8 @@ export function limitGateway(
     const call = member as (...args: unknown[]) => Promise<unknown>;
     return [name, (...args: unknown[]) => callLimited(limiter, name, () => call(...args))];
   });
-  return Object.fromEntries(limited) as Gateway;
+  const isAnswering = () => breaker.isAnswering(clock.monotonic());
+  return { ...(Object.fromEntries(limited) as Gateway), isAnswering };
 }
 
 type User = keyof typeof waitMsMax;

@@ -48,6 +48,19 @@ describe('the breaker', () => {
     return breaker;
   };
 
+  test('doubts the gateway after three failures, until an answer or a minute after the last', () => {
+    const breaker = createBreaker();
+    for (let failure = 0; failure < 3; failure += 1) {
+      assert.equal(breaker.isAnswering(0), true);
+      breaker.failed(0);
+    }
+    assert.deepEqual([breaker.isAnswering(59_999), breaker.isAnswering(60_000)], [false, true]);
+    breaker.failed(60_000);
+    assert.equal(breaker.isAnswering(60_001), false);
+    breaker.answered();
+    assert.equal(breaker.isAnswering(60_001), true);
+  });
+
   test('opens after failures in a row, not after failures between answers', () => {
     assert.equal(open().isOpen(0), true);
     const breaker = createBreaker({ failuresMax: 3 });

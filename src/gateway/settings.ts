@@ -1,15 +1,22 @@
 import { isLoopback } from '#platform/shared/loopback.ts';
+import type { Capabilities } from './gateway.ts';
+import type { GatewayName } from './gateway-name.ts';
 import type { GatewayLimits } from './limit-gateway.ts';
 import { prefixCharactersMax } from './statement.ts';
 
-/** How to reach Stripe, or the test gateway, which speaks Stripe's protocol. */
-export type StripeSettings = {
+/** The protocols that an adapter speaks. */
+export const protocols = ['stripe', 'hyperswitch'] as const;
+export type Protocol = (typeof protocols)[number];
+
+/** How to reach a gateway. The adapter of its protocol reads the settings and checks them. */
+export type GatewaySettings = {
+  protocol: Protocol;
   environment: 'sandbox' | 'production';
   secretKey: string;
   publicKey: string;
-  /** Stripe's own address when absent. */
+  /** The adapter's own address when absent. */
   apiUrl?: string;
-  /** Stripe's own script when absent. */
+  /** The address of the card form's script. The adapter's own when absent. */
   scriptUrl?: string;
   /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
   testGateway?: boolean;
@@ -20,65 +27,75 @@ export type StripeSettings = {
   timeoutMs?: number;
 };
 
-/**
- * Stripe allows 100 requests a second in live mode and 25 in test mode. Several processes share
- * that; if they exceed it, Stripe answers 429 and they pause.
- */
-export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLimits {
-  if (testGateway) return { requestsPerSecond: null };
-  return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
-}
+/** One of the gateways of a service. */
+export type NamedSettings = GatewaySettings & {
+  name: GatewayName;
+  /** It takes no new checkouts, and collects and refunds those that it has. */
+  isClosed?: boolean;
+};
+
+/** The part of an adapter that knows its settings. Each has one in a file of its own. */
+export type AdapterSettings = {
+  /** The settings by which an operator names this gateway. */
+  names: {
+    secretKey: string;
+    publicKey: string;
+    statementPrefix: string;
+    webhookSecret: string;
+    apiUrl?: string;
+    scriptUrl?: string;
+  };
+  /** Everything that is wrong with them, besides `commonProblems`. */
+  problems(settings: GatewaySettings): string[];
+  limits(settings: GatewaySettings): GatewayLimits;
+  capabilities: Capabilities;
+  /** Where our test gateway has the script of the card form. */
+  testScript: string;
+};
 
 /** A shorter secret could be guessed, and events move money. */
 const webhookSecretCharactersMin = 16;
 
-const liveKey = /^(sk|rk)_live_/;
-
 /** Null if it is not known. The test gateway has its own. */
-export function statementPrefix({ statementPrefix, testGateway }: StripeSettings): string | null {
+export function statementPrefix({ statementPrefix, testGateway }: GatewaySettings): string | null {
   return statementPrefix ?? (testGateway ? 'TRANCHE' : null);
 }
 
-/** Everything that is wrong with the settings (decision 0029). */
-export function stripeProblems(settings: StripeSettings): string[] {
+/** Everything that is wrong with settings that every adapter has (decision 0029). */
+export function commonProblems(
+  settings: GatewaySettings,
+  { names }: Pick<AdapterSettings, 'names'>,
+): string[] {
   const problems: string[] = [];
-  if (settings.environment === 'sandbox' && liveKey.test(settings.secretKey)) {
-    problems.push('The sandbox does not accept a live gateway key.');
+  const {
+    environment,
+    webhookSecret: secret,
+    statementPrefix: prefix,
+    apiUrl,
+    scriptUrl,
+  } = settings;
+  if (environment === 'production' && settings.testGateway) {
+    problems.push('Production does not run on a test gateway.');
   }
-  if (settings.environment === 'production') {
-    if (!liveKey.test(settings.secretKey)) {
-      problems.push('Production needs a live gateway key (sk_live_… or rk_live_…).');
-    }
-    if (!settings.publicKey.startsWith('pk_live_')) {
-      problems.push('Production needs a live public gateway key (pk_live_…).');
-    }
-    if (settings.testGateway) problems.push('Production does not run on a test gateway.');
-  } else if (settings.publicKey.startsWith('pk_live_')) {
-    problems.push('The sandbox does not accept a live public gateway key.');
-  }
-  const secret = settings.webhookSecret;
   if (secret !== undefined && secret.length < webhookSecretCharactersMin) {
     problems.push(
-      `STRIPE_WEBHOOK_SECRET must have at least ${webhookSecretCharactersMin} characters: copy the signing secret of the webhook endpoint.`,
+      `${names.webhookSecret} must have at least ${webhookSecretCharactersMin} characters: copy the signing secret of the webhook endpoint.`,
     );
   }
-  const prefix = settings.statementPrefix;
   if (prefix !== undefined && !(prefix.length >= 2 && prefix.length <= prefixCharactersMax)) {
     problems.push(`The statement prefix must have 2 to ${prefixCharactersMax} characters.`);
   }
-  for (const [name, given] of [
-    ['address', settings.apiUrl],
-    ['script', settings.scriptUrl],
-  ] as const) {
-    if (given === undefined) continue;
-    if (!URL.canParse(given)) {
-      problems.push(`The gateway's ${name} is not a URL.`);
-      continue;
-    }
-    const url = new URL(given);
-    const safe =
-      url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
-    if (!safe) problems.push(`The gateway's ${name} must be https (plain http only on loopback).`);
-  }
+  problems.push(...addressProblems({ address: apiUrl, script: scriptUrl }));
   return problems;
+}
+
+/** Everything that is wrong with the addresses of a gateway. One that is not given is right. */
+function addressProblems(addresses: Record<string, string | undefined>): string[] {
+  return Object.entries(addresses).flatMap(([name, given]) => {
+    if (given === undefined) return [];
+    if (!URL.canParse(given)) return [`The gateway's ${name} is not a URL.`];
+    const { protocol, hostname } = new URL(given);
+    const isSafe = protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+    return isSafe ? [] : [`The gateway's ${name} must be https (plain http only on loopback).`];
+  });
 }

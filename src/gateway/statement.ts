@@ -4,7 +4,7 @@ import type { PlanPlace } from './gateway.ts';
 const descriptorCharactersMax = 22;
 const separator = '* ';
 
-/** The longest prefix that Stripe allows an account. */
+/** The longest prefix that a gateway allows an account. */
 export const prefixCharactersMax = 10;
 
 /**

@@ -1,8 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { OperatorError, operate } from '#record/actions/operate.ts';
+import { OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
-import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
+import { type LiftDeps, liftReview, NotPermitted } from '#record/alerts/lift-review.ts';
 import {
   findMerchantRow,
   lockMerchant,
@@ -17,8 +17,10 @@ import {
   explainSmallPayments,
   type FourEyesDefault,
   isLooser,
+  isWider,
   type MerchantRow,
   type OwnThreshold,
+  ownThreshold,
   type Rule,
   thresholdOf,
 } from './merchant.ts';
@@ -28,7 +30,8 @@ import {
  * that the hosted page selects at first, on open checkouts too, and the amount above which a refund
  * needs two people. What is absent stays as it is. `was` has the values that the operator read; the
  * change is refused if they were changed since. If fewer refunds need two people than before, the
- * change needs a person with `mayLiftReview`.
+ * change needs a person with `mayLiftReview`. The service bears the risk of an order, so bands that
+ * take more than before need a person with `mayWidenBands`.
  */
 export async function changeRules(
   deps: LiftDeps & FourEyesDefault,
@@ -40,6 +43,7 @@ export async function changeRules(
     four_eyes_above?: OwnThreshold;
     was?: Partial<Pick<MerchantRow, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
     mayLiftReview?: boolean;
+    mayWidenBands?: boolean;
   },
 ): Promise<MerchantRow> {
   const { id, preselected_term, four_eyes_above } = wanted;
@@ -53,10 +57,16 @@ export async function changeRules(
     const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
     const before = isFound ? await findMerchantRow(db, id) : null;
     if (!before) throw noMerchant(id);
-    await refuseStale(db, before, wanted.was);
-    if (rules !== undefined) await moveRules(db, id, rules);
+    await refuseStale(db, before, wanted.was, personOf(deps));
+    if (rules !== undefined) {
+      const mayWiden = personOf(deps) === null || wanted.mayWidenBands === true;
+      if (!mayWiden && isWider(rules, before.rules)) throw new NotPermitted(bandsRefused);
+      await moveRules(db, id, rules);
+    }
     if (preselected_term !== undefined) await movePreselectedTerm(db, id, preselected_term);
-    if (four_eyes_above !== undefined) await changeThreshold(db, before, four_eyes_above);
+    if (four_eyes_above !== undefined) {
+      await changeThreshold(db, before, ownThreshold(deps, four_eyes_above));
+    }
     const result = (await findMerchantRow(db, id)) as MerchantRow;
     const tooSmall = rules === undefined ? null : explainSmallPayments(rules, result.territory);
     if (tooSmall !== null) throw new OperatorError(tooSmall);
@@ -81,10 +91,12 @@ export async function changeRules(
     await liftReview(deps, db, operator, {
       mayLiftReview: wanted.mayLiftReview,
       merchant_id: id,
-      did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of merchant ${id} need two people, from ${earlier} cents${to === null ? '' : ` to ${to} cents`}.`,
-      restore: `tranche merchants rules ${id} --four-eyes-above ${merchant.four_eyes_above ?? 'default'}`,
+      did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of this merchant need two people: it was ${earlier} cents${to === null ? '' : ` and is ${to} cents now`}.`,
     });
   }
 }
+
+const bandsRefused =
+  'Only an administrator of all merchants may add amounts or terms to the bands. Yours can be narrowed here.';
 
 const noMerchant = (id: string) => new OperatorError(`There is no merchant ${id}.`);

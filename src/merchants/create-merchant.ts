@@ -11,6 +11,7 @@ import {
   isLooser,
   type Merchant,
   type OwnThreshold,
+  ownThreshold,
   type Rule,
   thresholdOf,
 } from './merchant.ts';
@@ -38,7 +39,7 @@ export async function createMerchant(
     );
   }
   const preselected_term = merchant.preselected_term ?? null;
-  const four_eyes_above = merchant.four_eyes_above ?? null;
+  const four_eyes_above = ownThreshold(deps, merchant.four_eyes_above ?? null);
   const problem =
     explainBadRules(merchant.rules) ??
     explainBadPreselection(preselected_term) ??
@@ -59,8 +60,7 @@ export async function createMerchant(
       await liftReview(deps, db, operator, {
         mayLiftReview: merchant.mayLiftReview,
         merchant_id: id,
-        did: `added merchant ${id}, whose refunds need two people ${above === null ? 'at no amount' : `only above ${above} cents`}; the default is ${deps.fourEyesAbove} cents.`,
-        restore: `tranche merchants rules ${id} --four-eyes-above default`,
+        did: `added this merchant, whose refunds ${above === null ? 'never need two people' : `need two people only above ${above} cents`}; the default is ${deps.fourEyesAbove} cents.`,
       });
     }
     const result = (await findMerchant(db, deps.clock, id)) as Merchant;

@@ -1,9 +1,13 @@
-import type pg from 'pg';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { ChosenGateways } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { Clock } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
 import type { Territory } from '#platform/shared/territories.ts';
 import {
   type Merchant,
+  type MerchantProfile,
   type MerchantRow,
   type OwnThreshold,
   onOwnClock,
@@ -23,7 +27,15 @@ const selectMerchants = (db: Handle) =>
       'merchants.preselected_term',
       'merchants.short_name',
       'merchants.no_fees',
+      'merchants.language',
+      'merchants.contact',
+      'merchants.address',
+      'merchants.vat_number',
+      'merchants.logo',
       'merchants.four_eyes_above',
+      'merchants.has_events',
+      'merchants.gateway',
+      'merchants.second_gateway',
       'territories.code',
       'territories.currency',
       'territories.time_zone',
@@ -31,9 +43,13 @@ const selectMerchants = (db: Handle) =>
       'territories.payment_min',
     ]);
 
+/** One merchant, as `toMerchantRow` takes it. */
+export const selectMerchant = (db: Handle, id: string) =>
+  selectMerchants(db).where('merchants.id', '=', id);
+
 type Row = Awaited<ReturnType<ReturnType<typeof selectMerchants>['executeTakeFirstOrThrow']>>;
 
-function toMerchantRow(row: Row): MerchantRow {
+export function toMerchantRow(row: Row): MerchantRow {
   const { code, currency, time_zone, locale, payment_min, ...merchant } = row;
   return { ...merchant, territory: { code, currency, time_zone, locale, payment_min } };
 }
@@ -45,7 +61,7 @@ export async function findMerchant(db: Handle, clock: Clock, id: string): Promis
 }
 
 export async function findMerchantRow(db: Handle, id: string): Promise<MerchantRow | null> {
-  const row = await selectMerchants(db).where('merchants.id', '=', id).executeTakeFirst();
+  const row = await selectMerchant(db, id).executeTakeFirst();
   return row ? toMerchantRow(row) : null;
 }
 
@@ -55,18 +71,12 @@ export async function listMerchantRows(db: Handle, ids: string[]): Promise<Merch
   return rows.map(toMerchantRow);
 }
 
-/** How far each merchant's clock is ahead, in milliseconds, by merchant. */
-export async function listClocks(
-  client: pg.ClientBase,
-  ids: string[],
-): Promise<Map<string, number>> {
-  const { rows } = await client.query<{ id: string; clock_ahead_ms: number }>({
-    name: 'merchants-clocks',
-    text: 'select id, clock_ahead_ms from merchants where id = any($1)',
-    values: [ids],
-  });
-  return new Map(rows.map(({ id, clock_ahead_ms }) => [id, clock_ahead_ms]));
-}
+/** How far the clocks of merchants are ahead, in milliseconds. */
+export const selectClocks = (db: Handle, ids: string[]) =>
+  db
+    .selectFrom('merchants')
+    .select(['id', 'clock_ahead_ms'])
+    .where(sql<boolean>`id = any(${ids}::uuid[])`);
 
 export async function insertMerchant(
   db: Handle,
@@ -115,7 +125,12 @@ export async function movePreselectedTerm(
 export async function movePage(
   db: Handle,
   id: string,
-  to: { short_name?: string | null; no_fees?: boolean },
+  to: Partial<MerchantProfile> & {
+    logo_png?: Buffer | null;
+    short_name?: string | null;
+    no_fees?: boolean;
+    language?: Language;
+  },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('merchants')
@@ -125,16 +140,30 @@ export async function movePage(
   return numUpdatedRows > 0n;
 }
 
+export async function moveGateways(db: Handle, id: string, to: ChosenGateways): Promise<void> {
+  await db.updateTable('merchants').set(to).where('id', '=', id).execute();
+}
+
+/** The image whose SHA-256 this is. Two merchants may have the same one. */
+export async function findLogo(db: Handle, logo: string): Promise<Buffer | null> {
+  const row = await db
+    .selectFrom('merchants')
+    .select('logo_png')
+    .where('logo', '=', logo)
+    .limit(1)
+    .executeTakeFirst();
+  return row?.logo_png ?? null;
+}
+
 /** The threshold as it is now. Read it under the lock of the checkout that is refunded. */
+export const selectThreshold = (db: Handle, id: string) =>
+  db.selectFrom('merchants').select('four_eyes_above').where('id', '=', id);
+
 export async function findThreshold(
   db: Handle,
   id: string,
 ): Promise<{ four_eyes_above: OwnThreshold }> {
-  return await db
-    .selectFrom('merchants')
-    .select('four_eyes_above')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
+  return await selectThreshold(db, id).executeTakeFirstOrThrow();
 }
 
 export async function moveThreshold(
@@ -144,6 +173,20 @@ export async function moveThreshold(
 ): Promise<void> {
   const four_eyes_above = stored(threshold);
   await db.updateTable('merchants').set({ four_eyes_above }).where('id', '=', id).execute();
+}
+
+/** Merchants by their ids, or a statement that selects the ids. */
+export type MerchantIds =
+  | string[]
+  | SelectQueryBuilder<Tables, 'managed_merchants', { merchant_id: string }>;
+
+export async function moveHasEvents(db: Handle, ids: MerchantIds): Promise<void> {
+  await db
+    .updateTable('merchants')
+    .set({ has_events: true })
+    .where('id', 'in', ids)
+    .where('has_events', '=', false)
+    .execute();
 }
 
 const stored = (threshold: OwnThreshold) => (threshold === null ? null : JSON.stringify(threshold));

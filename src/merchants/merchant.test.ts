@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explainBadPreselection, preselectedTerm } from './merchant.ts';
+import { explainBadPreselection, isWider, preselectedTerm } from './merchant.ts';
 
 test('the page selects the longest term that is at most the merchant’s choice', () => {
   const cases: [preselected: number | null, terms: number[], selected: number][] = [
@@ -21,4 +21,25 @@ test('a preselected term is an integer from 1 to 120, or none', () => {
   for (const term of [0, 121, 1.5, '3', undefined]) {
     assert.match(explainBadPreselection(term) ?? '', /integer from 1 to 120/);
   }
+});
+
+test('bands are wider if they take an amount in a term that they did not take before', () => {
+  const before = [
+    { from_amount: 10_000, to_amount: 99_999, terms: [1, 3] },
+    { from_amount: 100_000, to_amount: 200_000, terms: [3, 6] },
+  ];
+  const cases: [isWiderNow: boolean, from_amount: number, to_amount: number, terms: number[]][] = [
+    [false, 10_000, 99_999, [1]],
+    [false, 50_000, 150_000, [3]],
+    [true, 50_000, 150_000, [1, 3]],
+    [true, 9_999, 99_999, [1]],
+    [true, 10_000, 200_001, [3]],
+    [true, 100_000, 200_000, [12]],
+    [true, 300_000, 400_000, [3]],
+  ];
+  for (const [wider, from_amount, to_amount, terms] of cases) {
+    assert.equal(isWider([{ from_amount, to_amount, terms }], before), wider);
+  }
+  assert.equal(isWider(before, before), false);
+  assert.equal(isWider([{ from_amount: 1, to_amount: 2, terms: [1] }], []), true);
 });

@@ -1,11 +1,25 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
+import { isPlainLine } from '#platform/shared/plain-text.ts';
 import type { Territory } from '#platform/shared/territories.ts';
 
 /** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
 export type Rule = { from_amount: number; to_amount: number; terms: number[] };
 
+/** The facts about a merchant that pages, mails and receipts show to shoppers. */
+export type MerchantProfile = {
+  /** An e-mail address, a phone number or an https address. */
+  contact: string | null;
+  /** Up to six lines. */
+  address: string | null;
+  vat_number: string | null;
+  /** The SHA-256 of its logo, which names the file. */
+  logo: string | null;
+};
+
 /** A merchant as the database keeps it. */
-export type MerchantRow = {
+export type MerchantRow = MerchantProfile & {
   id: string;
   name: string;
   territory: Territory;
@@ -22,7 +36,14 @@ export type MerchantRow = {
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
+  /** The language of its statements. */
+  language: Language;
   four_eyes_above: OwnThreshold;
+  /** Whether an integration that acts for it ever asked for events (decision 0033). */
+  has_events: boolean;
+  /** The gateway of new checkouts and the one that stands in for it. Null follows the default. */
+  gateway: GatewayName | null;
+  second_gateway: GatewayName | null;
 };
 
 /**
@@ -42,9 +63,29 @@ export function thresholdOf(
   return four_eyes_above === 'none' ? null : (four_eyes_above ?? fourEyesAbove);
 }
 
+/** An amount that is equal to the default is not the merchant's own: it follows the default. */
+export const ownThreshold = (
+  { fourEyesAbove }: FourEyesDefault,
+  own: OwnThreshold,
+): OwnThreshold => (own === (fourEyesAbove ?? 'none') ? null : own);
+
 /** Whether fewer refunds need two people after a change of the threshold. */
 export const isLooser = (to: number | null, before: number | null): boolean =>
   before !== null && (to === null || to > before);
+
+/** Whether bands take an amount in a term that they did not take before. */
+export function isWider(to: Rule[], before: Rule[]): boolean {
+  return to.some(({ from_amount, to_amount, terms }) =>
+    terms.some((term) => {
+      let covered = from_amount - 1;
+      for (const band of before.toSorted((a, b) => a.from_amount - b.from_amount)) {
+        const isNext = band.terms.includes(term) && band.from_amount <= covered + 1;
+        if (isNext) covered = Math.max(covered, band.to_amount);
+      }
+      return covered < to_amount;
+    }),
+  );
+}
 
 /** A merchant with its own clock. Everything done for the merchant uses that time. */
 export type Merchant = MerchantRow & {
@@ -102,8 +143,8 @@ export function isPayable(
 }
 
 /**
- * The bands as merchants see them: each begins where its shortest term can be paid. Rules from
- * before a higher minimum may begin lower.
+ * The bands as merchants see them: each begins where its shortest term can be paid. Rules that were
+ * set before the minimum was raised may begin lower.
  */
 export function payableRules({ rules, territory }: Pick<Merchant, 'rules' | 'territory'>): Rule[] {
   return rules
@@ -145,6 +186,34 @@ export function explainBadShortName(name: string | null): string | null {
   return isPrintable && isShort && name.trim() === name && /[a-z]/i.test(name)
     ? null
     : `The short name must have 2 to ${shortNameCharactersMax} characters of ASCII, a letter among them, and none of < > \\ ' " *.`;
+}
+
+const addressLinesMax = 6;
+
+/** Returns what is wrong with a merchant's profile, or null. */
+export function explainBadProfile(profile: Partial<MerchantProfile>): string | null {
+  const { contact = null, address = null, vat_number = null } = profile;
+  if (contact !== null && !(isPlainLine(contact) && isContact(contact))) {
+    return 'The contact must be an e-mail address, a phone number or an https address.';
+  }
+  const lines = address?.split('\n') ?? [];
+  const isPlain = lines.every((line) => isPlainLine(line) && line.trim() !== '');
+  if (address !== null && !(isPlain && lines.length <= addressLinesMax && address.length <= 300)) {
+    return `The address must have 1 to ${addressLinesMax} lines of text, and 300 characters at most.`;
+  }
+  if (vat_number !== null && !/^[A-Z0-9][A-Z0-9 .-]{0,19}$/i.test(vat_number)) {
+    return 'The VAT number must have 1 to 20 letters and digits.';
+  }
+  return null;
+}
+
+export const isMailAddress = (text: string) => /^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>"]+$/.test(text);
+
+function isContact(text: string): boolean {
+  if (text.length > 200) return false;
+  if (isMailAddress(text)) return true;
+  if (/^\+?[0-9][0-9 ()-]{5,25}$/.test(text)) return true;
+  return /^https:\/\/[^\s<>"']+$/.test(text) && URL.canParse(text);
 }
 
 /** Returns what is wrong with an operator's threshold for two people, or null. */

@@ -65,43 +65,49 @@ async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
 ): Promise<number> {
   const queue = new Set(ids);
   const served = new Set<string>();
+  /** Claims in flight. A merchant whose batch is full returns to the queue. */
+  const claims = new Set<Promise<unknown>>();
   const end = deps.clock.monotonic() + work.roundMilliseconds;
   let claimed = 0;
 
-  /** The first merchant of the queue, which moves to its end. */
+  /** Takes the first merchant out of the queue. */
   function next(): string | undefined {
     const [id] = queue;
     if (id === undefined || stopping?.aborted) return undefined;
     // Every merchant gets one turn, however late it is. Further turns end with the round.
     if (served.has(id) && deps.clock.monotonic() >= end) return undefined;
     queue.delete(id);
-    queue.add(id);
     served.add(id);
     return id;
   }
 
+  async function claimFor(id: string): Promise<Batch<Table> | null> {
+    const merchant = await find(id);
+    const rows = merchant ? await claimBatch(deps, work.due, merchant, work) : [];
+    claimed += rows.length;
+    if (rows.length === work.batchSize) queue.add(id);
+    return merchant && rows.length > 0 ? { merchant, rows } : null;
+  }
+
   async function serve(): Promise<void> {
-    for (let id = next(); id !== undefined; id = next()) {
-      const merchant = await find(id);
-      const count = merchant ? await runBatch(deps, work, merchant) : 0;
-      claimed += count;
-      if (count < work.batchSize) queue.delete(id);
+    for (;;) {
+      const id = next();
+      if (id === undefined) {
+        if (claims.size === 0) return;
+        await Promise.allSettled(claims);
+        continue;
+      }
+      const claim = claimFor(id);
+      claims.add(claim);
+      const batch = await claim.finally(() => claims.delete(claim));
+      if (batch) await work.run(deps, batch.merchant, batch.rows);
     }
   }
   await Promise.all(Array.from({ length: work.concurrency }, serve));
   return claimed;
 }
 
-async function runBatch<Table extends LeasedTable, Deps extends RunnerDeps>(
-  deps: Deps,
-  work: MerchantDueWork<Table, Deps>,
-  merchant: Merchant,
-): Promise<number> {
-  const { due, leaseSeconds, batchSize } = work;
-  const batch = await claimBatch(deps, due, merchant, { leaseSeconds, batchSize });
-  if (batch.length > 0) await work.run(deps, merchant, batch);
-  return batch.length;
-}
+type Batch<Table extends LeasedTable> = { merchant: Merchant; rows: Selectable<Tables[Table]>[] };
 
 /** Claims some of a merchant's due rows, all under one lease. */
 export async function claimBatch<Table extends LeasedTable>(

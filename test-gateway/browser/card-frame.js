@@ -113,33 +113,94 @@ function check() {
 
 const fieldOfParam = { number: 0, exp_month: 1, exp_year: 1, cvc: 2 };
 
-async function createToken() {
+/** The card as it was typed, or the problem that is shown. */
+function readCard() {
   const error = check();
   if (error) return { error };
   const { month, year } = expiryOf(digitsOf(expiry.value));
+  return {
+    card: { number: digitsOf(number.value), month, year, code: digitsOf(code.value) },
+  };
+}
+
+async function createToken() {
+  const { error, card } = readCard();
+  if (error) return { error };
   const body = new URLSearchParams({
     'payment_method_data[type]': 'card',
-    'payment_method_data[card][number]': digitsOf(number.value),
-    'payment_method_data[card][exp_month]': String(month),
-    'payment_method_data[card][exp_year]': String(year),
-    'payment_method_data[card][cvc]': digitsOf(code.value),
+    'payment_method_data[card][number]': card.number,
+    'payment_method_data[card][exp_month]': String(card.month),
+    'payment_method_data[card][exp_year]': String(card.year),
+    'payment_method_data[card][cvc]': card.code,
   });
-  try {
-    const response = await fetch('/v1/confirmation_tokens', {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${publishableKey}` },
-      body,
-    });
-    const answer = await response.json();
-    if (response.ok) return { confirmationToken: { id: answer.id, object: answer.object } };
-    return { error: refused(answer.error ?? {}) };
-  } catch {
-    return {
-      error: {
-        type: 'api_connection_error',
-        message: 'The card could not be checked. Check your connection and try again.',
+  const headers = { Authorization: `Bearer ${publishableKey}` };
+  const { answer, failed } = await post('/v1/confirmation_tokens', headers, body);
+  if (failed) return { error: failed };
+  if (answer.error) return { error: refused(answer.error) };
+  return { confirmationToken: { id: answer.id, object: answer.object } };
+}
+
+/** Confirms a payment of the other protocol. The page learns its status and where to go next. */
+async function confirmPayment({ clientSecret, returnUrl }) {
+  const { error, card } = readCard();
+  if (error) return { error };
+  const body = JSON.stringify({
+    client_secret: clientSecret,
+    return_url: returnUrl,
+    payment_method: 'card',
+    payment_method_type: 'credit',
+    payment_method_data: {
+      card: {
+        card_number: card.number,
+        card_exp_month: String(card.month).padStart(2, '0'),
+        card_exp_year: String(card.year),
+        card_holder_name: '',
+        card_cvc: card.code,
       },
-    };
+    },
+    customer_acceptance: {
+      acceptance_type: 'online',
+      accepted_at: new Date().toISOString(),
+      online: { ip_address: '127.0.0.1', user_agent: navigator.userAgent },
+    },
+    browser_info: {
+      color_depth: screen.colorDepth,
+      java_enabled: false,
+      java_script_enabled: true,
+      language: navigator.language,
+      screen_height: screen.height,
+      screen_width: screen.width,
+      time_zone: new Date().getTimezoneOffset(),
+      user_agent: navigator.userAgent,
+    },
+  });
+  const id = clientSecret.split('_secret_')[0];
+  const headers = { 'api-key': publishableKey, 'content-type': 'application/json' };
+  const { answer, failed } = await post(`/payments/${id}/confirm`, headers, body);
+  if (failed) return { error: failed };
+  if (answer.error) return { error: refused(unread(answer.error)) };
+  const { payment_id, status, next_action } = answer;
+  return { payment: { payment_id, status, next_action } };
+}
+
+/** Hyperswitch names the field in the message about a card that it cannot read. */
+function unread({ type, error_type, code: errorCode, message = '' }) {
+  const [param, words] = message.split(': ');
+  return {
+    type: type ?? error_type,
+    code: errorCode,
+    ...(param in fieldOfParam && { param }),
+    ...(words?.includes('non test card') && { decline_code: 'test_mode_live_card' }),
+  };
+}
+
+async function post(path, headers, body) {
+  try {
+    const response = await fetch(path, { method: 'POST', headers, body });
+    return { answer: await response.json() };
+  } catch {
+    const message = 'The card could not be checked. Check your connection and try again.';
+    return { failed: { type: 'api_connection_error', message } };
   }
 }
 
@@ -219,6 +280,9 @@ addEventListener('message', async (event) => {
       tellParent({ type: 'answer', id: message.id, answer: error ? { error } : {} });
       break;
     }
+    case 'confirm':
+      tellParent({ type: 'answer', id: message.id, answer: await confirmPayment(message) });
+      break;
     case 'createToken':
       tellParent({ type: 'answer', id: message.id, answer: await createToken() });
       break;

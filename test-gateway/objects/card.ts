@@ -73,9 +73,8 @@ export function makeConfirmationToken(
 
 export function makePaymentMethod(
   { merchant, now }: Made,
-  token: Kept<'confirmation_token'>,
+  { card, exp_month, exp_year }: { card: string } & Expiry,
 ): Kept<'payment_method'> {
-  const { card, exp_month, exp_year } = token.hidden;
   return {
     object: {
       id: newId('pm'),

@@ -5,6 +5,8 @@ import { type Made, newId } from './made.ts';
 export function makeCustomer(
   { merchant, now }: Made,
   given: {
+    /** The caller's own id, where a face lets it choose one. */
+    id?: string;
     email: string | null;
     name: string | null;
     phone: string | null;
@@ -14,7 +16,7 @@ export function makeCustomer(
 ): Kept<'customer'> {
   return {
     object: {
-      id: newId('cus'),
+      id: given.id ?? newId('cus'),
       object: 'customer',
       address: null,
       balance: 0,

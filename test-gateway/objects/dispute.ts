@@ -5,7 +5,20 @@ import { daySeconds, type Made, newId } from './made.ts';
 
 export const responseSeconds = 10 * daySeconds;
 
-/** The texts that a merchant may send as evidence. Files are not modelled. */
+/** The files that a merchant may send as evidence, by their ids. */
+export const evidenceFiles = [
+  'cancellation_policy',
+  'customer_communication',
+  'customer_signature',
+  'duplicate_charge_documentation',
+  'receipt',
+  'refund_policy',
+  'service_documentation',
+  'shipping_documentation',
+  'uncategorized_file',
+] as const;
+
+/** The texts that a merchant may send as evidence. */
 export const evidenceTexts = [
   'access_activity_log',
   'billing_address',

@@ -4,6 +4,8 @@ import { daySeconds, type Made, newId } from './made.ts';
 export const holdSeconds = 7 * daySeconds;
 
 type Given = {
+  /** The caller's own id, where a face lets it choose one. */
+  id?: string;
   amount: number;
   currency: string;
   customer: string | null;
@@ -18,12 +20,13 @@ type Given = {
   description: string | null;
   receipt_email: string | null;
   metadata: Record<string, string>;
-  payment_method: string;
+  /** Null if the card is entered later. */
+  payment_method: string | null;
   return_url: string | null;
 };
 
 export function makePaymentIntent({ merchant, now }: Made, given: Given): Kept<'payment_intent'> {
-  const id = newId('pi');
+  const id = given.id ?? newId('pi');
   return {
     object: {
       id,
@@ -67,7 +70,7 @@ export function makePaymentIntent({ merchant, now }: Made, given: Given): Kept<'
       source: null,
       statement_descriptor: null,
       statement_descriptor_suffix: given.statement_descriptor_suffix,
-      status: 'requires_confirmation',
+      status: given.payment_method === null ? 'requires_payment_method' : 'requires_confirmation',
       transfer_data: null,
       transfer_group: null,
     },

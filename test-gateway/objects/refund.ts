@@ -11,6 +11,8 @@ export function makeRefund(
   charge: Stripe.Charge,
   card: CardBehaviour,
   given: {
+    /** The caller's own id, where a face lets it choose one. */
+    id?: string;
     amount: number;
     reason: string | null;
     metadata: Record<string, string>;
@@ -22,7 +24,7 @@ export function makeRefund(
   const failed = given.declined && !pending;
   return {
     object: {
-      id: newId('re'),
+      id: given.id ?? newId('re'),
       object: 'refund',
       amount: given.amount,
       balance_transaction: null,

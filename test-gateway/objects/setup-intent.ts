@@ -5,7 +5,10 @@ export function makeSetupIntent(
   { merchant, now }: Made,
   given: {
     customer: string | null;
-    payment_method: string;
+    /** Null if the card is entered later. */
+    payment_method: string | null;
+    /** The caller's own id, where a face lets it choose one. */
+    id?: string;
     description: string | null;
     metadata: Record<string, string>;
     usage: string;
@@ -16,7 +19,7 @@ export function makeSetupIntent(
     return_url: string | null;
   },
 ): Kept<'setup_intent'> {
-  const id = newId('seti');
+  const id = given.id ?? newId('seti');
   const { setup_credential_usage, request_three_d_secure = 'automatic' } = given.card_options;
   return {
     object: {
@@ -53,7 +56,7 @@ export function makeSetupIntent(
       },
       payment_method_types: ['card'],
       single_use_mandate: null,
-      status: 'requires_confirmation',
+      status: given.payment_method === null ? 'requires_payment_method' : 'requires_confirmation',
       usage: given.usage,
     },
     hidden: { challenge: null, return_url: given.return_url },

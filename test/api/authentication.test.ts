@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { buildApp } from '#app.ts';
 import { insertClientSecret, moveExpiry } from '#merchants/integrations/credential.sql.ts';
 import { moveRevoked } from '#merchants/integrations/integration.sql.ts';
 import { hashClientSecret } from '#merchants/integrations/integration.ts';
@@ -180,6 +182,7 @@ test('during a rotation both client secrets are valid, and afterwards only the n
     integration_id: caller.id,
     created_at: timestamp(clock.now()),
     expires_at: null,
+    seen_without_lift: false,
   });
   const status = async (secret: string) => (await request(`Bearer ${secret}`)).status;
   for (const [moment, old] of [
@@ -190,6 +193,40 @@ test('during a rotation both client secrets are valid, and afterwards only the n
     assert.equal(await status(caller.client_secret), old);
     assert.equal(await status(client_secret), 200);
   }
+});
+
+test('a refused authentication is a security event, and a flood of them does not fill the log', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { deps } = service;
+  const app = buildApp({ ...deps, log } as Parameters<typeof buildApp>[0]);
+  const metric = deps.metrics.registry.getSingleMetric('tranche_security_events_total');
+  const counted = async () =>
+    ((await metric?.get())?.values ?? []).find(
+      ({ labels }) => labels.event === 'authentication_refused',
+    )?.value ?? 0;
+  const before = await counted();
+  clock.set(clock.now().add({ minutes: 2 }).toString());
+  const refuse = (index: number) =>
+    app.inject({ url: '/api/config', remoteAddress: `198.51.100.${index}` });
+  for (let index = 0; index < 40; index += 1) assert.equal((await refuse(index)).statusCode, 401);
+  const client_id = deps.random.uuid();
+  clock.set(clock.now().add({ minutes: 1 }).toString());
+  const login = await app.inject({
+    method: 'POST',
+    url: '/login',
+    remoteAddress: '198.51.100.77',
+    payload: { client_id, client_secret: 'wrong', merchant_id: account.merchant.id },
+  });
+  assert.equal(login.statusCode, 401);
+  await app.close();
+  const events = lines.filter(({ security_event }) => security_event === 'authentication_refused');
+  assert.equal(events.length, 31);
+  assert.partialDeepStrictEqual(events[0], { route: '/api/config', address: '198.51.100.0' });
+  const last = { route: '/login', address: '198.51.100.77', client_id, left_out: 10 };
+  assert.partialDeepStrictEqual(events[30], last);
+  assert.ok(!JSON.stringify(lines).includes('wrong'));
+  assert.equal((await counted()) - before, 41);
 });
 
 test('an unknown path is a 404, with or without credentials', async () => {

@@ -66,6 +66,13 @@ async function makePayout(): Promise<{ id: string; amount: number }> {
   return { id, amount };
 }
 
+async function createLink() {
+  const { checkout } = checkoutBody();
+  const { status, body } = await ask('POST', '/api/payment-links', checkout);
+  assert.equal(status, 200);
+  return { id: body.data.id, path: new URL(body.data.attributes.url).pathname };
+}
+
 const paths: Record<string, () => Promise<void>> = {
   async 'GET /api/config'() {
     const { status, body } = await ask('GET', '/api/config');
@@ -95,6 +102,43 @@ const paths: Record<string, () => Promise<void>> = {
   async 'GET /api/checkouts/:id'() {
     const { status, body } = await ask('GET', `/api/checkouts/${await paidCheckout()}`);
     assert.deepEqual([status, body.data.attributes.status], [200, 'successful']);
+  },
+  async 'POST /api/payment-links'() {
+    await createLink();
+  },
+  async 'GET /api/payment-links'() {
+    const { id } = await createLink();
+    const { status, body } = await ask('GET', '/api/payment-links');
+    assert.deepEqual([status, body.data[0].id], [200, id]);
+  },
+  async 'GET /api/payment-links/:id'() {
+    const { id } = await createLink();
+    const { status, body } = await ask('GET', `/api/payment-links/${id}`);
+    assert.deepEqual([status, body.data.attributes.status], [200, 'active']);
+  },
+  async 'GET /link/:token'() {
+    const { statusCode, body } = await service.app.inject((await createLink()).path);
+    assert.equal(statusCode, 200);
+    assert.match(body, /Continue/);
+  },
+  async 'POST /link/:token'() {
+    const { path } = await createLink();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await service.app.inject({ method: 'POST', url: path, headers, payload: '' });
+    assert.match(String(answer.headers.location), /^\/pay\//);
+  },
+  async 'GET /link/:token/print'() {
+    const { statusCode, body } = await service.app.inject(`${(await createLink()).path}/print`);
+    assert.equal(statusCode, 200);
+    assert.match(body, /aria-label="Scan to pay"/);
+  },
+  async 'GET /link/:token/qr.svg'() {
+    const { headers } = await service.app.inject(`${(await createLink()).path}/qr.svg`);
+    assert.equal(headers['content-type'], 'image/svg+xml');
+  },
+  async 'GET /link/:token/qr.png'() {
+    const { headers } = await service.app.inject(`${(await createLink()).path}/qr.png`);
+    assert.equal(headers['content-type'], 'image/png');
   },
   async 'POST /api/refunds'() {
     await createRefund();
@@ -131,6 +175,21 @@ const paths: Record<string, () => Promise<void>> = {
   async 'POST /pay/:token/pay'() {
     const shopper = await paying.shopper();
     assert.equal((await shopper.pay(3)).status, 'successful');
+  },
+  async 'POST /pay/:token/confirm'() {
+    const shopper = await paying.shopper();
+    const { status, body } = await shopper.send('POST', 'confirm', {});
+    assert.deepEqual([status, body.status], [200, 'open']);
+  },
+  async 'GET /pay/logos/:logo.png'() {
+    const { merchant } = await createAccount(service);
+    const logo = 'ab'.repeat(32);
+    await service.deps.database.pool.query(
+      'update merchants set logo = $2, logo_png = $3 where id = $1',
+      [merchant.id, logo, Buffer.from('a picture')],
+    );
+    const { statusCode, headers } = await service.app.inject(`/pay/logos/${logo}.png`);
+    assert.deepEqual([statusCode, headers['content-type']], [200, 'image/png']);
   },
   async 'POST /pay/:token/cancel'() {
     const shopper = await paying.shopper();
@@ -204,6 +263,13 @@ const paths: Record<string, () => Promise<void>> = {
     const { status, body } = await shopper.send('GET', 'receipts/1');
     assert.equal(status, 200);
     assert.match(String(body), /R\s500,00/);
+  },
+  async 'GET /pay/:token/receipts/:number/pdf'() {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const { status, headers } = await shopper.send('GET', 'receipts/1/pdf');
+    assert.equal(status, 200);
+    assert.equal(headers['content-type'], 'application/pdf');
   },
   async 'GET /docs*'() {
     // The page for addresses that do not exist.

@@ -57,7 +57,7 @@ function post(path: string, body: string, headers: object) {
   return service.app.inject({
     method: 'POST',
     url: path.replace('{link}', link),
-    // From another network each time: limits are not what this measures.
+    // Each request comes from another network: limits are not what this measures.
     remoteAddress: `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
     headers: {
       'content-type': 'application/json',
@@ -140,7 +140,8 @@ describe('the largest body of a known caller costs at most 20 steps a byte, in l
       const few = await stepsOf(path, quarter, headers);
       const many = await stepsOf(path, large, headers);
       assert.ok(many < 20 * Buffer.byteLength(large), `${many} steps`);
-      // Four times the size. A small request costs something, too.
+      // The body is four times as large, so the work may be about four times as much. The minimum
+      // is there because a small request costs something, too.
       assert.ok(many < 5 * Math.max(few, 10_000), `${many} steps after ${few}`);
     });
   }

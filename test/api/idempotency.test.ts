@@ -129,7 +129,7 @@ describe('a key that was used', () => {
     assert.equal(await countRows('refund_requests', caller), 0);
     await post('/api/refunds', 'b', refund, caller);
     assertRefused(await post('/api/checkouts', 'b', checkoutBody(), caller), 422, usedOtherwise);
-    // The same bytes are another request there.
+    // At another endpoint the same bytes are another request.
     const text = JSON.stringify({ ...checkoutBody(), ...refund });
     assert.equal((await post('/api/checkouts', 'c', text, caller)).status, 200);
     assertRefused(await post('/api/refunds', 'c', text, caller), 422, usedOtherwise);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { RateLimited } from '#platform/http/errors.ts';
+import { createRateLimits, memoryRateLimitStore } from '#platform/http/rate-limits.ts';
 import { testCards } from '../../test-gateway/cards.ts';
 import { countStatuses, inParallel } from '../support/expectations.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
@@ -57,6 +59,17 @@ describe('the payment page is limited', () => {
     assert.ok(lookUps === 1 || lookUps === 2, `${lookUps} look-ups`);
   });
 
+  test('per link and network: 10 documents a minute, and pages go on', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(1);
+    await paying.pass({ days: 1 });
+    const answers = await inParallel(12, () => shopper.send('GET', 'receipts/1/pdf'));
+    assert.deepEqual(countStatuses(answers), { 200: 10, 429: 2 });
+    assert.equal((await shopper.send('GET', 'receipts/1')).status, 200);
+    shopper.moveTo('198.51.100.9');
+    assert.equal((await shopper.send('GET', 'receipts/1/pdf')).status, 200);
+  });
+
   test('per network for links that do not exist, which lock out no link that does', async () => {
     const get = (remoteAddress: string) =>
       paying.service.app.inject({ url: `/pay/${'x'.repeat(64)}/state`, remoteAddress });
@@ -69,6 +82,16 @@ describe('the payment page is limited', () => {
     const shopper = await paying.shopper();
     shopper.moveTo('192.0.2.200');
     assert.equal((await shopper.send('GET', 'state')).status, 200);
+  });
+
+  test('by no other link: ten thousand shoppers behind one address open their pages', async () => {
+    const limits = createRateLimits(memoryRateLimitStore(paying.clock));
+    for (let link = 0; link < 10_000; link += 1) {
+      await limits.paymentPage('192.0.2.202', `checkout ${link}`, true);
+    }
+    const open = () => limits.paymentPage('192.0.2.202', 'checkout 1', true);
+    for (let time = 1; time < 60; time += 1) await open();
+    await assert.rejects(open(), RateLimited);
   });
 
   test('before the body is read', async () => {

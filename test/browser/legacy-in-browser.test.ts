@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { noBrowser } from '../support/browser.ts';
+import { request } from '../support/http.ts';
 import { credentialsOf, enablePlugin, legacyBody, toForm } from '../support/legacy.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import { isSigned, type Received } from '../support/receiver.ts';
-import { request } from '../support/sandbox-process.ts';
 import { type Account, send } from '../support/service.ts';
 import {
   answerBank,

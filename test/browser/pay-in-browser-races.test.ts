@@ -3,7 +3,6 @@ import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { noBrowser } from '../support/browser.ts';
 import { challengeCard, visa } from '../support/payments.ts';
-import { until } from '../support/sandbox-process.ts';
 import {
   answerBank,
   cancelButton,
@@ -19,6 +18,7 @@ import {
   type VisitOptions,
   visitTest,
 } from '../support/shop.ts';
+import { until } from '../support/until.ts';
 
 // Whatever the shopper, the browser or the network does meanwhile: there is one outcome, the page
 // says it plainly, and it never offers to pay twice.

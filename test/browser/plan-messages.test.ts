@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { languages } from '#platform/shared/language.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import { messageKinds } from '#purchases/messages/message.ts';
+import { shopperMessageKinds } from '#purchases/messages/message.ts';
 import { composeMessage } from '#purchases/messages/sending/compose-message.ts';
 import { renderHtml } from '#purchases/messages/sending/render-letter.ts';
 import { axeViolations } from '../support/axe.ts';
@@ -36,13 +36,19 @@ const instalments = [
   payment(5, 'cancelled', { reduced: 50_000 }),
 ];
 
-function letterOf(kind: (typeof messageKinds)[number], language: (typeof languages)[number]) {
+function letterOf(
+  kind: (typeof shopperMessageKinds)[number],
+  language: (typeof languages)[number],
+) {
   const facts = { instalment: 2, amount: 50_000, retry_on: '2026-12-18', card_expires: '2026-12' };
   const letter = composeMessage(
     { kind, facts },
     {
       merchant: {
         name: 'Die Groot Karoo Koffiehandelsmaatskappy <b>&amp;</b>',
+        contact: 'help@karoo.example',
+        address: '12 Long Street\nCape Town\n8001',
+        vat_number: '4123456789',
         territory: {
           code: 'ZA',
           currency: 'ZAR',
@@ -61,6 +67,10 @@ function letterOf(kind: (typeof messageKinds)[number], language: (typeof languag
       instalments,
       card: { brand: 'amex', last4: '0005' },
       url: 'https://pay.example/pay/token',
+      answer: {
+        text: 'Your parcel left our shop on Tuesday. <b>The courier</b> brings it on Friday.\n\nAnje',
+        question: 'Where is my order?\nI paid twice.',
+      },
       today: '2026-12-15',
     },
   );
@@ -78,7 +88,7 @@ describe('messages in a browser', { skip: noBrowser }, () => {
 
   test('every message passes axe, light on a phone and dark on a desktop', async () => {
     const page = await browser.newPage();
-    for (const kind of messageKinds) {
+    for (const kind of shopperMessageKinds) {
       await page.setContent(letterOf(kind, 'en'));
       for (const [width, colorScheme] of [
         [390, 'light'],
@@ -100,7 +110,7 @@ describe('messages in a browser', { skip: noBrowser }, () => {
     const requests: string[] = [];
     page.on('request', (request) => requests.push(request.url()));
     for (const language of languages) {
-      for (const kind of messageKinds) {
+      for (const kind of shopperMessageKinds) {
         await page.setContent(letterOf(kind, language));
         const excess = await page.evaluate(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',

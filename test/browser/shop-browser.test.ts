@@ -8,9 +8,11 @@ import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { commandLine } from '../support/cli.ts';
 import { challengeCard, visa } from '../support/payments.ts';
-import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
+import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { log } from '../support/service.ts';
 import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // The sandbox of `npm start` with its shop, and a shopper who buys in it.
 
@@ -246,7 +248,8 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
         await pay(page, visa, 1);
         await sentThere;
         shop = await start(Number(new URL(url).port));
-        await page.goto(orderUrl);
+        // The error page of the failed request may still come and interrupt this.
+        await until('the order', () => page.goto(orderUrl).catch(() => null));
         await heading(page, 'Thank you').waitFor();
         await seen(page, 'Found by look-up: paid');
       }, /ERR_CONNECTION_REFUSED/);

@@ -4,13 +4,15 @@ import net from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
 import { timestamp } from '#platform/shared/clock.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import type { Origin } from '#record/actions/operate.ts';
 import { claimDueAlerts } from '#record/alerts/alert.sql.ts';
+import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { postAlerts } from '#record/alerts/post-alerts.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { startWorker } from '#worker.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
+import { addPerson } from '../support/console.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { until } from '../support/sandbox-process.ts';
 import {
   checkoutBody,
   createAccount,
@@ -19,6 +21,7 @@ import {
   send,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // Alerts are posted to ALERT_WEBHOOK_URL.
 
@@ -43,8 +46,11 @@ afterEach(async () => {
   receiver.answer = () => ({});
 });
 
-const raise = (kind = 'test') =>
-  raiseAlert(service.deps, service.deps.database.db, { kind, detail: 'Look: "ümlaut".' });
+const raise = () =>
+  raiseAlert(service.deps, service.deps.database.db, {
+    kind: 'card_testing',
+    detail: 'Look: "ümlaut".',
+  });
 
 const read = async () =>
   (await service.deps.database.pool.query('select * from alerts order by at, id')).rows;
@@ -53,9 +59,9 @@ const posted = () => receiver.received.map(({ raw }) => JSON.parse(raw.toString(
 
 test('the post is signed, and leaves out what a shopper wrote', async () => {
   await raiseAlert(service.deps, service.deps.database.db, {
-    kind: 'shopper_report',
+    kind: 'message_refused',
     isPrivate: true,
-    detail: 'The shopper of a checkout says: I am in hospital.',
+    detail: 'The mail server says: the recipient is in hospital.',
   });
   assert.equal(await postAlerts(service.deps), 1);
   const [{ raw, headers }] = receiver.received as [(typeof receiver.received)[0]];
@@ -79,7 +85,15 @@ test('an alert is posted once, as JSON, with all of its members', async () => {
     ['/alerts', 'application/json', 'Tranche-Alert/1'],
   );
   assert.deepEqual(posted(), [
-    { id, at, kind: 'test', integration_id: null, merchant_id: null, detail: 'Look: "ümlaut".' },
+    {
+      id,
+      at,
+      kind: 'card_testing',
+      integration_id: null,
+      merchant_id: null,
+      subject_id: null,
+      detail: 'Look: "ümlaut".',
+    },
   ]);
   const [row] = await read();
   assert.deepEqual([row.posted_at, row.due_at, row.attempts], [timestamp(clock.now()), null, 0]);
@@ -196,6 +210,30 @@ test('without an address alerts stay due', async () => {
   await raise();
   assert.equal(await postAlerts({ ...service.deps, alertWebhookUrl: null }), 0);
   assert.equal(await postAlerts(service.deps), 1);
+});
+
+test('without an address the service logs what the command line took away, once', async () => {
+  const { deps } = service;
+  const atCommandLine = { os_user: 'root', host: 'pay-1' };
+  const sipho = await addPerson(service, { roles: ['admin'] });
+  const atConsole = { person_id: sipho.id, session_id: sipho.session_id, roles: ['admin'] };
+  const revoke = (origin: Origin) =>
+    operateOnAccess({ ...deps, origin }, 'nomsa', 'operators revoke', async () => ({
+      subject_id: sipho.id,
+      details: {},
+      result: null,
+    }));
+  await revoke(atCommandLine);
+  await revoke({ ...atConsole, address: '192.0.2.7', counts_from: null });
+  const lines: { alert: { kind: string; detail: string } }[] = [];
+  const silent = { ...deps.log, warn: (line: (typeof lines)[number]) => lines.push(line) };
+  const log = silent as unknown as typeof deps.log;
+  const tell = () => postAlerts({ ...deps, log, alertWebhookUrl: null });
+  assert.deepEqual([await tell(), await tell()], [1, 0]);
+  const [{ alert }] = lines as [(typeof lines)[number]];
+  assert.equal(alert.kind, 'access_ended');
+  assert.match(alert.detail, /^nomsa \[root@pay-1\] ran `operators revoke`/);
+  assert.equal(await postAlerts(deps), 2, 'they stay due');
 });
 
 test('repeated wrong signatures raise an alert that is posted (decision 0005)', async () => {

@@ -2,25 +2,19 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { post, request } from '../support/http.ts';
 import { isSigned, type Reply, startReceiver } from '../support/receiver.ts';
-import {
-  kill,
-  liftLimits,
-  onDatabase,
-  post,
-  request,
-  startSandbox,
-  temporaryFolder,
-  tranche,
-  until,
-} from '../support/sandbox-process.ts';
+import { kill, liftLimits, startSandbox, tranche } from '../support/sandbox-process.ts';
 import { checkoutBody, runs } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 /** A sandbox and a receiver. Each test has its own, because each changes the answers. */
 async function startScene(t: TestContext) {
   const folder = await temporaryFolder();
   const receiver = await startReceiver();
-  // An open receiver would keep the process of a test that failed.
+  // A receiver that stays open would keep the process of a failed test alive.
   t.after(() => receiver.close());
   let sandbox = await startSandbox(path.join(folder.path, 'data'));
   t.after(async () => {

@@ -5,8 +5,9 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { kill, launch, until } from '../support/sandbox-process.ts';
+import { kill, launch } from '../support/sandbox-process.ts';
 import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // Thousands of callbacks that fall due at the same time.
 

@@ -13,11 +13,11 @@ import { startWorker } from '#worker.ts';
 import { queueCallbacks, readCallback } from '../support/callbacks.ts';
 import { commandLine } from '../support/cli.ts';
 import { type Answering, startReceiver } from '../support/receiver.ts';
-import { until } from '../support/sandbox-process.ts';
 import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
-// Receivers choose how long their answers are. What the service stores of them has a limit and an
-// end.
+// Receivers choose how long their answers are. The service stores a limited part of them, for a
+// limited time.
 
 const clock = movableClock();
 let service: Service;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import { queueCallbacks, readCallback } from '../support/callbacks.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { type Receiver, type Reply, startReceiver } from '../support/receiver.ts';
-import { until } from '../support/sandbox-process.ts';
 import {
   type Account,
   createAccount,
@@ -12,6 +12,7 @@ import {
   type Service,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const clock = movableClock();
 let service: Service;
@@ -58,6 +59,7 @@ const members = [
   'due_at',
   'delivered_at',
   'redirect_url',
+  'event',
 ];
 const listed = [
   ...members,
@@ -175,7 +177,7 @@ describe('callbacks retry', () => {
     const answer = await tranche.json('callbacks', 'retry', lost.id);
     assert.deepEqual(Object.keys(answer), [...members, 'reason']);
     assert.deepEqual([answer.status, answer.attempts], ['delivered', 20]);
-    const { tried } = await readCallback(service, lost.checkout_id);
+    const { tried } = await readCallback(service, String(lost.checkout_id));
     assert.deepEqual([tried.at(-1)?.trigger, tried.at(-1)?.operator], ['operator', 'nomsa']);
     const { stdout } = await person.run('callbacks', 'show', lost.id);
     assert.match(stdout, /operator nomsa/);
@@ -195,7 +197,7 @@ describe('callbacks retry', () => {
     reply = { status: 200 };
     clock.advance({ minutes: 10 });
     await deliverDueCallbacks(service.deps);
-    assert.equal((await readCallback(service, lost.checkout_id)).status, 'delivered');
+    assert.equal((await readCallback(service, String(lost.checkout_id))).status, 'delivered');
   });
 
   test('delivers all exhausted callbacks of one merchant; --dry-run only lists them', async () => {
@@ -259,21 +261,24 @@ describe('callbacks retry', () => {
   });
 });
 
-test('alerts list shows exhausted callbacks and failing destinations, the newest first', async () => {
+test('alerts list shows a failing receiver, and its exhausted callbacks once the alert is closed', async () => {
   const owner = await createAccount(service);
   const [lost] = await endedCallbacks(1, 'exhausted', owner);
-  const { data } = await tranche.json('alerts', 'list');
-  const ours = data.filter((one: { merchant_id: string }) => one.merchant_id === owner.merchant.id);
-  assert.deepEqual(
-    ours.map(({ kind }: { kind: string }) => kind),
-    ['callback_exhausted', 'destination_failing'],
-  );
-  assert.ok(ours[0].detail.includes(`tranche callbacks retry ${lost?.id}`));
+  const listed = async (...how: string[]) =>
+    (await tranche.json('alerts', 'list', '--merchant', owner.merchant.id, ...how)).data;
+  const kindsOf = (alerts: { kind: string }[]) => alerts.map(({ kind }) => kind);
+  const ours = await listed();
+  assert.deepEqual(kindsOf(ours), ['destination_failing']);
+  assert.deepEqual(await listed('--kind', 'callback_exhausted'), []);
+  const [closed] = await listed('--status', 'closed');
+  assert.deepEqual([closed.kind, closed.subject_id], ['callback_exhausted', lost?.id]);
+  await closeEndedAlerts(service.deps);
+  assert.deepEqual(kindsOf(await listed()), ['destination_failing'], 'a callback waits');
   for (const member of ['id', 'at', 'kind', 'integration_id', 'merchant_id', 'detail']) {
     assert.ok(member in ours[0], member);
   }
   const { stdout } = await person.run('alerts', 'list');
-  assert.match(stdout, /callback_exhausted/);
+  assert.match(stdout, /destination_failing/);
   await tranche.refused(2, /./, 'alerts', 'list', 'all');
 });
 
@@ -300,7 +305,7 @@ test('an alert is taken by one operator and closed with a reason, and then leave
   const closed = await sipho.json('alerts', 'close', id, '--reason', 'The receiver is back.');
   assert.deepEqual([closed.closed_by, closed.close_reason], ['sipho', 'The receiver is back.']);
   assert.ok(!(await ours()).some((one: { id: string }) => one.id === id));
-  const [found] = await ours('--status', 'closed');
+  const found = (await ours('--status', 'closed')).find((one: { id: string }) => one.id === id);
   assert.deepEqual([found.id, found.taken_by, found.closed_by], [id, 'nomsa', 'sipho']);
   await tranche.refused(1, /sipho closed this alert/, 'alerts', 'close', id, '--reason', 'x');
   await tranche.refused(1, /sipho closed this alert/, 'alerts', 'take', id);

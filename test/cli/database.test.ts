@@ -10,13 +10,13 @@ import { claimInstallation } from '#platform/database/installation.ts';
 import { listMigrations, migrate } from '#platform/database/migrate.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { commandLine } from '../support/cli.ts';
-import { findNodes, onNode } from '../support/database-server.ts';
-import { productionSettings } from '../support/sandbox-process.ts';
+import { findNodes, onDatabase } from '../support/database-server.ts';
 import {
   createEmptyCluster,
   createEmptyDatabase,
   createTestDatabase,
   log,
+  productionSettings,
 } from '../support/service.ts';
 
 const { hasCitus } = await findNodes();
@@ -64,7 +64,7 @@ test('every command refuses an empty database until it is migrated', async () =>
 
 test('a newer database is used, unless it says that it needs a newer program', async () => {
   await withMigratedDatabase(async (url) => {
-    const query = (text: string) => onNode(url, (client) => client.query(text));
+    const query = (text: string) => onDatabase(url, (client) => client.query(text));
     const tranche = commandLine({ DATABASE_URL: url });
     await query(
       `insert into schema_migrations (version, name, hash, applied_at)
@@ -106,7 +106,7 @@ test('a database belongs to the environment that first used it, and refuses the 
 
 test('a database of the other environment is not migrated', async () => {
   await withEmptyDatabase(async (url) => {
-    await onNode(url, (client) =>
+    await onDatabase(url, (client) =>
       client.query(
         `create table installation (environment text); insert into installation values ('production')`,
       ),
@@ -117,7 +117,7 @@ test('a database of the other environment is not migrated', async () => {
       'database',
       'migrate',
     );
-    const { rows } = await onNode(url, (client) =>
+    const { rows } = await onDatabase(url, (client) =>
       client.query(`select to_regclass('merchants') as name`),
     );
     assert.deepEqual(rows, [{ name: null }]);
@@ -152,7 +152,7 @@ test('without the Citus extension distributing is refused and changes nothing', 
       'database',
       'distribute',
     );
-    await onNode(url, async (client) => {
+    await onDatabase(url, async (client) => {
       const { rowCount } = await client.query('select from operator_actions');
       assert.equal(rowCount, 0);
     });
@@ -186,7 +186,8 @@ const placed = distribution.filter((place) => !('stays' in place));
 
 test('each table is distributed once as listed, and foreign keys are restored afterwards', async (t) => {
   await withPlainDatabase(async (url) => {
-    const query = (text: string) => onNode(url, async (client) => (await client.query(text)).rows);
+    const query = (text: string) =>
+      onDatabase(url, async (client) => (await client.query(text)).rows);
     const isSuperuser = await query(
       'select from pg_roles where rolname = current_user and rolsuper',
     );
@@ -277,7 +278,7 @@ test('a cluster that was distributed at an earlier version accepts later migrati
 
 test('every table is either distributed or copied to every node', async () => {
   await withPlainDatabase(async (url) => {
-    const { rows } = await onNode(url, (client) =>
+    const { rows } = await onDatabase(url, (client) =>
       client.query(
         `select table_name as name from information_schema.tables where table_schema = 'public'`,
       ),
@@ -291,7 +292,7 @@ test('every table is either distributed or copied to every node', async () => {
 
 test('every key of a distributed table contains merchant_id, and every reference is possible', async () => {
   await withPlainDatabase(async (url) => {
-    const { rows } = await onNode(url, (client) =>
+    const { rows } = await onDatabase(url, (client) =>
       client.query<{ name: string; kind: string; columns: string[]; referenced: string | null }>(
         `select c.conrelid::regclass::text as name, c.contype as kind,
            array(select attname::text from pg_attribute

@@ -253,6 +253,18 @@ test('a dispute and a payout are found by their ids and references, and only wit
     );
     assert.deepEqual(await search(deps, foreign, text, 100), [], text);
   }
+  // Every reference that a list prints is one that `show` takes.
+  const { client_reference_id: order } = await tranche.json('checkouts', 'show', id);
+  for (const [command, wanted, ...references] of [
+    ['payouts', payout, line, payout.slice(0, 30)],
+    ['disputes', dispute, reference, order, `${id}:1`, dispute.slice(0, 30)],
+    ['checkouts', id, order, id.slice(0, 30), `${id}:1`],
+  ]) {
+    for (const text of references) {
+      assert.equal((await tranche.json(command, 'show', text)).id, wanted, `${command} ${text}`);
+    }
+  }
+  await tranche.refused(1, /There is no payout TR19990101-1/, 'payouts', 'show', 'TR19990101-1');
   const { stdout } = await tranche.run('find', payout);
   assert.match(stdout, new RegExp(`^payout +${payout}`, 'm'));
 });
@@ -263,7 +275,7 @@ test('nothing is found where there is nothing, whatever the text', async () => {
   }
   assert.deepEqual(await find('x'.repeat(10_000)), []);
   const { stdout } = await tranche.run('find', 'no-such-order');
-  assert.equal(stdout, 'Nothing was found.\n');
+  assert.match(stdout, /^Nothing was found\. `tranche find --help` says what can be searched\.$/m);
   await tranche.refused(2, /TEXT is missing/, 'find', ' ');
 });
 
@@ -458,12 +470,23 @@ test('every search and every list walks an index, and sorts nothing but its own 
   const within = { ...deps, database: { ...deps.database, db: recorded } };
   const one: Scope = { merchant_ids: [paying.account.merchant.id] };
   for (const scope of ['all merchants', one] satisfies Scope[]) {
-    for (const text of ['order-1', 'a@b.example', 'Thandi Dlamini', '4242', 'pi_1', unknownId]) {
+    for (const text of [
+      'order-1',
+      'a@b.example',
+      'Thandi Dlamini',
+      '4242',
+      'pi_1',
+      'R 1 500,00',
+      '0199a8f0-7c',
+      unknownId,
+    ]) {
       await search(within, scope, text, 20);
     }
     const page = { after: null, limit: 20 };
     const viewer: Viewer = { deps: within, operator: 'test', scope, may: () => true };
     await checkoutList.read(viewer, {}, page);
+    await checkoutList.read(viewer, { amount: 150_000 }, page);
+    await checkoutList.read(viewer, { shopper: 'Thandi Dlamini' }, page);
     await callbackList.read(viewer, {}, page);
     for (const status of ['pending', 'delivered', 'exhausted'] as const) {
       await callbackList.read(viewer, { status }, page);
@@ -489,13 +512,14 @@ test('every search and every list walks an index, and sorts nothing but its own 
     for (const filter of [{}, ...ofActions]) {
       await pageActions(recorded, scope, filter, page);
     }
-    // A scope names its merchants: their rows are few, and sorted.
+    // A narrower scope names its merchants, whose rows are few and may be sorted.
     if (scope === 'all merchants') await pageMerchants(recorded, scope, page);
     await pageIntegrations(recorded, scope, page);
     await listPeople(recorded, null, page.limit);
-    for (const state of [null, 'open', 'taken', 'closed'] as const) {
-      await pageAlerts(recorded, scope, state, page);
+    for (const state of ['open', 'taken', 'closed'] as const) {
+      await pageAlerts(recorded, scope, { state, kinds: null }, page);
     }
+    await pageAlerts(recorded, scope, { kinds: null }, page);
     for (const status of [null, 'draft', 'paid'] as const) {
       await pagePayouts(recorded, scope, status, page);
     }
@@ -528,6 +552,40 @@ test('every search and every list walks an index, and sorts nothing but its own 
     await client.query('rollback');
     client.release();
   }
+});
+
+test('an order is found by its beginning, by its amount, and a reference that means two is refused', async () => {
+  const account = await createAccount(paying.service);
+  const made = [];
+  for (const end of ['1', '10']) {
+    const shopper = await paying.shopper(
+      { client_reference_id: `Begin-${account.merchant.id}-${end}`, amount: 123_457 },
+      account,
+    );
+    await shopper.pay(1);
+    made.push(shopper.id);
+  }
+  const [first, second] = made as [string, string];
+  const merchant = ['--merchant', account.merchant.id];
+  const idsOf = (hits: { id: string }[]) => hits.map(({ id }) => id).sort();
+  assert.deepEqual(idsOf(await find(`Begin-${account.merchant.id}-`)), [first, second].sort());
+  for (const text of ['1234,57', 'R 1 234,57', '1,234.57']) {
+    assert.deepEqual(idsOf(await find(text, ...merchant)), [first, second].sort(), text);
+  }
+  const shown = await tranche.json('checkouts', 'show', `Begin-${account.merchant.id}-1`);
+  assert.equal(shown.id, first, 'a whole value goes before a beginning');
+  await tranche.refused(
+    1,
+    /means more than one checkout\. Give one of these:/,
+    'checkouts',
+    'show',
+    `Begin-${account.merchant.id}`,
+  );
+  const listed = async (...how: string[]) =>
+    idsOf((await tranche.json('checkouts', 'list', ...merchant, ...how)).data);
+  assert.deepEqual(await listed('--amount', '123457'), [first, second].sort());
+  assert.deepEqual(await listed('--amount', '123458'), []);
+  assert.deepEqual(await listed('--shopper', 'no-one@example.com'), []);
 });
 
 test('a text is read as a name in every order that people write one', () => {

@@ -90,7 +90,7 @@ test('an intermediary acts for exactly the merchants that it manages', async () 
     '--remove',
     `${first},${second}`,
   );
-  assert.deepEqual(managed, { id: issued.id, managed_merchant_ids: [third] });
+  assert.deepEqual(managed, { id: issued.id, added: [third], removed: [first, second] });
   clock.skip(1_000);
   assert.ok(!(await canRead(first)) && (await canRead(third)));
   assert.equal(await canRead(second), false);
@@ -104,7 +104,16 @@ test('an intermediary acts for exactly the merchants that it manages', async () 
     '--add',
     `${second},${third}`,
   );
-  assert.deepEqual(again.managed_merchant_ids.toSorted(), [first, second, third].toSorted());
+  assert.deepEqual(again, { id: issued.id, added: [first, second], removed: [] });
+  const list = ['integrations', 'managed', '--integration', issued.id];
+  const { data, next } = await tranche.json(...list, '--limit', '2');
+  const rest = await tranche.json(...list, '--after', next);
+  assert.deepEqual(
+    [...data, ...rest.data].map(({ id }) => id),
+    [first, second, third].toSorted(),
+  );
+  assert.equal(rest.next, null);
+  await tranche.refused(1, /There is no integration/, ...list.slice(0, 3), unknownId);
 });
 
 test('a bad change of managed merchants changes nothing', async () => {
@@ -237,7 +246,10 @@ test('an integration is shown with everything except its secrets', async () => {
     'signing_required_at',
     'revoked_at',
     'created_at',
+    'events',
+    'events_url',
     'managed_merchant_ids',
+    'manages_more',
     'limits',
     'client_secrets',
     'signing_keys',

@@ -5,6 +5,9 @@ import { tmpdir, userInfo } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { catalogue } from '../../src/cli/catalogue.ts';
+import { runCli } from '../../src/cli/main.ts';
+import { withProgram } from '../../src/cli/terminal.ts';
 import { commandLine, masterKey, type Tranche } from '../support/cli.ts';
 import { createTestDatabase } from '../support/service.ts';
 
@@ -23,7 +26,7 @@ after(async () => {
 
 const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
 const groups: Record<string, string[]> = {
-  merchants: ['create', 'list', 'show', 'rules', 'fee', 'bank'],
+  merchants: ['create', 'list', 'show', 'rules', 'gateway', 'fee', 'bank'],
   integrations: [
     'create',
     'list',
@@ -38,7 +41,7 @@ const groups: Record<string, string[]> = {
   checkouts: ['show'],
   refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
   instalments: ['list', 'retry'],
-  gateway: ['reconcile'],
+  gateway: ['reconcile', 'fees'],
   disputes: ['list', 'show', 'evidence', 'accept', 'rest'],
   payouts: ['list', 'show', 'approve', 'export', 'paid', 'returned', 'statement'],
   money: ['day'],
@@ -74,6 +77,13 @@ for (const words of all) {
   });
 }
 
+test('a command is listed once, and its file has what is listed', async () => {
+  for (const entry of catalogue) {
+    const listed = 'commands' in entry ? entry.commands : [entry];
+    for (const { name, load } of listed) assert.equal((await load()).name, name);
+  }
+});
+
 test('the main help lists every command, and the help of a group its own commands', async () => {
   for (const argv of [[], ['--help'], ['help'], ['-h']]) {
     const { code, stdout } = await tranche.run(...argv);
@@ -107,6 +117,12 @@ const mistakes: [argv: string[], message: RegExp][] = [
   [['merchants', 'show'], /ID is missing.\nUsage: tranche merchants show ID/],
   [['merchants', 'show', ''], /ID is missing/],
   [['merchants', 'show', 'a', 'b'], /"b" is one argument too many/],
+  [['merchants', 'create'], /--name and --rules are missing.\nUsage: tranche merchants create/],
+  [
+    ['merchants', 'fee', 'x', '--fixed', '1'],
+    /: --basis-points and --vat-basis-points are missing/,
+  ],
+  [['merchants', 'bank', '--bank', 'B'], /: ID, --holder, --branch-code and --account-number are/],
   [['merchants', 'create', '--name'], /--name needs a value/],
   [['merchants', 'create', '--name', '--rules', rules], /--name needs a value/],
   [['merchants', 'create', '--name', 'A', '--name', 'B'], /--name is given twice/],
@@ -163,6 +179,22 @@ test('all bad settings are listed at once', async () => {
     MASTER_KEY: 'short',
   });
   await bad.refused(1, /DATABASE_URL[\s\S]*MASTER_KEY/, 'merchants', 'list');
+});
+
+test('a page tells to run the program by the name under which it can be called', async () => {
+  const pages: string[] = [];
+  const write = (text: string) => pages.push(text);
+  const io = { stdout: { write }, stderr: { write }, env: {}, program: '../bin/tranche' };
+  await runCli(['merchants', 'fee', '--help'], io);
+  await runCli(['merchant'], io);
+  assert.match(pages.join(''), /^Usage: \.\.\/bin\/tranche merchants fee ID$/m);
+  assert.match(pages.join(''), /^ {2}\.\.\/bin\/tranche merchants fee 019/m);
+  assert.match(
+    pages.join(''),
+    /mean \.\.\/bin\/tranche merchants\? `\.\.\/bin\/tranche --help` lists/,
+  );
+  // A line may end within the command.
+  assert.equal(withProgram('`tranche\n  find x`', 'bin/tranche'), '`bin/tranche\n  find x`');
 });
 
 test('only a terminal with colours gets them', async () => {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { hostname, userInfo } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandLine, skippingClock, type Tranche, unknownId } from '../support/cli.ts';
+import { pngFile } from '../support/files.ts';
 import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
 
 const clock = skippingClock();
@@ -32,13 +35,20 @@ test('a merchant that an operator creates can be listed and shown', async () => 
       id: '',
       name: 'Bean There',
       short_name: null,
+      language: 'en',
       territory: 'ZA',
       currency: 'ZAR',
       rules,
       preselected_term: null,
       no_fees: false,
+      contact: null,
+      address: null,
+      vat_number: null,
+      logo: null,
       four_eyes_above: null,
       four_eyes_default: 1_000_000,
+      gateway: null,
+      second_gateway: null,
       created_at: '',
     },
   );
@@ -141,9 +151,29 @@ test('an operator sets and takes back what shoppers read about a merchant', asyn
   const unnamed = await page('--short-name', 'none');
   assert.deepEqual([unnamed.short_name, unnamed.no_fees], [null, true]);
   assert.equal((await page('--no-fees', 'no')).no_fees, false);
+  const texts = ['--contact', 'help@bean.example', '--vat-number', '4123456789'];
+  const placed = await page(...texts, '--address', '12 Long Street\nCape Town');
+  assert.deepEqual(
+    [placed.contact, placed.address, placed.vat_number],
+    ['help@bean.example', '12 Long Street\nCape Town', '4123456789'],
+  );
+  assert.equal((await page('--contact', 'none')).contact, null);
+  for (const bad of ['javascript:alert(1)', 'http://bean.example', 'a@b', 'x\u202e@bean.example']) {
+    await tranche.refused(1, /The contact must be/, 'merchants', 'page', id, '--contact', bad);
+  }
+  const long = '1\n2\n3\n4\n5\n6\n7';
+  await tranche.refused(1, /1 to 6 lines/, 'merchants', 'page', id, '--address', long);
   for (const bad of ['B', 'X'.repeat(21), "BEAN'S", 'BEAN*', '123', 'Kännchen', ' BEAN']) {
     await tranche.refused(1, /2 to 20 characters/, 'merchants', 'page', id, '--short-name', bad);
   }
+  const file = join(await mkdtemp(join(tmpdir(), 'tranche-logo-')), 'logo.png');
+  await writeFile(file, pngFile(60, 30));
+  assert.match((await page('--logo', file)).logo, /^[0-9a-f]{64}$/);
+  assert.equal((await page('--logo', 'none')).logo, null);
+  await writeFile(file, pngFile(481, 30));
+  await tranche.refused(1, /It has 481 × 30 pixels/, 'merchants', 'page', id, '--logo', file);
+  await rm(file);
+  await tranche.refused(1, /cannot be read/, 'merchants', 'page', id, '--logo', file);
   await tranche.refused(2, /--no-fees is yes or no/, 'merchants', 'page', id, '--no-fees', 'x');
   await tranche.refused(2, /Give --short-name/, 'merchants', 'page', id);
   await tranche.refused(1, /no merchant/, 'merchants', 'page', unknownId, '--no-fees', 'no');

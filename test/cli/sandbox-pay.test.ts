@@ -3,17 +3,12 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
-import {
-  kill,
-  liftLimits,
-  onDatabase,
-  post,
-  type Sandbox,
-  startSandbox,
-  temporaryFolder,
-  until,
-} from '../support/sandbox-process.ts';
-import { checkoutBody } from '../support/service.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { post } from '../support/http.ts';
+import { kill, liftLimits, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
+import { checkoutBody, isLong } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -141,7 +136,7 @@ test('the gateway of a sandbox announces a dispute to the service, which reads i
   assert.deepEqual([dispute.checkout_id, dispute.status], [id, 'needs_response']);
   await until('the announcement', async () => {
     const lines = (await readFile(path.join(sandbox.dataDir, 'tranche.log'), 'utf8')).split('\n');
-    const line = lines.find((one) => one.includes('"/gateway/events"'));
+    const line = lines.find((one) => one.includes('"/gateway/events/stripe"'));
     return line !== undefined && JSON.parse(line).status === 200;
   });
 });
@@ -178,4 +173,36 @@ test('without --json it prints a page', async () => {
 test('without a running sandbox it says so', async () => {
   const elsewhere = commandLine({ DATA_DIR: path.join(folder.path, 'nothing'), MASTER_KEY: '' });
   await elsewhere.refused(1, /No sandbox is running in/, 'sandbox', 'pay', unknownId);
+});
+
+describe('tranche sandbox story', () => {
+  test('plays orders through the real doors, and the books are sound at the end', async () => {
+    const weeks = isLong ? '12' : '1';
+    const story = await tranche.json('sandbox', 'story', '--seed', '2', '--weeks', weeks);
+    assert.equal(story.books, 'sound');
+    const { rows } = await onDatabase(sandbox.file.database_url, (client) =>
+      client.query(
+        `select count(*)::int as orders, count(*) filter (where status = 'successful')::int as paid
+         from checkouts where client_reference_id like 'KO-2%'`,
+      ),
+    );
+    assert.equal(rows[0].orders, story.checkouts);
+    assert(rows[0].paid > story.checkouts / 2);
+    // The overview of the console has its charts at once.
+    const counted = await onDatabase(sandbox.file.database_url, (client) =>
+      client.query('select sum(created)::int as created from merchant_days'),
+    );
+    assert(counted.rows[0].created > story.checkouts / 2);
+  });
+
+  test('refuses a seed or a length that it does not have', async () => {
+    for (const [option, value] of [
+      ['--seed', '0'],
+      ['--weeks', '13'],
+    ] as const) {
+      const { code, stderr } = await tranche.run('sandbox', 'story', option, value);
+      assert.equal(code, 2);
+      assert.match(stderr, new RegExp(`${option} is ${value} and must be from 1 to`));
+    }
+  });
 });

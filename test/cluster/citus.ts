@@ -240,8 +240,8 @@ async function startServers(parts: Parts, children: Children): Promise<Servers> 
 }
 
 /**
- * Creates merchants until each worker has one. The answers that idempotency keys replay are where
- * the integration is; it gets an integration on the same worker.
+ * Creates merchants until each worker has one. The answers that idempotency keys replay are stored
+ * on the worker of the integration, so each merchant gets an integration on its own worker.
  */
 async function placeMerchants(
   env: NodeJS.ProcessEnv,

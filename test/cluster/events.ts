@@ -98,7 +98,7 @@ export const events: Event[] = [
         node.child().signal('SIGTERM');
         await node.child().exited;
         await node.start();
-        // HAProxy has to see it before the next one stops.
+        // HAProxy has to see that this node is back before the next one stops.
         await sleep(1_500);
       }
     },

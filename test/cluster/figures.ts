@@ -4,7 +4,7 @@ import type { Call } from './load.ts';
 
 export type Row = { name: string; calls: Call[]; pause: number };
 
-/** When events closed connections without an answer. */
+/** A time in which events closed connections without an answer. */
 export type Cut = { begun: number; ended: number };
 
 /** The longest time in which no create was acknowledged, in seconds. */
@@ -41,7 +41,7 @@ export function figuresOf({ calls }: Row, cuts: Cut[]) {
   return { cut, errors, failed, abandoned, slowest: (slowest / 1_000).toFixed(1) };
 }
 
-/** Finds figures of a row that must not be. */
+/** Finds figures of a row that are not allowed. */
 export function findFailures(row: Row, cuts: Cut[]): string[] {
   const { failed, errors } = figuresOf(row, cuts);
   const damage: string[] = [];

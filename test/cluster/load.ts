@@ -3,8 +3,8 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
+import type { Credentials } from '../support/http.ts';
 import type { Receiver } from '../support/receiver.ts';
-import type { Credentials } from '../support/sandbox-process.ts';
 
 // Merchants' servers that create checkouts at a steady rate, whether the earlier ones were answered
 // or not, and shoppers who pay some of them.
@@ -20,7 +20,10 @@ export type Call = {
   /** The id of the integration whose checkout it is about. */
   integration: string;
   reference: string;
-  /** With a key a client retries after a closed connection. Without, it cannot know. */
+  /**
+   * With a key a client retries after a closed connection. Without one it cannot know whether it
+   * may.
+   */
   hasKey: boolean;
   begun: number;
   ended: number | null;
@@ -50,10 +53,10 @@ export type Target = {
 
 type Options = Target & {
   callers: Credentials[];
-  /** Creates in a second. */
+  /** Checkouts to create per second. */
   rate: number;
   shoppers: number;
-  /** Refunds in a second, of these checkouts. */
+  /** Refunds per second, and the checkouts to refund. */
   refunds: { rate: number; of: Paid[] };
 };
 

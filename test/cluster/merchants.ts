@@ -1,4 +1,5 @@
-import { type Credentials, liftLimits, tranche } from '../support/sandbox-process.ts';
+import type { Credentials } from '../support/http.ts';
+import { liftLimits, tranche } from '../support/sandbox-process.ts';
 import { type Paid, startLoad, type Target } from './load.ts';
 import { eventually } from './servers.ts';
 

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { changePage } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
@@ -11,6 +15,7 @@ import { hasCommitted } from '#platform/database/deadline.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { reserveRefund } from '#purchases/refunds/create-refund.ts';
@@ -20,6 +25,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
+import { pdfFile } from '../support/files.ts';
 import {
   askRefund,
   assertBalanced,
@@ -30,6 +36,7 @@ import {
   wholeTerms,
 } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount, liftLimits, rules } from '../support/service.ts';
 
 let paying: Paying;
@@ -102,6 +109,179 @@ before(async () => {
 after(async () => {
   await app.close();
   await paying.close();
+});
+
+describe('a message to a shopper', () => {
+  test('is opened without the shopper’s link, and sent again once while it is true', async () => {
+    const [support, viewer] = [await person('support'), await person('viewer')];
+    const shopper = await paid(3);
+    await paying.work();
+    const { body } = await askExactly(console(), support, 'GET', `/api/checkouts/${shopper.id}`);
+    const entry = body.timeline.find(({ kind }: { kind: string }) => kind === 'message');
+    const url = `/api/checkouts/${shopper.id}/messages/${entry.message_id}`;
+    const { body: shown } = await askExactly(console(), viewer, 'GET', url);
+    assert.deepEqual([shown.kind, shown.status, shown.refusal], ['receipt', 'sent', null]);
+    const mails = async () =>
+      (await shopper.rows('mailbox')).filter(({ subject }) => subject === shown.subject);
+    const [sent] = await mails();
+    assert.doesNotMatch(shown.text, /\/pay\//);
+    assert.equal(shown.text, sent.text.replace(/http\S+/, '(the shopper’s own link)'));
+    await refused(403, post(viewer, `${url}/send-again`));
+    const again = await done(post(support, `${url}/send-again`));
+    assert.match(again.refusal, /^It was sent again a moment ago/);
+    assert.match(await refused(409, post(support, `${url}/send-again`)), /a moment ago/);
+    await paying.work();
+    assert.equal((await mails()).length, 2);
+    const { body: after } = await askExactly(
+      console(),
+      support,
+      'GET',
+      `/api/checkouts/${shopper.id}`,
+    );
+    const texts = after.timeline.map(({ description }: { description: string }) => description);
+    assert.ok(texts.includes('message sent again: receipt with the plan'));
+  });
+
+  test('that a server refused is an alert until a later one is sent', async () => {
+    const { deps } = paying.service;
+    const support = await person('support');
+    const shopper = await paid(3);
+    await paying.work();
+    const [message] = (await shopper.rows('messages')).filter(({ kind }) => kind === 'receipt');
+    const become = (status: string) =>
+      deps.database.pool.query('update messages set status = $2 where id = $1', [
+        ...[message.id, status],
+      ]);
+    await become('refused');
+    const about = { merchant_id: message.merchant_id, subject_id: shopper.id, detail: 'x' };
+    const id = await raiseAlert(deps, deps.database.db, { kind: 'message_refused', ...about });
+    const isOpen = async () => {
+      await closeEndedAlerts(deps);
+      const { rows } = await deps.database.pool.query('select * from alerts where id = $1', [id]);
+      return rows[0].closed_at === null;
+    };
+    assert.equal(await isOpen(), true);
+    paying.clock.advance({ minutes: 1 });
+    const url = `/api/checkouts/${shopper.id}/messages/${message.id}/send-again`;
+    await done(post(support, url));
+    await paying.work();
+    assert.equal(await isOpen(), false);
+    await become('sent');
+  });
+});
+
+test('a payment whose bank does not answer says so, and when it is asked again', async () => {
+  const support = await person('support');
+  const shopper = await paying.shopper({});
+  const path = '/v1/payment_intents';
+  await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 1_000 });
+  await shopper.pay(3);
+  const url = `/api/checkouts/${shopper.id}`;
+  const { body } = await askExactly(console(), support, 'GET', url);
+  const said =
+    /Asked the bank at \d\d:\d\d, no answer yet; asked again (in a moment|at \d\d:\d\d)\. Nothing to do\.$/;
+  assert.match(body.waiting, said);
+  assert.match(body.timeline.at(-1).description, said);
+  await paying.clearFaults();
+  await paying.pass({ hours: 1 });
+  const { body: after } = await askExactly(console(), await person('support'), 'GET', url);
+  assert.equal(after.waiting, null);
+});
+
+describe('a conversation with a shopper', () => {
+  const request = () => paying.service.deps.random.uuid();
+
+  test('is counted and answered by mail in the merchant’s name, and the shopper reads it', async () => {
+    const staff = await addPerson(paying.service, {
+      roles: ['support'],
+      name: 'Anje Botha',
+      merchant_ids: [paying.account.merchant.id],
+    });
+    const shopper = await paid();
+    const acting = await actingOn(paying, shopper);
+    const count = async () =>
+      (await askExactly(console(), staff, 'GET', '/api/counts')).body.messages_to_answer.count;
+    const before = await count();
+    await acting.post('report', { text: 'Where is my {order}? <b>' });
+    assert.equal(await count(), before + 1);
+    const url = `/api/conversations/${shopper.id}`;
+    const { body: asked } = await askExactly(console(), staff, 'GET', url);
+    assert.deepEqual(
+      [asked.status, asked.text, asked.is_asked],
+      ['open', 'Where is my {order}? <b>', true],
+    );
+
+    const answer = { request_id: request(), seen_at: asked.moved_at, solves: false };
+    const text = 'It left on {date}.\n\nKind regards';
+    const answered = await done(post(staff, `${url}/answer`, { ...answer, text }));
+    assert.equal(answered.status, 'answered');
+    await done(post(staff, `${url}/answer`, { ...answer, text }));
+    await paying.work();
+    const mails = (await shopper.rows('mailbox')).filter(({ subject }) => /answered/.test(subject));
+    assert.equal(mails.length, 1, 'a request that is sent again mails once');
+    assert.match(mails[0].text, /It left on \{date\}\.\n\nKind regards/);
+    assert.match(mails[0].text, /You wrote: “Where is my \{order\}\? <b>”/);
+    assert.doesNotMatch(mails[0].html, /<b>|Anje/);
+    const page = await acting.state();
+    assert.equal(page.conversation?.entries.at(-1)?.text, text);
+    assert.equal(page.conversation?.entries.at(-1)?.name, page.merchant_name);
+    const { body: details } = await askExactly(
+      console(),
+      staff,
+      'GET',
+      `/api/checkouts/${shopper.id}`,
+    );
+    const told = details.timeline.filter(({ kind }: { kind: string }) => kind === 'conversation');
+    assert.deepEqual(
+      told.map(({ by }: { by: string }) => by),
+      ['the shopper', 'Anje Botha, to the shopper'],
+    );
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select details::text from operator_actions where action = 'conversations answer'`,
+    );
+    assert.doesNotMatch(JSON.stringify(rows), /It left/, 'the audit has no text of it');
+
+    // The id of a text of another shopper does not bring that text to this one.
+    const other = await paid();
+    await (await actingOn(paying, other)).post('report', { text: 'And mine?' });
+    const otherUrl = `/api/conversations/${other.id}`;
+    const { moved_at } = (await askExactly(console(), staff, 'GET', otherUrl)).body;
+    const foreign = { ...answer, seen_at: moved_at, text: 'Soon.' };
+    await refused(409, post(staff, `${otherUrl}/answer`, foreign));
+    await paying.work();
+    assert.doesNotMatch(JSON.stringify(await other.rows('mailbox')), /It left/);
+  });
+
+  test('is not answered past a newer question, and a new question opens it again', async () => {
+    const support = await person('support');
+    const shopper = await paid();
+    const acting = await actingOn(paying, shopper);
+    await acting.post('report', { text: 'One' });
+    const url = `/api/conversations/${shopper.id}`;
+    const { body: seen } = await askExactly(console(), support, 'GET', url);
+    paying.clock.advance({ seconds: 1 });
+    await acting.post('report', { text: 'Two' });
+    const answer = { request_id: request(), seen_at: seen.moved_at, text: 'Yes', solves: true };
+    assert.match(await refused(409, post(support, `${url}/answer`, answer)), /newer texts/);
+    assert.match(
+      await refused(409, post(support, `${url}/solve`, { seen_at: seen.moved_at })),
+      /newer/,
+    );
+    const { body: now } = await askExactly(console(), support, 'GET', url);
+    const solved = await done(post(support, `${url}/solve`, { seen_at: now.moved_at }));
+    assert.equal(solved.status, 'solved');
+    await acting.post('report', { text: 'Three' });
+    const { body: again } = await askExactly(console(), support, 'GET', url);
+    assert.equal(again.status, 'open');
+    const other = await addPerson(paying.service, {
+      roles: ['support'],
+      merchant_ids: [(await createAccount(paying.service)).merchant.id],
+    });
+    await refused(404, askExactly(console(), other, 'GET', url));
+    await refused(404, post(other, `${url}/answer`, { ...answer, seen_at: again.moved_at }));
+    const viewer = await person('viewer');
+    await refused(403, post(viewer, `${url}/answer`, { ...answer, seen_at: again.moved_at }));
+  });
 });
 
 describe('a refund in the console', () => {
@@ -234,7 +414,8 @@ describe('a refund in the console', () => {
       const { deps } = paying.service;
       await transaction(deps, async ({ db }) => {
         const checkout = (await lockCheckout(db, own.merchant.id, mine.id)) as Checkout;
-        await reserveRefund(deps, db, deps.clock.now(), checkout, {
+        const merchant = (await findMerchant(db, deps.clock, own.merchant.id)) as Merchant;
+        await reserveRefund(deps, db, { merchant, now: merchant.now() }, checkout, {
           id,
           amount: 1_000,
           integration_id: own.id,
@@ -369,9 +550,31 @@ describe('above the threshold of a merchant', () => {
       Array(3).fill('refund_review_lifted'),
     );
     assert.ok(raised.every(({ detail }) => detail.startsWith(`${admin.email} `)));
-    for (const did of [/ended the review of refunds/, /removed .* 15000/, /raised .* to 15000/]) {
+    for (const did of [
+      /ended the review of refunds/,
+      /removed .* 15000/,
+      /raised .* is 15000 cents now/,
+    ]) {
       assert.equal(raised.filter(({ detail }) => did.test(detail)).length, 1, String(did));
     }
+  });
+
+  test('a threshold that is equal to the default follows it when it is lowered', async () => {
+    const { deps } = paying.service;
+    const common = deps.fourEyesAbove as number;
+    const { merchant } = await createAccount(paying.service);
+    const scoped = await addPerson(paying.service, {
+      ...{ roles: ['admin'], merchant_ids: [merchant.id] },
+    });
+    const url = `/api/merchants/${merchant.id}`;
+    const set = async (four_eyes_above: number) =>
+      (await done(askExactly(console(), scoped, 'PATCH', url, { four_eyes_above })))
+        .four_eyes_above;
+    assert.equal(await set(common), null);
+    assert.equal(await set(common - 1), common - 1);
+    const wanted = { name: 'Equal', rules, four_eyes_above: common };
+    const created = await done(post(await person(), '/api/merchants', wanted));
+    assert.equal(created.four_eyes_above, null);
   });
 
   test('a merchant’s refund needs two different reviewers', async () => {
@@ -449,14 +652,15 @@ describe('above the threshold of a merchant', () => {
       assert.deepEqual([once.view, once.may_approve], ['review', false]);
       await refused(409, post(scoped, `/api/refunds/${id}/approve`));
     }
-    // Nor by a decline and a new request, by the console, or by a retry of what failed.
+    // A decline with a new request, a request at the console and a retry of what failed do not help
+    // either.
     await done(post(scoped, `/api/refunds/${parts[2]}/decline`, { reason: 'Anew.' }));
     assert.equal((await approve(scoped, await part())).view, 'review');
     const request_id = paying.service.deps.random.uuid();
     const url = `/api/checkouts/${shopper.id}/refunds`;
     assert.equal((await done(post(scoped, url, { amount: 1, request_id }))).view, 'review');
     await refused(409, post(scoped, `/api/refunds/${parts[2]}/retry`));
-    // A refund that two people agreed to counts no more.
+    // A refund that two people agreed to no longer counts.
     assert.equal((await approve(await person('refunds'), parts[1] as string)).status, 'complete');
     await assertBalanced(paying, shopper);
   });
@@ -482,6 +686,31 @@ describe('above the threshold of a merchant', () => {
     const rows = await shopper.rows('refund_requests');
     assert.deepEqual(rows.map(({ approved_at }) => approved_at !== null).sort(), [false, true]);
     await done(rotate(await person()));
+  });
+
+  test('refunds are approved at once only when no one below an administrator of all knows the secret', async () => {
+    const account = await createAccount(paying.service, { refund_mode: 'auto' });
+    const merchant_ids = [account.merchant.id];
+    const scoped = await addPerson(paying.service, { roles: ['admin'], merchant_ids });
+    const admin = await person();
+    const url = `/api/integrations/${account.id}`;
+    const setMode = (by: ConsolePerson, refund_mode: string) =>
+      post(by, `${url}/refund-mode`, { refund_mode });
+    const rotate = (by: ConsolePerson, overlap_seconds: number) =>
+      post(by, `${url}/rotate`, { credential: 'client_secret', overlap_seconds });
+    await done(setMode(scoped, 'manual'));
+    await done(rotate(scoped, 0));
+    const refusal = /Rotate the client secret without an overlap first/;
+    assert.match(await refused(409, setMode(admin, 'auto')), refusal);
+    // The secret that the merchant's administrator saw is still in force during the overlap.
+    await done(rotate(admin, 60));
+    assert.match(await refused(409, setMode(admin, 'auto')), refusal);
+    await done(rotate(admin, 0));
+    await done(setMode(admin, 'auto'));
+    const wanted = { merchant_id: account.merchant.id, refund_mode: 'manual' };
+    const { id } = await done(post(scoped, '/api/integrations', wanted));
+    const lift = post(admin, `/api/integrations/${id}/refund-mode`, { refund_mode: 'auto' });
+    assert.match(await refused(409, lift), refusal);
   });
 
   test('an alert names each person who gets credentials whose refunds are approved at once', async () => {
@@ -513,8 +742,8 @@ describe('above the threshold of a merchant', () => {
     ]);
     assert.equal(rows.length, 4);
     const [added, rotated, addedShared, managed] = rows.map(({ detail }) => detail as string);
-    assert.match(added ?? '', / added integration .* saw its credentials: .*--mode manual/);
-    assert.match(rotated ?? '', / rotated the client_secret of integration .* saw it/);
+    assert.match(added ?? '', / added an integration and saw its credentials: .* restore it/);
+    assert.match(rotated ?? '', / rotated the client secret of an integration and saw it/);
     assert.ok(addedShared?.includes(merchant_id));
     assert.ok(managed?.includes(`act for merchant ${other.merchant.id}: `));
   });
@@ -601,6 +830,56 @@ describe('a bulk action', () => {
   async function work() {
     while ((await runBulkActions(paying.service.deps)) > 0);
   }
+
+  test('approves many payouts once two people began it, and notes them as paid', async () => {
+    const payees = [await createPayee(), await createPayee()];
+    const bare = await createAccount(paying.service);
+    await setTerms(paying.service.deps, 'test', bare.merchant.id, wholeTerms);
+    const shopper = await paid(1, bare);
+    await paying.pass({ days: 5 });
+    await openDispute(paying, shopper);
+    const [first, second] = [await person('finance', 'First'), await person('finance', 'Second')];
+    const doubtOf = async (account: Account) => {
+      const { body } = await askExactly(console(), first, 'GET', (await findDraft(account)).url);
+      return [body.account === null, body.is_disputed];
+    };
+    assert.deepEqual(await doubtOf(bare), [true, true]);
+    assert.deepEqual(await doubtOf(payees[0] as Account), [false, false]);
+    const ids: string[] = [];
+    for (const payee of payees) ids.push((await findDraft(payee)).id);
+    const run = async (by: ConsolePerson, url: string, more = {}) => {
+      const { id } = await done(post(by, url, { ids, ...more }));
+      await work();
+      const { body } = await askExactly(console(), by, 'GET', `/api/bulk-actions/${id}`);
+      const { rows } = await paying.service.deps.database.pool.query(
+        'select distinct status from payouts where id = any($1)',
+        [ids],
+      );
+      return [body.done, body.failed, ...rows.map(({ status }) => status)];
+    };
+    assert.deepEqual(await run(first, '/api/payouts/approve'), [2, 0, 'draft']);
+    assert.deepEqual(await run(first, '/api/payouts/approve'), [0, 2, 'draft']);
+    assert.deepEqual(await run(second, '/api/payouts/approve'), [2, 0, 'approved']);
+    await done(post(first, '/api/payouts/export'));
+    const paidBy = { bank_reference: 'FT40' };
+    assert.deepEqual(await run(second, '/api/payouts/paid', paidBy), [2, 0, 'paid']);
+    await refused(404, post(first, '/api/payouts/approve', { ids: [shopper.id] }));
+    await assertSound(paying);
+  });
+
+  test('retries many overdue payments, and says which the bank declined', async () => {
+    const shopper = await paying.shopper({});
+    await shopper.pay(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
+    const support = await person('support');
+    const ids = [`${shopper.id}:2`];
+    await refused(404, post(support, '/api/instalments/retry', { ids: [`${shopper.id}:9`] }));
+    const { id } = await done(post(support, '/api/instalments/retry', { ids }));
+    await work();
+    const { body } = await askExactly(console(), support, 'GET', `/api/bulk-actions/${id}`);
+    assert.deepEqual([body.done, body.failed, body.problems[0].id], [0, 1, ids[0]]);
+    assert.match(body.problems[0].problem, /is overdue/);
+  });
 
   test('approves several refunds, says which were refused, and is seen by its person only', async () => {
     const reviewer = await person('refunds');
@@ -905,6 +1184,12 @@ describe('the actions of the command line', () => {
         { rules: [{ from_amount: 5_000, to_amount: 90_000, terms: [1, 2] }] },
       ],
       [
+        `/api/merchants/${merchant.id}`,
+        { logo: null, contact: null },
+        { logo: null, contact: 'help@bean.example' },
+        { logo: null, contact: 'shop@bean.example' },
+      ],
+      [
         `/api/people/${colleague.id}`,
         { roles: ['viewer'] },
         { roles: ['support'] },
@@ -932,6 +1217,15 @@ describe('the actions of the command line', () => {
       );
       assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409], url);
     }
+    // To a merchant's people the staff of the service is a role and nothing else.
+    const theirs = await addPerson(paying.service, {
+      roles: ['admin'],
+      merchant_ids: [merchant.id],
+    });
+    const own = `/api/merchants/${merchant.id}`;
+    const stale = { four_eyes_above: 300_000, was: { four_eyes_above: 1 } };
+    const shown = 'This was changed by admin meanwhile. Reload and try again.';
+    assert.equal(await refused(409, change(theirs, own, stale)), shown);
     // A value that the action does not touch may have changed.
     const url = `/api/people/${colleague.id}`;
     await done(change(ours, url, { name: 'Kim Jacobs', was: {} }));
@@ -985,7 +1279,7 @@ describe('the actions of the command line', () => {
 
   test('an alert is taken by one person, and closed with a reason', async () => {
     const { deps } = paying.service;
-    await raiseAlert(deps, deps.database.db, { kind: 'a_test', detail: 'Look at this.' });
+    await raiseAlert(deps, deps.database.db, { kind: 'card_testing', detail: 'Look at this.' });
     const [one, other] = [await person('on-call'), await person('on-call')];
     const { body } = await askExactly(console(), one, 'GET', '/api/alerts?state=open&limit=1');
     const url = `/api/alerts/${body.data[0].id}`;
@@ -1018,8 +1312,19 @@ describe('the actions of the command line', () => {
     const take = close.replace(/close$/, 'take');
     assert.match(await refused(409, post(causer, take)), /^Your own action raised this/);
     await done(post(other, take));
+    const stale = await addPerson(paying.service, { roles: ['on-call'], proved: false });
+    const unproved = await post(stale, close, reason);
+    assert.deepEqual([unproved.status, unproved.body.error.code], [403, 'proof_needed']);
     await done(post(other, close, reason));
-    const about = { kind: 'a_test', subject_id: other.id, caused_by: causer.email, detail: 'x' };
+    // An alert of the service itself needs none.
+    const own = await raiseAlert(deps, deps.database.db, { kind: 'card_testing', detail: 'x' });
+    await done(post(stale, `/api/alerts/${own}/close`, reason));
+    const about = {
+      kind: 'card_testing' as const,
+      subject_id: other.id,
+      caused_by: causer.email,
+      detail: 'x',
+    };
     const id = await raiseAlert(deps, deps.database.db, about);
     assert.match(
       await refused(409, post(other, `/api/alerts/${id}/close`, reason)),
@@ -1038,7 +1343,11 @@ describe('the actions of the command line', () => {
     const { deps } = paying.service;
     const [one, other] = [await person('on-call'), await person('on-call')];
     const { merchant } = await createAccount(paying.service);
-    const about = { kind: 'a_test', merchant_id: merchant.id, detail: 'Look at this.' };
+    const about = {
+      kind: 'card_testing' as const,
+      merchant_id: merchant.id,
+      detail: 'Look at this.',
+    };
     const id = await raiseAlert(deps, deps.database.db, about);
     // At the command line these are values of TRANCHE_OPERATOR.
     await takeAlert(deps, one.email, id);
@@ -1088,7 +1397,12 @@ describe('the money of merchants', () => {
     const lines = made[0].file.trim().split(/\r?\n/);
     assert.equal(lines.length, 2);
     assert.ok(lines[1].includes(id) && lines[1].includes(merchant_name));
-    assert.ok(lines[1].includes('0123456789'));
+    assert.ok(lines[1].includes(',1413.75,ZAR,') && lines[1].includes('0123456789'));
+    const message = await done(
+      post(second, `/api/payout-exports/${made[0].export_id}/file?format=pain.001`),
+    );
+    assert.match(message.file, /<InstdAmt Ccy="ZAR">1413\.75<\/InstdAmt>/);
+    assert.match(message.file, /<Othr><Id>0123456789<\/Id><\/Othr>/);
     const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
     assert.deepEqual([paidOut.status, paidOut.bank_reference], ['paid', 'FT26320X1']);
     const reason = { reason: 'account closed' };
@@ -1100,8 +1414,34 @@ describe('the money of merchants', () => {
     await refused(409, post(first, `${url}/paid`, { bank_reference: 'again' }));
     const statement = await ask(console(), first, 'GET', `${url}/statement.csv`);
     assert.match(String(statement.headers['content-disposition']), /^attachment; filename="TR/);
-    assert.ok(String(statement.body).includes('141375'));
+    assert.ok(String(statement.body).includes(',1413.75,ZAR'));
     await assertSound(paying);
+  });
+
+  test('an administrator of all merchants sets the fees that the merchant’s page shows', async () => {
+    const { merchant } = await createAccount(paying.service);
+    const url = `/api/merchants/${merchant.id}`;
+    const admin = await person('admin', 'An Administrator');
+    const fees = { basis_points: 535, fixed: 480, vat_basis_points: 1_500 };
+    const read = async () => (await askExactly(console(), admin, 'GET', url)).body.terms;
+    assert.deepEqual(await read(), []);
+    await refused(403, post(await person('finance', 'Finance'), `${url}/terms`, fees));
+    for (const bad of [{ from: '2026-02-30' }, { basis_points: 10_001 }, { fixed: -1 }]) {
+      await refused(422, post(admin, `${url}/terms`, { ...fees, ...bad }));
+    }
+    assert.match(
+      await refused(409, post(admin, `${url}/terms`, { ...fees, reserve_basis_points: 100 })),
+      /A reserve needs/,
+    );
+    await done(post(admin, `${url}/terms`, fees));
+    const later = { ...fees, basis_points: 300, funding: 'as_collected', from: '2099-01-01' };
+    await done(post(admin, `${url}/terms`, later));
+    const byDefault = { refund_fee: 'kept', reserve_basis_points: 0, reserve_days: 0 };
+    const [next, first] = (await read()).map(
+      ({ created_at: _, ...terms }: object & { created_at: string }) => terms,
+    );
+    assert.deepEqual(next, { ...later, ...byDefault });
+    assert.deepEqual({ ...first, from: '' }, { ...fees, ...byDefault, funding: 'whole', from: '' });
   });
 
   test('a bank account is in use once another person has confirmed it', async () => {
@@ -1128,25 +1468,22 @@ describe('the money of merchants', () => {
     const newer = { ...wanted, account_number: '9876543210' };
     const confirm = (one: ConsolePerson, number: number) =>
       post(one, `${url}/bank-accounts/${number}/confirm`, {
-        account_number: (number === 3 ? newer : wanted).account_number,
+        account_number: (number === 2 ? newer : wanted).account_number,
       });
     assert.match(await refused(409, confirm(first, 1)), /Another operator must confirm/);
     const both = await Promise.all([
-      post(first, `${url}/bank-accounts`, newer),
-      post(first, `${url}/bank-accounts`, newer),
+      post(first, `${url}/bank-accounts`, { ...newer, replaces: 1 }),
+      post(first, `${url}/bank-accounts`, { ...newer, replaces: 1 }),
     ]);
-    assert.deepEqual(
-      both.map(({ status }) => status),
-      [200, 200],
-    );
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
     assert.match(await refused(409, confirm(second, 1)), /not the newest proposal/);
     const { body: seen } = await askExactly(console(), second, 'GET', url);
     assert.deepEqual([seen.payee.account, seen.payee.is_own_proposal], [null, false]);
-    const answers = await Promise.all([confirm(second, 3), confirm(await person(), 3)]);
+    const answers = await Promise.all([confirm(second, 2), confirm(await person(), 2)]);
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
     const { body } = await askExactly(console(), first, 'GET', url);
     const { account, proposed } = body.payee;
-    assert.deepEqual([account.number, account.last4, proposed], [3, '3210', null]);
+    assert.deepEqual([account.number, account.last4, proposed], [2, '3210', null]);
     assert.equal(account.proposed_by, 'First Person');
     assert.ok(['Second Person', 'Nomsa Dube'].includes(account.confirmed_by));
     await done(post(second, `${url}/statements-to`, { email: 'books@bean.example' }));
@@ -1164,11 +1501,11 @@ describe('the money of merchants', () => {
       audit.data
         .filter((one: { action: string }) => one.action === action)
         .map((one: { details: { before: unknown } }) => one.details.before);
-    assert.deepEqual(before('merchants bank'), [null, null, null]);
+    assert.deepEqual(before('merchants bank'), [null, null]);
     assert.deepEqual(before('merchants bank confirm'), [null]);
     assert.deepEqual(before('merchants bank statements'), [{ has_address: false }]);
     await done(post(first, `${url}/bank-accounts`, wanted));
-    await done(confirm(second, 4));
+    await done(confirm(second, 3));
     const terms = { ...wholeTerms, from_on: '2026-12-01' };
     await setTerms(paying.service.deps, 'test', merchant.id, terms);
     await setTerms(paying.service.deps, 'test', merchant.id, { ...terms, fixed: 100 });
@@ -1178,7 +1515,7 @@ describe('the money of merchants', () => {
       'GET',
       `/api/audit?subject=${merchant.id}&limit=4`,
     );
-    const inUse = { number: 3, last4: '3210' };
+    const inUse = { number: 2, last4: '3210' };
     assert.deepEqual(
       newest.data.map((one: { details: { before: unknown } }) => one.details.before),
       [terms, null, inUse, inUse],
@@ -1199,9 +1536,47 @@ describe('the money of merchants', () => {
       roles: ['finance', 'admin'],
       merchant_ids: [merchant.id],
     });
-    await refused(403, post(staff, `${url}/bank-accounts`, wanted));
-    await refused(403, confirm(staff, 5));
+    await done(post(staff, `${url}/bank-accounts`, wanted));
+    await refused(403, confirm(staff, 4));
     await assertSound(paying);
+  });
+
+  test('a wrong account number at the confirmation is in the audit, and ends the proposal after five', async () => {
+    const { merchant } = await createAccount(paying.service);
+    const url = `/api/merchants/${merchant.id}/bank-accounts`;
+    const [first, second, third] = [await person(), await person(), await person()];
+    await done(post(first, url, bankAccount));
+    const confirm = (by: ConsolePerson, number: number, account_number: string) =>
+      post(by, `${url}/${number}/confirm`, { account_number });
+    const wrong = (by: ConsolePerson) => confirm(by, 1, '0123456780');
+    for (const by of [second, third, second]) {
+      assert.match(await refused(409, wrong(by)), /^This is not the account number/);
+    }
+    // Requests at once are counted one by one.
+    const answers = await Promise.all([1, 2, 3, 4].map(() => wrong(second)));
+    const texts = answers.map(({ body }) => body.error.message);
+    assert.equal(texts.filter((text) => text.startsWith('This is not the account')).length, 2);
+    const { account_number } = bankAccount;
+    assert.match(
+      await refused(409, confirm(second, 1, account_number)),
+      /^Five wrong numbers were typed for this proposal. Propose the account again/,
+    );
+    const audit = `/api/audit?subject=${merchant.id}`;
+    const { body } = await askExactly(console(), first, 'GET', audit);
+    const typed = body.data.filter((one: { action: string }) => /mismatch/.test(one.action));
+    assert.deepEqual(
+      typed
+        .map((one: { details: { wrong_numbers: number } }) => one.details)
+        .sort(
+          (one: { wrong_numbers: number }, other: { wrong_numbers: number }) =>
+            other.wrong_numbers - one.wrong_numbers,
+        ),
+      [5, 4, 3, 2, 1].map((wrong_numbers) => ({ number: 1, last4: '6789', wrong_numbers })),
+    );
+    assert.ok(typed.some((one: { person_id: string }) => one.person_id === third.id));
+    assert.doesNotMatch(JSON.stringify(body), /0123456780/);
+    await done(post(first, url, { ...bankAccount, replaces: 1 }));
+    await done(confirm(second, 2, account_number));
   });
 
   test('of people who approve a payout at once, one is the first and one the second', async () => {
@@ -1213,11 +1588,46 @@ describe('the money of merchants', () => {
     assert.deepEqual([body.status, body.approvals], ['approved', 2]);
   });
 
+  test('a payout whose bank account changed is approved again by two people', async () => {
+    const payee = await createPayee();
+    // Longer than a weekend.
+    await paying.pass({ days: 5 });
+    const { url } = await findDraft(payee);
+    const [one, other] = [await person('finance'), await person('finance')];
+    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    const stateOf = async (by: ConsolePerson) => {
+      const { body } = await askExactly(console(), by, 'GET', url);
+      const { approvals, may_approve, approved_account, account } = body;
+      return { approvals, may_approve, account: account.last4, for: approved_account?.last4 };
+    };
+    assert.deepEqual(await stateOf(one), {
+      ...{ approvals: 2, may_approve: false, account: '6789', for: '6789' },
+    });
+    const { deps } = paying.service;
+    const moved = { ...bankAccount, account_number: '9876543210' };
+    await proposeAccount(deps, 'one', payee.merchant.id, moved);
+    await confirmAccount(deps, 'other', payee.merchant.id, { number: 2, ...moved });
+    assert.deepEqual(await stateOf(one), {
+      ...{ approvals: 0, may_approve: true, account: '3210', for: '6789' },
+    });
+    const again = await done(post(one, `${url}/approve`));
+    assert.deepEqual([again.status, again.approvals, again.may_approve], ['draft', 1, false]);
+    assert.deepEqual(await stateOf(other), {
+      ...{ approvals: 1, may_approve: true, account: '3210', for: '3210' },
+    });
+    const approved = await done(post(other, `${url}/approve`));
+    assert.deepEqual([approved.status, approved.approvals], ['approved', 2]);
+    assert.deepEqual(
+      approved.audit.map(({ details }: { details: { account: string } }) => details.account),
+      ['6789', '6789', '3210', '3210'],
+    );
+  });
+
   test('a payout that must be compared with the bank is exported once a person has confirmed it', async () => {
     const { id, url } = await payoutOf();
     const [one, other] = [await person('finance'), await person('finance')];
     for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
-    // As a restore leaves it.
+    // Change the row as a restore would.
     await paying.service.deps.database.pool.query(
       'update payouts set compare_since = created_at where id = $1',
       [id],
@@ -1317,9 +1727,95 @@ describe('the money of merchants', () => {
     await assertSound(paying);
   });
 
+  test('a merchant’s own people add facts and files to its disputes, which the bank gets as they are', async () => {
+    const account = await createAccount(paying.service);
+    const { merchant } = account;
+    const contact = { contact: 'help@bean.example' };
+    const { deps } = paying.service;
+    await changePage(deps, 'test', { id: merchant.id, ...contact });
+    const shopper = await paid(3, account);
+    await paying.pass({ days: 2 });
+    const url = `/api/disputes/${await openDispute(paying, shopper)}`;
+    const finance = await person('finance');
+    const asked = await done(post(finance, `${url}/ask`));
+    assert.ok(asked.asked_until < asked.due_by && asked.asked_until > asked.asked_at);
+
+    const merchant_ids = [merchant.id];
+    const staff = await addPerson(paying.service, { roles: ['support'], merchant_ids });
+    const { body: seen } = await askExactly(console(), staff, 'GET', url);
+    const facts = { carrier: 'Aramex', statement: 'He signed.', seen_at: seen.supplied_at };
+    await done(post(staff, `${url}/supply`, facts));
+    assert.match(
+      await refused(409, post(finance, `${url}/supply`, { seen_at: null })),
+      /Another person/,
+    );
+    const content = pdfFile('signed').toString('base64');
+    const file = { kind: 'delivery', name: 'slip "1".pdf', content };
+    const added = await done(post(staff, `${url}/add-file`, file));
+    assert.deepEqual(
+      [added.files.length, added.supplied, added.is_answerable],
+      [1, { carrier: 'Aramex', statement: 'He signed.' }, true],
+    );
+    await refused(403, post(staff, `${url}/stage`));
+    await refused(403, post(await person('viewer'), `${url}/add-file`, file));
+    const elsewhere = [(await createAccount(paying.service)).merchant.id];
+    const stranger = await addPerson(paying.service, { roles: ['admin'], merchant_ids: elsewhere });
+    const saved = `${url}/files/${added.files[0].id}`;
+    await refused(404, post(stranger, `${url}/add-file`, file));
+    await refused(404, askExactly(console(), stranger, 'GET', saved));
+    await refused(404, askExactly(console(), finance, 'GET', `${url}/files/${merchant.id}`));
+
+    const download = await ask(console(), finance, 'GET', saved);
+    assert.deepEqual([download.status, download.body], [200, pdfFile('signed').toString()]);
+    const headers = ['content-type', 'content-disposition', 'x-content-type-options'];
+    assert.deepEqual(
+      headers.map((name) => download.headers[name]),
+      ['application/pdf', 'attachment; filename="slip__1_.pdf"', 'nosniff'],
+    );
+    const staged = await done(post(finance, `${url}/stage`));
+    assert.deepEqual([staged.evidence_files.length, staged.is_outdated], [1, false]);
+    const actions = ['ask', 'supply', 'add file', 'stage'].map((verb) => `disputes ${verb}`);
+    actions.splice(3, 0, 'files read', 'files sent');
+    assert.deepEqual(
+      staged.audit.map(({ action }: { action: string }) => action),
+      actions,
+    );
+    assert.doesNotMatch(JSON.stringify(staged.audit), /signed|slip/, 'the audit has no text of it');
+    const { body: checkout } = await askExactly(
+      console(),
+      staff,
+      'GET',
+      `/api/checkouts/${shopper.id}`,
+    );
+    const told = checkout.timeline.map(({ description }: { description: string }) => description);
+    assert.ok(
+      told.some((text: string) => /sent to the merchant, evidence due by \d+ \w+ 20/.test(text)),
+    );
+    assert.ok(told.some((text: string) => /has evidence from the merchant/.test(text)));
+    await done(post(finance, `${url}/accept`));
+    assert.match(await refused(409, post(staff, `${url}/add-file`, file)), /no longer be answered/);
+  });
+
+  test('a file that is too large, in another encoding or no document is refused in words', async () => {
+    const shopper = await paid();
+    await paying.pass({ days: 2 });
+    const url = `/api/disputes/${await openDispute(paying, shopper)}`;
+    const admin = await person();
+    const add = (content: string, more: object = {}) =>
+      post(admin, `${url}/add-file`, { kind: 'other', name: 'a.pdf', content, ...more });
+    const large = pdfFile('x'.repeat(2_000_000)).toString('base64');
+    assert.match(await refused(422, add(large)), /content/);
+    assert.match(await refused(400, add(large + large)), /larger than/);
+    assert.match(await refused(422, add('%PDF')), /content/);
+    assert.match(await refused(409, add('PGh0bWw+')), /whole PDF, PNG or JPEG/);
+    assert.match(await refused(422, add('AAAA', { kind: 'video' })), /kind/);
+    assert.match(await refused(409, add('AAAA', { name: 'a\nb' })), /name of a file/);
+    await done(post(admin, `${url}/accept`));
+  });
+
   test('a difference to the gateway is closed with a reason, and no other alert is', async () => {
     const { deps } = paying.service;
-    const about = { kind: 'gateway_other_amount', detail: 'Compare both amounts.' };
+    const about = { kind: 'gateway_other_amount' as const, detail: 'Compare both amounts.' };
     const id = await raiseAlert(deps, deps.database.db, about);
     const foreign = await raiseAlert(deps, deps.database.db, { ...about, kind: 'gateway_trouble' });
     const finance = await person('finance');
@@ -1336,8 +1832,8 @@ describe('the money of merchants', () => {
 
 describe('every action', () => {
   /**
-   * Acts of several transactions. After the first of them they are begun and not done. A refund is
-   * requested, approved or retried in one, and the service goes on with it.
+   * Actions of several transactions. After the first of them they are begun and not done. A refund
+   * is requested, approved or retried in one, and the service goes on with it.
    */
   const steps = new Set([
     'POST /api/instalments/:checkout/:number/retry',
@@ -1348,8 +1844,12 @@ describe('every action', () => {
     'POST /api/merchants/:id/clock',
   ]);
 
-  /** They need an authenticator, or a sandbox's link. They read nothing for their answers. */
+  /**
+   * They need an authenticator, a sandbox's link, or a sandbox without orders. They read nothing for
+   * their answers.
+   */
   const ceremonies = [
+    'POST /api/sandbox/story',
     'POST /api/proof/options',
     'POST /api/proof',
     'POST /api/proof/sandbox',
@@ -1372,7 +1872,7 @@ describe('every action', () => {
     try {
       return await work();
     } finally {
-      // The method of the class again.
+      // This uncovers the method of the class again.
       Reflect.deleteProperty(pool, 'connect');
     }
   }
@@ -1395,7 +1895,7 @@ describe('every action', () => {
     const colleague = await person('viewer');
     const leaver = await person('viewer');
     const held = { email: (await person('viewer')).email, roles: ['viewer'], merchant_ids: null };
-    const waiting = (await done(post(await person(), '/api/people', held))).person.id;
+    const { person: invited } = await done(post(await person(), '/api/people', held));
     const merchant = await done(post(admin, '/api/merchants', { name: 'Bean There', rules }));
     const issue = async (wanted: object) =>
       `/api/integrations/${(await done(post(admin, '/api/integrations', { refund_mode: 'manual', ...wanted }))).id}`;
@@ -1411,12 +1911,14 @@ describe('every action', () => {
       kind: 'gateway_other_amount',
       detail: 'x',
     });
+    const conversation = `/api/conversations/${refunded.id}`;
     const asked = () => askRefund(paying, refunded, 1_000);
     const refund = async (verb: string, body?: object): Promise<Wanted> => ({
       url: `/api/refunds/${await asked()}/${verb}`,
       ...(body && { body }),
     });
     const amount = { amount: 1_000, request_id: deps.random.uuid() };
+    const notify_url = paying.receiver.url;
     const reason = { reason: 'The test says so.' };
 
     // In this order: many actions prepare the next one, although their answers were lost.
@@ -1429,6 +1931,21 @@ describe('every action', () => {
         url: `/api/checkouts/${refunded.id}/notes`,
         body: { text: 'A note.' },
       }),
+      'POST /api/checkouts/:id/messages/:message/send-again': async () => {
+        const messages = await refunded.rows('messages');
+        const message = messages.find(({ status }) => status === 'sent');
+        return { url: `/api/checkouts/${refunded.id}/messages/${message.id}/send-again` };
+      },
+      'POST /api/conversations/:id/answer': async () => {
+        await (await actingOn(paying, refunded)).post('report', { text: 'Why?' });
+        const { body } = await askExactly(console(), admin, 'GET', conversation);
+        const answer = { request_id: deps.random.uuid(), text: 'Because.', solves: false };
+        return { url: `${conversation}/answer`, body: { ...answer, seen_at: body.moved_at } };
+      },
+      'POST /api/conversations/:id/solve': async () => {
+        const { body } = await askExactly(console(), admin, 'GET', conversation);
+        return { url: `${conversation}/solve`, body: { seen_at: body.moved_at } };
+      },
       'POST /api/refunds/:id/approve': () => refund('approve'),
       'POST /api/refunds/:id/retry': () => ({ url: `/api/refunds/${failed}/retry` }),
       'POST /api/refunds/:id/decline': () => refund('decline', reason),
@@ -1436,11 +1953,39 @@ describe('every action', () => {
         url: '/api/refunds/approve',
         body: { ids: [await asked()] },
       }),
+      'POST /api/instalments/retry': () => ({
+        url: '/api/instalments/retry',
+        body: { ids: [`${overdue.id}:2`] },
+      }),
+      'POST /api/payouts/approve': () => ({
+        url: '/api/payouts/approve',
+        body: { ids: [payout.id] },
+      }),
+      'POST /api/payouts/paid': () => ({
+        url: '/api/payouts/paid',
+        body: { ids: [payout.id], bank_reference: 'FT26320X1' },
+      }),
       'POST /api/instalments/:checkout/:number/retry': () => ({
         url: `/api/instalments/${overdue.id}/2/retry`,
       }),
       'POST /api/callbacks/:id/retry': () => ({ url: `/api/callbacks/${callback.id}/retry` }),
       'POST /api/callbacks/retry-all': () => ({ url: '/api/callbacks/retry-all', body: {} }),
+      'POST /api/disputes/:id/supply': () => ({
+        url: `${dispute}/supply`,
+        body: { carrier: 'Aramex', seen_at: null },
+      }),
+      'POST /api/disputes/:id/add-file': () => ({
+        url: `${dispute}/add-file`,
+        body: { kind: 'other', name: 'a.pdf', content: pdfFile('a').toString('base64') },
+      }),
+      'POST /api/disputes/:id/remove-file': () => ({
+        url: `${dispute}/remove-file`,
+        body: { kind: 'other' },
+      }),
+      'POST /api/disputes/:id/ask': async () => {
+        await deps.database.pool.query(`update merchants set contact = 'help@bean.example'`);
+        return { url: `${dispute}/ask` };
+      },
       'POST /api/disputes/:id/stage': () => ({ url: `${dispute}/stage` }),
       'POST /api/disputes/:id/submit': async () => {
         const { body } = await askExactly(console(), admin, 'GET', dispute);
@@ -1491,6 +2036,10 @@ describe('every action', () => {
         url: `/api/merchants/${merchant.id}/statements-to`,
         body: { email: 'books@bean.example' },
       }),
+      'POST /api/merchants/:id/terms': () => ({
+        url: `/api/merchants/${merchant.id}/terms`,
+        body: { basis_points: 495, fixed: 250, vat_basis_points: 1_500 },
+      }),
       'POST /api/integrations': () => ({
         url: '/api/integrations',
         body: { merchant_id: merchant.id, refund_mode: 'manual' },
@@ -1502,6 +2051,10 @@ describe('every action', () => {
       'POST /api/integrations/:id/limit': () => ({
         url: `${integration}/limit`,
         body: { endpoint: 'POST /api/checkouts', max_requests: 7, window_seconds: 1 },
+      }),
+      'POST /api/integrations/:id/events': () => ({
+        url: `${integration}/events`,
+        body: { enable: ['refunds'] },
       }),
       'POST /api/integrations/:id/refund-mode': () => ({
         url: `${integration}/refund-mode`,
@@ -1517,6 +2070,20 @@ describe('every action', () => {
         url: `${intermediary}/managed-merchants`,
         body: { add: [payee.merchant.id], remove: [] },
       }),
+      'POST /api/payment-links': () => ({
+        url: '/api/payment-links',
+        body: {
+          merchant_id: merchant.id,
+          amount: 150_000,
+          client_reference_id: 'link-1',
+          notify_url,
+        },
+      }),
+      'POST /api/payment-links/:id/cancel': async () => {
+        const offer = { amount: 150_000, client_reference_id: 'link-2', notify_url };
+        const id = await offerPaymentLink(paying.service.deps, 'test', merchant.id, offer);
+        return { url: `/api/payment-links/${id}/cancel` };
+      },
       'POST /api/alerts/:id/take': () => ({ url: `/api/alerts/${alert}/take` }),
       'POST /api/alerts/:id/close': () => ({ url: `/api/alerts/${alert}/close`, body: reason }),
       'POST /api/differences/:id/close': () => ({
@@ -1539,7 +2106,22 @@ describe('every action', () => {
         const { id } = await done(post(admin, '/api/refunds/approve', { ids }));
         return { url: `/api/bulk-actions/${id}/stop` };
       },
-      'POST /api/people/:id/release': () => ({ url: `/api/people/${waiting}/release` }),
+      'POST /api/people/:id/release': () => ({
+        url: `/api/people/${invited.id}/release`,
+        body: { was: { roles: held.roles, merchant_ids: held.merchant_ids } },
+      }),
+      'POST /api/people/:id/confirm': async () => {
+        const { id } = await addPerson(paying.service, { roles: ['viewer'] });
+        await deps.database.pool.query(
+          `update people set unconfirmed_since = created_at, unconfirmed_by = id,
+             oidc_subject = 'a test' where id = $1`,
+          [id],
+        );
+        return {
+          url: `/api/people/${id}/confirm`,
+          body: { was: { roles: ['viewer'], merchant_ids: null } },
+        };
+      },
       'POST /api/people/:id/revoke': () => ({ url: `/api/people/${colleague.id}/revoke` }),
       'DELETE /api/sessions/:id': () => ({
         url: `/api/sessions/${leaver.session_id}`,
@@ -1578,4 +2160,24 @@ describe('every action', () => {
     await paying.pass({ hours: 1 });
     await assertSound(paying);
   });
+});
+
+test('no season is offered where there are orders, and one is played at a time', async (t) => {
+  const { deps } = paying.service;
+  const played: string[] = [];
+  let isPlaying = false;
+  deps.console.story = { isPlaying: () => isPlaying, play: (operator) => played.push(operator) };
+  t.after(() => delete deps.console.story);
+  const admin = await person();
+  const viewer = await person('viewer');
+  const offered = async (who: ConsolePerson) =>
+    (await askExactly(console(), who, 'GET', '/api/overview')).body.story;
+
+  assert.equal(await offered(admin), null, 'there are orders');
+  assert.match(await refused(409, post(admin, '/api/sandbox/story')), /no orders yet/);
+  isPlaying = true;
+  assert.deepEqual(await offered(admin), { is_playing: true });
+  assert.equal(await offered(viewer), null, 'a viewer moves no clock');
+  await done(post(admin, '/api/sandbox/story'));
+  assert.deepEqual(played, [], 'one story at a time');
 });

@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
+import { setEvents } from '#merchants/integrations/set-events.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { exportPayouts } from '#purchases/payouts/review-payout.ts';
+import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { exportShopper } from '#purchases/shoppers/export-shopper.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { cards, openDispute, refundNow, wholeTerms } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { isLong } from '../support/service.ts';
+import { statementsOf } from '../support/statements.ts';
 import { tamper } from '../support/tamper.ts';
 
 // Everything that an answer is made from has 100,000 rows. While the process answers, it must go on
@@ -31,7 +38,10 @@ let late: Shopper;
 let refunded: Shopper;
 let callback: string;
 let payout: string;
+let statement: string;
 let dispute: string;
+const intermediary = randomUUID();
+const refundedEmail = 'refunded.often@example.com';
 
 const planted = `('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
 
@@ -69,7 +79,7 @@ before(async () => {
   await paid.pay(3);
   late = await paying.shopper();
   await late.pay(3, { card: cards.laterInsufficientFunds });
-  refunded = await paying.shopper();
+  refunded = await paying.shopper({ customer: { email: refundedEmail } });
   await refunded.pay(3);
   await paying.pass({ days: 50 });
   await refundNow(paying, paid, 5_000);
@@ -79,7 +89,7 @@ before(async () => {
   const key = { merchant_id: account.merchant.id, id: paid.id };
   await addNote(deps, 'nomsa', key, 'x'.repeat(2_000));
   const about = { merchant_id: key.merchant_id, detail: 'A test.' };
-  await raiseAlert(deps, deps.database.db, { kind: 'a_test', ...about });
+  await raiseAlert(deps, deps.database.db, { kind: 'card_testing', ...about });
   await raiseAlert(deps, deps.database.db, { kind: 'gateway_other_state', ...about });
   payout = (await pool.query('select id from payouts limit 1')).rows[0].id;
   admin = await addPerson(service, { roles: ['admin'] });
@@ -94,8 +104,28 @@ before(async () => {
     id,
     instalment: number,
     line: 'n + 10',
+    statement: '1',
+    statement_line: 'n + 10',
   });
+  await plant(
+    pool,
+    'settlement_entries',
+    `payout_id = '${payout}' and kind = 'sale'`,
+    {
+      ...{ id: 'gen_random_uuid()', instalment: 'n + 1000000', payout_id: 'null', line: 'null' },
+      ...{ statement: 'null', statement_line: 'null' },
+    },
+    rowCount,
+  );
   await tamper(pool, `update payouts set lines = ${rowCount + 10} where id = '${payout}'`);
+  const stated = `update monthly_statements set lines = ${rowCount + 10} where number = 1 returning id`;
+  statement = (await tamper(pool, stated)).rows[0].id;
+  await plantList('monthly_statements', 'number = 1', {
+    id,
+    number,
+    reference: 'n',
+    month: "date '2027-06-01' + make_interval(months => n)",
+  });
   await plantMany('refund_requests', of, { id, number });
   await plantMany('refund_parts', of, { id, refund_id: id });
   const ofRefunded = `checkout_id = '${refunded.id}'`;
@@ -122,11 +152,21 @@ before(async () => {
     reference: 'n',
     business_on: "date '2027-01-01' + n",
   });
-  await plantList('alerts', "kind = 'a_test'", { id });
+  await plantList('alerts', "kind = 'card_testing'", { id });
   await plantList('alerts', "kind = 'gateway_other_state'", { id: 'gen_random_uuid()' });
   await plantList('merchants', 'true', { id, name: "'Planted ' || n" });
   await plantList('integrations', 'true', { id });
-  // The server would do it by itself, later.
+  await plant(
+    pool,
+    'integrations',
+    'true',
+    { id: `'${intermediary}'`, intermediary: 'true', merchant_id: 'null' },
+    1,
+  );
+  await pool.query('insert into managed_merchants select $1, id, created_at from merchants', [
+    intermediary,
+  ]);
+  // The server would analyse the tables itself, but later.
   await pool.query('analyze');
   app = await openConsole(service);
   url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -138,7 +178,7 @@ after(async () => {
 });
 
 /** The longest processor time of this thread between two turns of the event loop. */
-function watchTurns(): () => number {
+function watchTurns(): () => Promise<number> {
   let longest = 0;
   let isOn = true;
   let before = process.threadCpuUsage();
@@ -147,13 +187,35 @@ function watchTurns(): () => number {
     const used = now.user + now.system - before.user - before.system;
     longest = Math.max(longest, used / 1_000);
     before = now;
-    if (isOn) setImmediate(turn);
+    // A timer fires at the next turn after its time. Without a pause this loop would itself work
+    // for as long as it watches.
+    if (isOn) setTimeout(turn, 1);
   };
-  setImmediate(turn);
-  return () => {
+  turn();
+  return async () => {
+    // The stretch that gave the answer has not been counted yet.
+    await new Promise(setImmediate);
     isOn = false;
+    turn();
     return longest;
   };
+}
+
+/**
+ * The first answer of its kind may compile code or collect garbage, so only a stretch that is long
+ * three times counts.
+ */
+async function turning<T>(path: string, read: () => Promise<T>): Promise<T> {
+  const stretches: number[] = [];
+  for (;;) {
+    const stop = watchTurns();
+    // A watch that goes on after a refusal would keep the process alive.
+    const answer = await read().finally(stop);
+    const longest = await stop();
+    if (longest < stretchMillisecondsMax) return answer;
+    stretches.push(longest);
+    assert.ok(stretches.length < 3, `${path} worked for ${stretches} ms without a turn`);
+  }
 }
 
 /** Reads an answer without keeping it. Returns its status and how many lines it has. */
@@ -174,6 +236,7 @@ const lists = [
   'callbacks',
   'disputes',
   'payouts',
+  'statements',
   'merchants',
   'integrations',
   'alerts',
@@ -188,14 +251,6 @@ describe('with 100,000 rows below each answer, the event loop turns within 100 m
     assert.ok(lines >= (expect.linesMin ?? 0), `${path} has ${lines} lines`);
   }
 
-  async function turning<T>(path: string, read: () => Promise<T>): Promise<T> {
-    const stop = watchTurns();
-    const answer = await read();
-    const longest = stop();
-    assert.ok(longest < stretchMillisecondsMax, `${path} worked for ${longest} ms without a turn`);
-    return answer;
-  }
-
   before(async () => {
     // The first answers compile what the others run.
     for (const path of [`/api/checkouts/${late.id}`, '/api/people.csv']) await download(path);
@@ -205,6 +260,25 @@ describe('with 100,000 rows below each answer, the event loop turns within 100 m
     await holds(`/api/payouts/${payout}/statement.csv`, { linesMin: rowCount });
     await holds(`/api/payouts/${payout}`);
     await holds(`/api/payouts/${payout}/statement.html`, { status: 409 });
+    await holds(`/api/payouts/${payout}/statement.pdf`, { status: 409 });
+  });
+
+  test('the statement of a month, as a table and as a document', async () => {
+    await holds(`/api/statements/${statement}/statement.csv`, { linesMin: rowCount });
+    await holds(`/api/statements/${statement}/statement.pdf`);
+    await tamper(
+      paying.service.deps.database.pool,
+      `update monthly_statements set lines = 20000 where id = '${statement}'`,
+    );
+    await holds(`/api/statements/${statement}/statement.pdf`);
+  });
+
+  test('the balance of a merchant, the lines of it, and the money of a day', async () => {
+    const { id } = paying.account.merchant;
+    await holds(`/api/merchants/${id}/balance`);
+    await holds(`/api/balance-lines.csv?merchant=${id}&kind=sale`, { linesMin: 50_000 });
+    await holds('/api/money-days.csv', { linesMin: 1 });
+    await holds('/api/money-totals');
   });
 
   for (const name of lists) {
@@ -215,18 +289,63 @@ describe('with 100,000 rows below each answer, the event loop turns within 100 m
     await holds(`/api/checkouts/${paid.id}`);
     await holds(`/api/checkouts/${paid.id}/notes`);
     await holds(`/api/checkouts/${paid.id}/messages`);
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select id from messages where checkout_id = $1 limit 1',
+      [paid.id],
+    );
+    await holds(`/api/checkouts/${paid.id}/messages/${rows[0].id}`);
   });
 
   test('the page of a shopper, which has the newest refunds and counts the others', async () => {
     for (const action of ['', 'state']) {
       await late.send('GET', action);
-      const answer = await turning(`/pay/…/${action}`, () => refunded.send('GET', action));
-      assert.equal(answer.status, 200);
-      assert.ok(JSON.stringify(answer.body).length < 100_000);
+      // One has refunds, the other one attempts, collections and disputes as well.
+      for (const shopper of [refunded, paid]) {
+        const answer = await turning(`/pay/…/${action}`, () => shopper.send('GET', action));
+        assert.equal(answer.status, 200);
+        assert.ok(JSON.stringify(answer.body).length < 100_000);
+      }
     }
+    assert.equal((await paid.state()).plan?.dispute, 'open');
     const { plan } = await refunded.state();
     assert.equal(plan?.refunds.length, 50);
     assert.equal(plan?.refunds_before, rowCount + 1 - 50);
+  });
+
+  test('an intermediary and the merchants that it acts for', async () => {
+    await holds(`/api/integrations/${intermediary}`);
+    await holds(`/api/managed-merchants.csv?integration=${intermediary}`, { linesMin: listCount });
+    const { deps } = paying.service;
+    const chosen = { id: intermediary, enable: ['refunds' as const], disable: [] };
+    await turning('events', () => setEvents(deps, 'nomsa', chosen));
+  });
+
+  test('the export of a shopper, of whom an operator has one at a time', async () => {
+    const { deps } = paying.service;
+    const found = { pieces: 0, longest: 0 };
+    // The rest of the rows shows nothing else.
+    const piecesMax = isLong ? Number.POSITIVE_INFINITY : 20_000;
+    let second: Promise<void> | null = null;
+    const write = async (piece: string) => {
+      found.pieces += 1;
+      found.longest = Math.max(found.longest, piece.length);
+      second ??= assert.rejects(
+        exportShopper(deps, 'nomsa', refundedEmail, async () => assert.fail()),
+        /already exporting/,
+      );
+      await second;
+      if (found.pieces > piecesMax) throw new Error('The reader left.');
+    };
+    const exported = turning('shoppers export', () =>
+      exportShopper(deps, 'nomsa', refundedEmail, write),
+    );
+    await (isLong ? exported : assert.rejects(exported, /broke off/));
+    assert.ok(found.pieces > Math.min(piecesMax, rowCount), `${found.pieces} pieces`);
+    assert.ok(found.longest < 10_000, `${found.longest} characters`);
+    const { rows } = await deps.database.pool.query(
+      "select details from operator_actions where action = 'shoppers export'",
+    );
+    assert.deepEqual(rows, [{ details: { checkouts: 1, first_ids: [refunded.id] } }]);
   });
 
   test('a callback, a dispute and its evidence', async () => {
@@ -269,7 +388,7 @@ test('a person downloads one file at a time, and the next one when that has ende
   const path = `/api/payouts/${payout}/statement.csv`;
   const request = http.get(`${url}${path}`, { headers, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  // It is not read, so it has not ended.
+  // The answer is not read, so it has not ended.
   assert.equal(response.statusCode, 200);
   assert.equal((await download('/api/merchants.csv')).status, 429);
   assert.equal((await download('/api/people.csv', other.cookie)).status, 200);
@@ -282,27 +401,98 @@ test('a person downloads one file at a time, and the next one when that has ende
   }
 });
 
-test('the audit has each file that was read: its filters, its lines, and whether it was whole', async () => {
+test('a download of another process counts too, until its lease has ended', async () => {
+  const { deps } = paying.service;
+  const person = await addPerson(paying.service, { roles: ['admin'] });
+  const until = timestamp(deps.clock.now().add({ seconds: 60 }));
+  await deps.database.pool.query('insert into downloads values ($1, gen_random_uuid(), $2)', [
+    ...[person.id, until],
+  ]);
+  assert.equal((await download('/api/merchants.csv', person.cookie)).status, 429);
+  paying.clock.advance({ seconds: 61 });
+  assert.equal((await download('/api/merchants.csv', person.cookie)).status, 200);
+  assert.equal((await download('/api/merchants.csv', person.cookie)).status, 200);
+});
+
+test('the audit has each file before its first line, and its lines when it has ended or broke off', async () => {
   const { deps } = paying.service;
   const finance = await addPerson(paying.service, { roles: ['admin'] });
   const read = async () => {
     const { rows } = await deps.database.pool.query(
-      "select details from operator_actions where action = 'files read' and person_id = $1 order by at, id",
+      "select action, details from operator_actions where action like 'files %' and person_id = $1 order by number",
       [finance.id],
     );
-    return rows.map(({ details }) => details);
+    return rows;
   };
   const { lines } = await download('/api/disputes.csv?status=won', finance.cookie);
-  const filters = { status: 'won' };
-  assert.deepEqual(await read(), [{ file: 'disputes.csv', filters, lines, is_whole: true }]);
+  const file = 'disputes.csv';
+  assert.deepEqual(await read(), [
+    { action: 'files read', details: { file, filters: { status: 'won' } } },
+    { action: 'files sent', details: { file, lines, is_whole: true } },
+  ]);
   const headers = { cookie: finance.cookie };
   const request = http.get(`${url}/api/payouts/${payout}/statement.csv`, { headers, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  assert.deepEqual((await read()).length, 3);
   response.destroy();
-  while ((await read()).length < 2) await new Promise(setImmediate);
-  const [, broken] = await read();
-  assert.equal(broken.is_whole, false);
-  assert.ok(broken.lines > 0 && broken.lines < rowCount, `${broken.lines} lines`);
+  while ((await read()).length < 4) await new Promise(setImmediate);
+  const [, , begun, broken] = await read();
+  assert.deepEqual([begun.action, begun.details.filters], ['files read', {}]);
+  assert.equal(broken.details.is_whole, false);
+  assert.ok(broken.details.lines > 0 && broken.details.lines < rowCount);
+});
+
+test('who reads a hundred different pages of people in an hour proves who they are, and is in the audit', async () => {
+  const { deps } = paying.service;
+  const console = { app, deps };
+  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const proved = await addPerson(paying.service, { roles: ['admin'] });
+  const page = async (person: ConsolePerson, limit: number, of = 'people') => {
+    const { status, body } = await ask(console, person, 'GET', `/api/${of}?limit=${limit}`);
+    return status === 200 ? 200 : body.error.code;
+  };
+  for (const person of [unproved, proved]) {
+    for (let limit = 1; limit <= 50; limit += 1) assert.equal(await page(person, limit), 200);
+    for (let limit = 1; limit <= 50; limit += 1) {
+      assert.equal(await page(person, limit, 'disputes'), 200);
+    }
+  }
+  assert.equal(await page(unproved, 51), 'proof_needed');
+  assert.equal(await page(unproved, 7), 200, 'a page that refreshes itself');
+  assert.equal(await page(unproved, 51, 'payouts'), 200, 'no people are in it');
+  assert.deepEqual([await page(proved, 51), await page(proved, 51)], [200, 200]);
+  const { rows } = await deps.database.pool.query(
+    "select person_id, details from operator_actions where action = 'lists read'",
+  );
+  const details = { list: 'people', filters: { limit: 51 } };
+  assert.deepEqual(rows, [{ person_id: proved.id, details }]);
+});
+
+test('a hundred searches that find different people in an hour are reading in bulk, too', async () => {
+  const { deps } = paying.service;
+  const console = { app, deps };
+  const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
+  const proved = await addPerson(paying.service, { roles: ['admin'] });
+  const find = async (person: ConsolePerson, q: string) => {
+    const { status, body } = await ask(console, person, 'GET', `/api/search?q=${q}`);
+    return status === 200 ? body.data.length > 0 : body.error.code;
+  };
+  const { rows: ids } = await deps.database.pool.query(
+    'select id from checkouts order by number desc limit 101',
+  );
+  for (const person of [unproved, proved]) {
+    for (const { id } of ids.slice(0, 100)) assert.equal(await find(person, id), true);
+  }
+  assert.equal(await find(unproved, ids[100].id), 'proof_needed');
+  assert.equal(await find(unproved, ids[7].id), true, 'found before');
+  assert.equal(await find(unproved, 'nothing-of-this-name'), false);
+  assert.equal(await find(proved, ids[100].id), true);
+  const { rows } = await deps.database.pool.query(
+    `select t.text from operator_actions o join action_texts t on t.action_id = o.id
+     where o.action = 'lists read' and o.person_id = $1`,
+    [proved.id],
+  );
+  assert.deepEqual(rows, [{ text: ids[100].id }]);
 });
 
 test('a file that names people needs a fresh proof, and a refusal is a security event', async () => {
@@ -318,10 +508,41 @@ test('a file that names people needs a fresh proof, and a refusal is a security 
     const { status, body } = await ask(console, unproved, 'GET', `/api/${name}.csv`);
     assert.deepEqual([status, body.error.code], [403, 'proof_needed'], name);
   }
+  const evidence = await ask(console, unproved, 'GET', `/api/disputes/${dispute}/evidence.html`);
+  assert.deepEqual([evidence.status, evidence.body.error.code], [403, 'proof_needed']);
   assert.equal((await ask(console, unproved, 'GET', '/api/payouts.csv')).status, 200);
   const viewer = await addPerson(paying.service, { roles: ['viewer'] });
   assert.equal((await ask(console, viewer, 'GET', '/api/people.csv')).status, 403);
   const token = 'x'.repeat(43);
   await ask(console, null, 'POST', '/api/sign-in/link', { body: { token } });
   assert.deepEqual(await counted(), { permission_refused: 1, sign_in_refused: 1 });
+});
+
+test('an export takes 1,000 payouts in few statements, whatever it must leave out before them', async () => {
+  const { service, account } = paying;
+  const { deps } = service;
+  const { id } = account.merchant;
+  const account_number = '4079112233';
+  const bank = { holder: 'Bean There', bank: 'Absa', branch_code: '632005' };
+  await proposeAccount(deps, 'nomsa', id, { ...bank, account_number });
+  await confirmAccount(deps, 'sipho', id, { number: 1, account_number });
+  const approved = `update payouts set status = 'approved', first_approver = 'nomsa',
+    approver = 'sipho', approved_at = created_at`;
+  // The oldest are for an earlier account.
+  await tamper(
+    deps.database.pool,
+    `${approved}, bank_account = case when number > ${1000 + 1500} then 1 end`,
+  );
+  const console = { app, deps };
+  const exported = await turning('export', () =>
+    ask(console, admin, 'POST', '/api/payouts/export'),
+  );
+  assert.equal(exported.status, 200);
+  const { body } = exported;
+  assert.deepEqual([body.payouts, body.is_full, body.to_approve_again.length], [1_000, true, 100]);
+  assert.equal(body.file.trim().split('\r\n').length, 1_001);
+  const statements = await statementsOf(service.databaseUrl, (database) =>
+    exportPayouts({ ...deps, database }, 'nomsa', 'pain.001'),
+  );
+  assert.ok(statements.length < 40, `${statements.length} statements`);
 });

@@ -5,6 +5,7 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import { changeAccess } from '#operating/people/manage-people.ts';
+import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { addPerson } from '../support/console.ts';
@@ -99,7 +100,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const limit = page.locator('.limit', { has: change });
     await limit.getByText('1 request in 1 s, as in the contract').waitFor();
     await change.click();
-    await page.getByLabel('Requests at most').fill('7');
+    await page.getByLabel('Maximum requests').fill('7');
     await page.getByRole('button', { name: 'Allow 7 requests in 1 second' }).click();
     await page.getByText('The limit is changed.').waitFor();
     await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
@@ -190,6 +191,16 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await refresh();
     await page.locator('.plain li').nth(1).waitFor();
     await page.getByRole('button', { name: 'Add 0, remove 0' }).waitFor();
+    const more = [];
+    for (let count = 0; count < 10; count += 1)
+      more.push((await createAccount(paying.service)).merchant.id);
+    await manageMerchants(deps, 'Sam Naidoo', { id: intermediary.id, add: more, remove: [] });
+    await page.getByRole('combobox', { name: 'Act for', exact: true }).click();
+    await page.getByRole('option').first().click();
+    await page.getByRole('button', { name: 'Add 1, remove 0' }).press('Enter');
+    await page.getByRole('button', { name: 'All merchants…' }).click();
+    const all = page.getByRole('dialog', { name: 'All merchants that it acts for' });
+    await all.locator('li').nth(11).waitFor();
     assert.deepEqual(complaints, []);
   });
 
@@ -202,7 +213,8 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /^Rotate the signing key of Bean There$/ }).click();
     const value = String(await page.locator('[data-secret="Signing key"]').textContent());
     assert.ok(value.length > 20 && value !== paying.account.signing_key);
-    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'I have stored it' }).click();
     // The old key counts down to its end, a day later.
     const old = page.locator('.line', { hasText: 'Older' });
     await old.getByText(/^Ends in 24 h/).waitFor();
@@ -294,7 +306,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
-    // So does each part of a page.
+    // Each part of a page says so, too.
     const parts = /\/api\/(sessions|passkeys)$/;
     await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
     await page.goto(`${url}/me`);
@@ -419,12 +431,18 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByText(hostile('note')).first().waitFor();
     const { pool } = paying.service.deps.database;
     const dispute = (await pool.query('select id from disputes')).rows[0].id;
+    const link = await offerPaymentLink(paying.service.deps, 'test', paying.account.merchant.id, {
+      ...{ amount: 150_000, client_reference_id: hostile('link').slice(0, 200) },
+    });
+    const statement = (await pool.query('select id from monthly_statements')).rows[0].id;
     const payout = (await pool.query('select id from payouts order by number')).rows[0].id;
     const pages: [string, string | RegExp][] = [
       ['/', 'From created to paid, 30 days'],
       ['/search?q=thandi@example.com', /^Found/],
       ['/checkouts', 'ORDER-1'],
       [`/checkouts/${unlucky.id}`, 'What happened'],
+      ['/payment-links', hostile('link').slice(0, 40)],
+      [`/payment-links/${link}`, 'Who paid'],
       ['/refunds', 'Nothing to review'],
       ['/refunds?view=complete', 'ORDER-1'],
       ['/overdue', 'May work'],
@@ -434,12 +452,16 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       [`/disputes/${dispute}`, 'The disputed payment is number 1'],
       ['/payouts', /^TR/],
       [`/payouts/${payout}`, '3 lines'],
+      ['/statements', /2026$/],
+      [`/statements/${statement}`, 'Tax invoice'],
+      [`/balance?merchant=${paying.account.merchant.id}`, 'Next payout, as it stands'],
+      ['/money', 'Money of a day'],
       ['/reconciliation', 'Other amount'],
       ['/merchants', 'Bean There'],
       [`/merchants/${paying.account.merchant.id}`, 'Bands'],
       ['/integrations', 'Bean There'],
       [`/integrations/${paying.account.id}`, 'Signing keys'],
-      ['/alerts', 'Refund failed'],
+      ['/alerts', 'Signature mismatches'],
       ['/audit', 'test'],
       ['/people', 'person1@example.com'],
       ['/me', 'Open sessions'],

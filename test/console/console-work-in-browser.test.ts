@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { changeRules } from '#merchants/change-rules.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
+import { readImage } from '#platform/shared/file-type.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeViolations } from '../support/axe.ts';
@@ -9,6 +10,7 @@ import { noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
 import type { ConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleScene, hostile, startConsoleScene } from '../support/console-scene.ts';
+import { pngFile } from '../support/files.ts';
 import { askRefund, assertBalanced, openDispute, partsOf, statusOf } from '../support/money.ts';
 import type { Shopper } from '../support/payments.ts';
 
@@ -108,13 +110,20 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const { page, complaints } = await console.signedIn(t, ['support']);
     paying.clock.advance({ minutes: 6 });
     await page.goto(`${url}/checkouts/${shopper.id}`);
-    // By this id the traces of the checkout are found.
+    // This id finds the traces of the checkout.
     await page.getByText(shopper.id.replaceAll('-', ''), { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Refund…' }).click();
     await page.getByLabel('Amount').fill('10,50');
     await page.getByText('What it will be taken from').waitFor();
-    await page.getByRole('button', { name: /^Refund R.10,50$/ }).click();
+    const refund = page.getByRole('button', { name: /^Refund R.10,50$/ });
+    await refund.click();
     const proof = page.getByRole('dialog', { name: 'Prove that it is you' });
+    await proof.getByText(/Refund R.10,50/).waitFor();
+    // Escape closes only this dialog, and the focus is where it was.
+    await page.keyboard.press('Escape');
+    await proof.waitFor({ state: 'detached' });
+    await page.locator('button:focus', { hasText: /^Refund R.10,50$/ }).waitFor();
+    await refund.press('Enter');
     await proof.getByText(/Refund R.10,50/).waitFor();
     await proof.getByRole('button', { name: 'Use the passkey' }).click();
     await page.getByRole('dialog', { name: 'Refund ORDER-1' }).waitFor({ state: 'detached' });
@@ -160,10 +169,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     scene.receiver.isDown = false;
     await page.getByRole('link', { name: hostile('order') }).click();
     const dialog = page.getByRole('dialog', { name: 'Callback' });
-    await dialog
-      .getByText(/^Attempt/)
-      .first()
-      .click();
+    // The newest attempt is open.
     await dialog.getByText(hostile('body')).waitFor();
     await dialog.getByRole('button', { name: 'Resend the callback' }).click();
     await page.getByText('Delivered.', { exact: true }).waitFor();
@@ -213,11 +219,14 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
   test('an alert is opened by a click on its row, taken, and closed with a reason', async (t) => {
     const { paying, url } = console;
     const { deps } = paying.service;
-    await raiseAlert(deps, deps.database.db, { kind: 'a_test', detail: 'The shop is on fire.' });
+    await raiseAlert(deps, deps.database.db, {
+      kind: 'card_testing',
+      detail: 'The shop is on fire.',
+    });
     const { page } = await console.withSession(t, ['on-call']);
     await page.goto(`${url}/alerts`);
     await page.getByText('The shop is on fire.').click();
-    const dialog = page.getByRole('dialog', { name: 'A test' });
+    const dialog = page.getByRole('dialog', { name: 'Card testing' });
     await dialog.getByRole('button', { name: 'Take the alert' }).click();
     await dialog
       .getByText(/^Taken$/)
@@ -228,9 +237,42 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('The alert is closed.').waitFor();
     await dialog.waitFor({ state: 'detached' });
     const { rows } = await deps.database.pool.query(
-      `select close_reason from alerts where kind = 'a_test'`,
+      `select close_reason from alerts where kind = 'card_testing'`,
     );
     assert.deepEqual(rows, [{ close_reason: 'Water.' }]);
+  });
+
+  test('a logo is made to fit in the browser, and pages have it afterwards', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.withSession(t, ['admin']);
+    // The shoppers' host of these tests has no port.
+    const load = async (address: string) =>
+      (await paying.service.app.inject(new URL(address).pathname)).rawPayload;
+    await page.route('**/pay/logos/*', async (route) =>
+      route.fulfill({ contentType: 'image/png', body: await load(route.request().url()) }),
+    );
+    await page.goto(`${url}/merchants/${paying.account.merchant.id}`);
+    const card = page.locator('section', { hasText: 'Shown to shoppers' });
+    await card.getByRole('button', { name: 'Change…' }).click();
+    const dialog = page.getByRole('dialog', { name: /What shoppers read/ });
+    const choose = (name: string, mimeType: string, buffer: Buffer) =>
+      dialog.locator('input[type=file]').setInputFiles({ name, mimeType, buffer });
+    await choose('logo.svg', 'image/svg+xml', Buffer.from('<svg/>'));
+    await dialog.getByText('Choose a PNG or a JPEG.').waitFor();
+    await choose('logo.png', 'image/png', Buffer.from('no image'));
+    await dialog.getByText('The browser cannot read this image.').waitFor();
+    await choose('logo.png', 'image/png', pngFile(1_500, 500));
+    await dialog.getByRole('img', { name: /^Logo of/ }).waitFor();
+    assert.deepEqual(await axeViolations(page), []);
+    await dialog.getByRole('button', { name: /^Change / }).click();
+    await page.getByText('Pages, mails and receipts show it from now on.').waitFor();
+    const src = await card.getByRole('img', { name: /^Logo of/ }).getAttribute('src');
+    assert.deepEqual(readImage(await load(src ?? '')), {
+      type: 'image/png',
+      width: 432,
+      height: 144,
+    });
+    assert.deepEqual(complaints, []);
   });
 
   test('two people approve a payout, and evidence is staged before it is submitted', async (t) => {

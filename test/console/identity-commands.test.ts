@@ -8,8 +8,13 @@ import { startProcess } from '#main.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
-import { productionSettings } from '../support/sandbox-process.ts';
-import { createAccount, type Service, startService, testConfig } from '../support/service.ts';
+import {
+  createAccount,
+  productionSettings,
+  type Service,
+  startService,
+  testConfig,
+} from '../support/service.ts';
 
 let service: Service;
 let app: FastifyInstance;
@@ -36,7 +41,7 @@ describe('tranche operators', () => {
       ...['--merchant', merchant.id, '--name', 'Nomsa Dube'],
     );
     assert.deepEqual(Object.keys(invitation), ['url', 'expires_at']);
-    assert.match(invitation.url, /^http:\/\/localhost:3003\/register#[\w-]{43}$/);
+    assert.match(invitation.url, /^http:\/\/localhost:3006\/register#[\w-]{43}$/);
     const shown = await post('/api/invitation', { token: tokenOf(invitation.url) });
     assert.equal(shown.body.email, 'nomsa@example.com');
     assert.deepEqual(shown.body.roles, ['support', 'refunds']);
@@ -56,6 +61,34 @@ describe('tranche operators', () => {
     const actions = audit.map(({ action }: { action: string }) => action);
     assert.ok(actions.includes('operators invite') && actions.includes('operators revoke'));
     assert.ok(!JSON.stringify(audit).includes(tokenOf(invitation.url)), 'no token in the audit');
+  });
+
+  test('releases an invitation as the second administrator, with the roles that it has', async () => {
+    const inviter = await addPerson(service, { roles: ['admin'] });
+    const colleague = await addPerson(service, { roles: ['viewer'] });
+    const { email } = colleague;
+    const console = { app, deps: service.deps };
+    const body = { email, roles: ['support', 'refunds'], merchant_ids: null };
+    assert.equal((await ask(console, inviter, 'POST', '/api/people', { body })).status, 200);
+    const release = ['operators', 'release', email];
+    const held = await tranche.json(...release);
+    assert.deepEqual([held.made_by, held.roles], [inviter.email, ['support', 'refunds']]);
+    await tranche.refused(1, /changed meanwhile/, ...release, '--role', 'support');
+    const env = { DATABASE_URL: service.databaseUrl, TRANCHE_OPERATOR: inviter.email };
+    const roles = ['--role', 'refunds', '--role', 'support'];
+    await commandLine(env).refused(1, /You made this invitation/, ...release, ...roles);
+    assert.equal((await ask(console, colleague, 'GET', '/api/session')).status, 200);
+    const { url } = await tranche.json(...release, ...roles);
+    assert.equal(url, null, 'the link goes to the person by mail');
+    assert.equal((await ask(console, colleague, 'GET', '/api/session')).status, 401);
+    const { rows } = await service.deps.database.pool.query(
+      `select (select array_agg(kind order by kind) from person_mails where person_id = $1) as mails,
+         (select count(*)::int from alerts where subject_id = $1 and kind = 'ways_in_replaced') as alerts`,
+      [colleague.id],
+    );
+    const mails = ['invitation', 'invitation_requested', 'invited_again'];
+    assert.deepEqual(rows, [{ mails, alerts: 1 }]);
+    await tranche.refused(1, /No invitation/, ...release, ...roles);
   });
 
   test('refuses unknown roles, merchants and addresses', async () => {
@@ -83,7 +116,7 @@ describe('tranche operators', () => {
   });
 
   test('prints a command for the next page that a shell takes as it is meant', async () => {
-    // Versions before this one accepted such an address.
+    // An invitation refuses such an address. A row may hold any.
     const email = `0;$(echo a)\`echo b\`|'"&*@example.com`;
     await addPerson(service, { roles: ['viewer'], email });
     const { stdout } = await tranche.run('operators', 'list', '--limit', '1');
@@ -181,9 +214,10 @@ describe('settings of the console', () => {
         (await (await fetch(`http://localhost:${port}/api/session`)).text()).includes('signed_out');
       const ports = [...new Set(addresses.map(({ port }) => port))];
       const answers = await Promise.all(ports.map(isConsole));
-      assert.deepEqual(answers.toSorted(), [false, true]);
-      const ofConsole = addresses.filter(({ port }) => port === ports[answers.indexOf(true)]);
-      for (const { host } of ofConsole) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
+      // The staff's and the merchants'.
+      assert.deepEqual(answers.toSorted(), [false, true, true]);
+      const ofConsoles = addresses.filter(({ port }) => answers[ports.indexOf(port)]);
+      for (const { host } of ofConsoles) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
     } finally {
       await running.stop(0);
     }
@@ -195,7 +229,7 @@ describe('settings of the console', () => {
     assert.match(console('http://console.example'), /must be https/);
     assert.match(console('https://10.0.0.1'), /must have a name/);
     assert.match(console('https://pay.example'), /must differ from BASE_URL/);
-    assert.match(console('https://pay.example:8443'), /must have another host name/);
+    assert.match(console('https://pay.example:8443'), /must have a host name that differs/);
     assert.match(console('https://console.example/ops'), /must not have a path/);
     for (const CONSOLE_HOST of ['0.0.0.0', '0', '::', '[::]', '0:0:0:0:0:0:0:0']) {
       assert.match(

@@ -7,7 +7,13 @@ import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
-import { type Answer, movableClock, type Service, startService } from '../support/service.ts';
+import {
+  type Answer,
+  createAccount,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
 
 // How a person gets a way in, and who learns of it.
 
@@ -64,7 +70,8 @@ async function register(token: string) {
 
 async function alertAbout(person_id: string): Promise<Record<string, string>> {
   const { rows } = await service.deps.database.pool.query(
-    'select * from alerts where subject_id = $1 order by at desc, id desc limit 1',
+    `select * from alerts where subject_id = $1 and kind <> 'access_ended'
+     order by at desc, id desc limit 1`,
     [person_id],
   );
   return rows[0];
@@ -103,24 +110,24 @@ describe('an invitation at the console', () => {
     const [by, second] = [await admin(), await admin()];
     const answer = await invite(withMail, by, 'sipho@example.com');
     assert.equal(answer.body.delivery, 'held');
-    const alert = await alertAbout(known.person.id);
-    assert.equal(alert.kind, 'ways_in_replaced');
-    assert.match(alert.detail ?? '', /1 passkeys and 1 sessions ended/);
+    const asked = await alertAbout(known.person.id);
+    assert.deepEqual([asked.kind, asked.caused_by], ['person_invited', by.email]);
     // Neither another invitation, nor a revocation before it, avoids the second administrator.
     assert.equal((await invite(withMail, by, 'sipho@example.com')).body.delivery, 'held');
     await post(withMail, by, `/api/people/${known.person.id}/revoke`);
     assert.equal((await invite(withMail, by, 'sipho@example.com')).body.delivery, 'held');
     const before = await mailsTo('sipho@example.com');
     assert.ok(before.every(({ token }) => token === undefined));
-    assert.ok(
-      before.some(
-        ({ subject }) => subject === 'Your passkeys and sessions of the console have ended',
-      ),
-    );
-    assert.ok(before.some(({ subject }) => subject === 'You can no longer use the console'));
+    for (const subject of [
+      'A new invitation to the console was requested for you',
+      'You can no longer use the console',
+    ]) {
+      assert.ok(before.some((mail) => mail.subject === subject));
+    }
 
     const release = `/api/people/${known.person.id}/release`;
-    const refused = await post(withMail, by, release);
+    const was = { roles: ['finance'], merchant_ids: null };
+    const refused = await post(withMail, by, release, { was });
     assert.match(refused.body.error.message, /^You made this invitation/);
     const shown = async (one: ConsolePerson) => {
       const url = `/api/people/${known.person.id}`;
@@ -130,14 +137,46 @@ describe('an invitation at the console', () => {
       [(await shown(by)).is_held, (await shown(second)).release_refusal],
       [true, null],
     );
-    const released = await post(withMail, second, release);
+    const released = await post(withMail, second, release, { was });
     assert.deepEqual([released.status, released.body.url], [200, null]);
     assert.equal((await shown(second)).is_held, false);
-    assert.equal((await post(withMail, second, release)).status, 409, 'it is released once');
-    const mail = (await mailsTo('sipho@example.com')).at(-1);
+    assert.equal(
+      (await post(withMail, second, release, { was })).status,
+      409,
+      'it is released once',
+    );
+    const mail = (await mailsTo('sipho@example.com')).find(({ token }) => token !== undefined);
     await register(mail?.token ?? '');
     const last = (await mailsTo('sipho@example.com')).at(-1);
     assert.equal(last?.subject, 'A passkey was registered with your invitation');
+  });
+
+  test('of a colleague ends their ways in and changes their roles at the release, not before', async () => {
+    const { person, cookie } = await colleague('thandi@example.com');
+    const [by, second] = [await admin(), await admin()];
+    const seen = async (one: { cookie: string }, url: string) =>
+      await ask({ app: withMail, deps: service.deps }, one, 'GET', url);
+    const about = `/api/people/${person.id}`;
+    await invite(withMail, by, 'thandi@example.com', ['viewer']);
+    await invite(withMail, by, 'thandi@example.com', ['support', 'refunds']);
+    assert.equal((await seen({ cookie }, '/api/session')).status, 200);
+    const { body: held } = await seen(second, about);
+    assert.deepEqual([held.roles, held.is_registered], [['finance'], true]);
+    assert.deepEqual(held.invitation.access.roles, ['support', 'refunds']);
+    const stale = { was: { roles: ['viewer'], merchant_ids: null } };
+    const refused = await post(withMail, second, `${about}/release`, stale);
+    assert.match(refused.body.error.message, /^This invitation was changed meanwhile/);
+    const { roles, merchant_ids } = held.invitation.access;
+    const was = { roles, merchant_ids };
+    assert.equal((await post(withMail, second, `${about}/release`, { was })).status, 200);
+    assert.equal((await seen({ cookie }, '/api/session')).status, 401);
+    const { body: released } = await seen(second, about);
+    assert.deepEqual([released.roles, released.is_registered], [['support', 'refunds'], false]);
+    const alert = await alertAbout(person.id);
+    assert.deepEqual([alert.kind, alert.caused_by], ['ways_in_replaced', second.email]);
+    assert.match(alert.detail ?? '', /1 passkeys and 1 sessions ended/);
+    const subjects = (await mailsTo('thandi@example.com')).map(({ subject }) => subject);
+    assert.ok(subjects.includes('Your console passkeys and sessions have ended'));
   });
 
   test('without mail gives the link to the second administrator, never to the inviter', async () => {
@@ -145,8 +184,9 @@ describe('an invitation at the console', () => {
     const { body } = await invite(withoutMail, by, 'unmailed@example.com');
     assert.equal(body.delivery, 'held');
     const release = `/api/people/${body.person.id}/release`;
-    assert.equal((await post(withoutMail, by, release)).status, 409);
-    const { url } = (await post(withoutMail, second, release)).body;
+    const was = { roles: ['finance'], merchant_ids: null };
+    assert.equal((await post(withoutMail, by, release, { was })).status, 409);
+    const { url } = (await post(withoutMail, second, release, { was })).body;
     await register(new URL(url).hash.slice(1));
     assert.deepEqual(
       (await mailsTo('unmailed@example.com')).map(({ subject }) => subject),
@@ -157,9 +197,10 @@ describe('an invitation at the console', () => {
   test('that waits ends after 72 hours', async () => {
     const { body } = await invite(withoutMail, await admin(), 'late@example.com');
     clock.advance({ hours: 72 });
+    const was = { roles: ['finance'], merchant_ids: null };
     const release = `/api/people/${body.person.id}/release`;
     assert.match(
-      (await post(withoutMail, await admin(), release)).body.error.message,
+      (await post(withoutMail, await admin(), release, { was })).body.error.message,
       /^No invitation/,
     );
   });
@@ -175,9 +216,43 @@ describe('the command line', () => {
     assert.equal(alert.kind, 'ways_in_replaced');
     assert.match(alert.detail ?? '', /^nomsa \[root@pay-1\] invited only@example.com again/);
     const [mail] = (await mailsTo('only@example.com')).slice(-1);
-    assert.equal(mail?.subject, 'Your passkeys and sessions of the console have ended');
+    assert.equal(mail?.subject, 'Your console passkeys and sessions have ended');
     await register(new URL(url).hash.slice(1));
   });
+});
+
+test('one administrator cannot take the access of all others and stay alone', async () => {
+  const { pool } = service.deps.database;
+  await pool.query('update people set revoked_at = now() where revoked_at is null');
+  const [by, second, third] = [await admin(), await admin(), await admin()];
+  const console = { app: withMail, deps: service.deps };
+  const take = {
+    revoke: (one: ConsolePerson) => post(withMail, by, `/api/people/${one.id}/revoke`),
+    demote: (one: ConsolePerson) =>
+      ask(console, by, 'PATCH', `/api/people/${one.id}`, { body: { roles: ['viewer'] } }),
+    narrow: (one: ConsolePerson) =>
+      ask(console, by, 'PATCH', `/api/people/${one.id}`, { body: { merchant_ids: [merchant] } }),
+  };
+  const merchant = (await createAccount(service)).merchant.id;
+  // A person who cannot sign in yet, and one with fewer merchants, are no other administrators.
+  await invite(withMail, by, 'not-yet@example.com', ['admin']);
+  await addPerson(service, { roles: ['admin'], merchant_ids: [merchant] });
+  const both = await Promise.all([take.revoke(second), take.demote(third)]);
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
+  const left = both[0].status === 200 ? third : second;
+  for (const one of Object.values(take)) {
+    const { status, body } = await one(left);
+    assert.equal(status, 409);
+    assert.match(body.error.message, /would leave you as the only administrator/);
+  }
+  // Another role of theirs may be taken, and a person who is no administrator may be revoked.
+  await admin();
+  assert.equal((await take.demote(left)).status, 200);
+  assert.equal((await take.revoke(left)).status, 200);
+  const alert = await alertAbout(left.id);
+  assert.deepEqual([alert.kind, alert.caused_by], ['person_revoked', by.email]);
+  // The command line is the way back, also for an only administrator.
+  await revokePerson(service.deps, 'nomsa', { id: by.id });
 });
 
 test('a person is told by mail of each passkey that is added or removed, and of the end', async () => {
@@ -228,4 +303,269 @@ test('mail that the server refuses for good raises an alert, and a failure is re
   assert.equal(sent, 2);
   const alert = await alertAbout(body.person.id);
   assert.deepEqual([alert.kind, alert.caused_by], ['message_refused', null]);
+});
+
+describe('a merchant’s administrator', () => {
+  const people = async (by: ConsolePerson, method: 'GET' | 'PATCH', url: string, body?: object) =>
+    await ask({ app: withMail, deps: service.deps }, by, method, url, body && { body });
+
+  async function shop() {
+    const { merchant } = await createAccount(service);
+    const merchant_ids = [merchant.id];
+    const own = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
+    return { merchant, merchant_ids, own };
+  }
+
+  test('invites a colleague of their own merchant, who works there and nowhere else', async () => {
+    const { own, merchant_ids, merchant } = await shop();
+    const email = `till-${merchant.id}@example.com`;
+    const wanted = { email, roles: ['till'], merchant_ids };
+    const answer = await post(withMail, own, '/api/people', wanted);
+    assert.equal(answer.body.delivery, 'mailed', JSON.stringify(answer.body));
+    const till = await register((await mailsTo(email))[0]?.token ?? '');
+    const read = (url: string) => people(till as unknown as ConsolePerson, 'GET', url);
+    assert.deepEqual(
+      [(await read('/api/checkouts')).status, (await read('/api/overview')).status],
+      [200, 403],
+    );
+    for (const url of [
+      '/api/payouts',
+      '/api/merchants',
+      '/api/people',
+      '/api/audit',
+      '/api/alerts',
+    ]) {
+      assert.equal((await read(url)).status, 403, url);
+    }
+    const { body } = await people(own, 'GET', '/api/people');
+    assert.deepEqual(
+      body.data.map((one: { email: string }) => one.email).sort(),
+      [email, own.email].sort(),
+    );
+  });
+
+  test('gives no right and no merchant that they do not have, at no point', async () => {
+    const { own, merchant_ids } = await shop();
+    const other = (await shop()).merchant.id;
+    const colleagueOf = () => addPerson(service, { roles: ['till'], merchant_ids });
+    for (const [roles, ids] of [
+      [['admin'], merchant_ids],
+      [['finance'], merchant_ids],
+      [['on-call'], merchant_ids],
+      [['till', 'auditor'], merchant_ids],
+      [['till'], [other]],
+      [['till'], [...merchant_ids, other]],
+      [['till'], null],
+    ] as const) {
+      const what = JSON.stringify([roles, ids]);
+      const email = `x-${crypto.randomUUID()}@example.com`;
+      const invited = await post(withMail, own, '/api/people', { email, roles, merchant_ids: ids });
+      assert.equal(invited.status, 409, what);
+      const { id } = await colleagueOf();
+      const body = { roles, merchant_ids: ids };
+      assert.equal((await people(own, 'PATCH', `/api/people/${id}`, body)).status, 409, what);
+    }
+    const { body } = await people(own, 'GET', '/api/roles');
+    assert.deepEqual(
+      body.data.map((one: { role: string }) => one.role),
+      ['viewer', 'support', 'refunds', 'merchant-admin', 'till'],
+    );
+    const { id } = await colleagueOf();
+    const changed = await people(own, 'PATCH', `/api/people/${id}`, { roles: ['refunds'] });
+    assert.deepEqual([changed.status, changed.body.roles], [200, ['refunds']]);
+    assert.equal((await post(withMail, own, `/api/people/${id}/revoke`)).status, 200);
+  });
+
+  test('neither sees nor changes people of others, nor one who has more rights or other merchants too', async () => {
+    const { own, merchant_ids } = await shop();
+    const theirs = await shop();
+    const staff = await admin();
+    const both = await addPerson(service, {
+      roles: ['till'],
+      merchant_ids: [...merchant_ids, ...theirs.merchant_ids],
+    });
+    const strong = await addPerson(service, { roles: ['admin'], merchant_ids });
+    for (const { id } of [theirs.own, staff]) {
+      assert.equal((await people(own, 'GET', `/api/people/${id}`)).status, 404);
+      assert.equal((await post(withMail, own, `/api/people/${id}/revoke`)).status, 404);
+    }
+    for (const person of [both, strong]) {
+      const seen = await people(own, 'GET', `/api/people/${person.id}`);
+      assert.deepEqual([seen.status, seen.body.merchant_ids], [200, merchant_ids]);
+      const url = `/api/people/${person.id}`;
+      assert.equal((await people(own, 'PATCH', url, { name: 'Another' })).status, 409);
+      assert.equal((await post(withMail, own, `${url}/revoke`)).status, 409);
+      const session = `${url}/sessions/${person.session_id}`;
+      const ended = await ask({ app: withMail, deps: service.deps }, own, 'DELETE', session);
+      assert.equal(ended.status, 409);
+    }
+    const wanted = { email: both.email, roles: ['till'], merchant_ids };
+    const answer = await post(withMail, own, '/api/people', wanted);
+    assert.equal(answer.status, 409);
+    assert.match(answer.body.error.message, /^Only an administrator of the payment service/);
+  });
+
+  test('does not read who of the service’s staff invited them', async () => {
+    const { own, merchant_ids, merchant } = await shop();
+    const staff = await admin();
+    const email = `new-${merchant.id}@example.com`;
+    await post(withMail, staff, '/api/people', { email, roles: ['till'], merchant_ids });
+    const { body } = await people(own, 'GET', '/api/people');
+    assert.doesNotMatch(JSON.stringify(body), new RegExp(staff.email));
+    const made = body.data.find((one: { email: string }) => one.email === email);
+    assert.equal(made.invitation.made_by, 'admin');
+  });
+});
+
+describe('a merchant’s administrator who invites', () => {
+  const createShop = async () => (await createAccount(service)).merchant.id;
+  const shopAdmin = (merchant_id: string) =>
+    addPerson(service, { roles: ['merchant-admin'], merchant_ids: [merchant_id] });
+  const read = async (by: ConsolePerson, url: string) =>
+    (await ask({ app: withMail, deps: service.deps }, by, 'GET', url)).body;
+
+  test('gets the same answer for an address that has access elsewhere, and changes nothing there', async () => {
+    const { pool } = service.deps.database;
+    const [shop, other] = [await createShop(), await createShop()];
+    const by = await shopAdmin(shop);
+    const till = (email: string) =>
+      post(withMail, by, '/api/people', { email, roles: ['till'], merchant_ids: [shop] });
+    const elsewhere = await addPerson(service, { roles: ['refunds'], merchant_ids: [other] });
+    const staff = await addPerson(service, { roles: ['admin'] });
+    const shapeOf = ({ status, body }: Answer) => {
+      const { id, created_at, email, name, ...person } = body.person;
+      const { expires_at, ...invitation } = person.invitation;
+      return { status, ...body, expires_at, person: { ...person, invitation } };
+    };
+    const fresh = await till('fresh@example.com');
+    const before = await pool.query('select * from people where id = any($1)', [
+      [elsewhere.id, staff.id],
+    ]);
+    for (const { email } of [elsewhere, staff]) {
+      const answer = await till(email);
+      const { id, created_at } = answer.body.person;
+      assert.deepEqual({ ...shapeOf(answer), expires_at: 0 }, { ...shapeOf(fresh), expires_at: 0 });
+      assert.ok(created_at >= fresh.body.person.created_at, 'it is as old as the invitation');
+      // Read, changed, invited again and revoked as any person who has not accepted yet.
+      const about = `/api/people/${id}`;
+      const patched = await ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, {
+        body: { name: 'Thabo', roles: ['viewer'] },
+      });
+      assert.deepEqual([patched.status, patched.body.name], [200, 'Thabo']);
+      assert.equal((await till(email)).body.person.id, id, 'an address is listed once');
+      assert.deepEqual((await read(by, `${about}/sessions`)).data, []);
+      assert.equal((await post(withMail, by, `${about}/revoke`)).body.revoked_at === null, false);
+      const mail = (await mailsTo(email)).at(-2);
+      assert.match(mail?.subject ?? '', /^You are invited to the console/);
+      assert.equal(mail?.token, undefined, 'no link leads to the row');
+      const seen = await read(staff, about);
+      assert.deepEqual([seen.duplicate_of === null, seen.is_registered], [false, false]);
+    }
+    const kept = await pool.query('select * from people where id = any($1)', [
+      [elsewhere.id, staff.id],
+    ]);
+    assert.deepEqual(kept.rows, before.rows);
+    const listed = (await read(by, '/api/people')).data as { email: string }[];
+    assert.equal(listed.filter(({ email }) => email === elsewhere.email).length, 1);
+  });
+
+  test('adds no one who counts as a second person before the service’s staff confirms them', async () => {
+    const shop = await createShop();
+    const [by, staff] = [await shopAdmin(shop), await admin()];
+    const wanted = { email: 'second@example.com', roles: ['merchant-admin'], merchant_ids: [shop] };
+    const { person } = (await post(withMail, by, '/api/people', wanted)).body;
+    const about = `/api/people/${person.id}`;
+    const was = { roles: wanted.roles, merchant_ids: wanted.merchant_ids };
+    const confirm = (one: ConsolePerson | { cookie: string }) =>
+      post(withMail, one, `${about}/confirm`, { was });
+    assert.match((await confirm(staff)).body.error.message, /has not accepted the invitation/);
+    const invited = await register((await mailsTo(wanted.email))[0]?.token ?? '');
+    assert.equal((await confirm(by)).status, 403);
+    assert.equal((await confirm(invited)).status, 403);
+    const stale = { was: { ...was, roles: ['viewer'] } };
+    const changed = await post(withMail, staff, `${about}/confirm`, stale);
+    assert.match(changed.body.error.message, /was changed meanwhile/);
+    assert.equal((await read(by, about)).is_confirmed, false);
+    assert.equal((await confirm(staff)).body.is_confirmed, true);
+    assert.equal(
+      (await mailsTo(wanted.email)).at(-1)?.subject,
+      'You count where two people are needed',
+    );
+    // More access by the merchant, or new ways in that it released, take the confirmation back.
+    const other = await shopAdmin(shop);
+    const change = (body: object) =>
+      ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, { body });
+    assert.equal((await change({ name: 'Thabo' })).body.is_confirmed, true);
+    const both = ['merchant-admin', 'till'];
+    assert.equal((await change({ roles: both })).body.is_confirmed, false);
+    assert.equal((await change({ roles: was.roles })).body.is_confirmed, false);
+    assert.equal((await confirm(staff)).body.is_confirmed, true);
+    assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
+    const released = await post(withMail, other, `${about}/release`, { was });
+    assert.equal(released.body.person.is_confirmed, false);
+  });
+
+  test('proposes the bank account, which only the service’s staff confirms, and reads each step by mail', async () => {
+    const { merchant } = await createAccount(service);
+    const url = `/api/merchants/${merchant.id}/bank-accounts`;
+    const [by, colleague, staff] = [
+      await shopAdmin(merchant.id),
+      await shopAdmin(merchant.id),
+      await admin(),
+    ];
+    const till = await addPerson(service, { roles: ['till'], merchant_ids: [merchant.id] });
+    const foreign = await shopAdmin(await createShop());
+    const account = { holder: 'Bean There', bank: 'A Bank', branch_code: '051001' };
+    const propose = (one: ConsolePerson, account_number: string, replaces?: number) =>
+      post(withMail, one, url, { ...account, account_number, ...(replaces && { replaces }) });
+    assert.equal((await propose(foreign, '0123456789')).status, 404);
+    assert.equal((await propose(till, '0123456789')).status, 403);
+    assert.equal((await propose(by, '0123456789')).status, 200);
+    // A second proposal while one waits: nothing is lost, and a person who read the first replaces it.
+    const second = await propose(colleague, '9876543210');
+    assert.equal(second.status, 409);
+    assert.match(second.body.error.message, /^Account 1, which ends in 6789, was proposed on /);
+    assert.equal((await propose(colleague, '9876543210', 1)).body.proposed.number, 2);
+    assert.equal((await propose(by, '9876543210', 1)).status, 409);
+    const confirm = (one: ConsolePerson, account_number: string) =>
+      post(withMail, one, `${url}/2/confirm`, { account_number });
+    assert.equal((await confirm(by, '9876543210')).status, 403);
+    assert.equal((await confirm(staff, '0123456789')).status, 409);
+    assert.equal((await confirm(staff, '9876543210')).status, 200);
+    const { name } = merchant;
+    for (const { email } of [by, colleague]) {
+      const mails = await mailsTo(email);
+      assert.deepEqual(
+        mails.map(({ subject }) => subject),
+        [
+          `A bank account was proposed for ${name}`,
+          `A bank account was proposed for ${name}`,
+          `The bank account of ${name} was confirmed`,
+        ],
+      );
+    }
+    for (const { email } of [till, foreign, staff]) assert.deepEqual(await mailsTo(email), []);
+    const { rows } = await service.deps.database.pool.query(
+      'select text from mailbox where recipient = $1',
+      [by.email],
+    );
+    const text = JSON.stringify(rows);
+    assert.ok(text.includes('The payment service confirmed') && !text.includes(staff.email));
+    assert.ok(text.includes(colleague.email));
+  });
+
+  test('of several merchants lists the people of the one that they chose', async () => {
+    const [one, other] = [await createShop(), await createShop()];
+    const roles = ['merchant-admin' as const];
+    const by = await addPerson(service, { roles, merchant_ids: [one, other] });
+    const here = await addPerson(service, { roles: ['till'], merchant_ids: [one] });
+    const there = await addPerson(service, { roles: ['till'], merchant_ids: [other] });
+    const emails = async (query: string) =>
+      (await read(by, `/api/people${query}`)).data
+        .map((row: { email: string }) => row.email)
+        .sort();
+    assert.deepEqual(await emails(''), [by.email, here.email, there.email].sort());
+    assert.deepEqual(await emails(`?merchant=${one}`), [by.email, here.email].sort());
+    assert.deepEqual(await emails(`?merchant=${await createShop()}`), []);
+  });
 });

@@ -226,10 +226,6 @@ describe('a sign-in through an issuer', () => {
     assert.equal((await byPasskey()).status, 403);
     isRefused((await signIn('former')).answer);
 
-    // A process of an earlier version would not have ended this session.
-    const { pool } = service.deps.database;
-    const live = 'update console_sessions set ended_at = null where person_id = $1';
-    await pool.query(live, [person.id]);
     const successor = cookieOf((await signIn('successor')).answer, session);
     const { body } = await get('/api/session', successor);
     assert.deepEqual([body.person.id, body.person.roles], [person.id, ['admin']]);
@@ -387,7 +383,7 @@ describe('a sign-in through an issuer', () => {
         forgeToken = null;
       }
     }
-    // The key of the test is the provider's, so only the change was refused.
+    // The test signs with the provider's key, so only the changed claims were refused.
     forgeToken = (token) => signAgain(token, {});
     const { answer } = await signIn('forger');
     forgeToken = null;

@@ -23,7 +23,7 @@ after(async () => {
 
 const here = () => ({ origin: service.deps.console.url });
 const post = async (url: string, body: object | undefined, cookie = ''): Promise<Answer> => {
-  // Windows of the limits are not what these tests are about.
+  // These tests are not about rate limits.
   clock.advance({ seconds: 2 });
   return await ask({ app, deps: service.deps }, { cookie }, 'POST', url, body && { body });
 };
@@ -93,6 +93,15 @@ describe('an invitation', () => {
     assert.equal(rows[0].address, '127.0.0.1');
     assert.equal(rows[0].session_id, session.session.id);
     assert.deepEqual((await verifyOperatorChain(service.deps)).differences, []);
+  });
+
+  test('registers a passkey whose transports are not a list', async () => {
+    const authenticator = createAuthenticator();
+    const create: typeof authenticator.create = (...asked) => {
+      const { response, ...rest } = authenticator.create(...asked);
+      return { ...rest, response: { ...response, transports: 'usb' as never } };
+    };
+    await register({ ...authenticator, create });
   });
 
   test('works once', async () => {

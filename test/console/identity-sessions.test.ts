@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
-import { addPerson, ask, openConsole } from '../support/console.ts';
+import { revokePerson, revokeSession } from '#operating/people/manage-people.ts';
+import { operate } from '#record/actions/operate.ts';
+import { addPerson, ask, openAnotherSession, openConsole } from '../support/console.ts';
 import { movableClock, type Service, startService } from '../support/service.ts';
 
 const clock = movableClock();
@@ -46,6 +48,41 @@ describe('a session', () => {
     for (let count = 1; count < 1_200; count++) await consoleRequest(remoteAddress);
     const refused = await ask(console(), null, 'GET', '/%zz', { remoteAddress });
     assert.equal(refused.status, 429);
+  });
+
+  test('that ended, or whose person was revoked, while an action waited, does nothing', async () => {
+    const { deps } = service;
+    const [one, other] = [await addPerson(service, { roles: ['admin'] }), 'sipho@example.com'];
+    const ends: Record<string, () => Promise<unknown>> = {
+      'ends another session': () =>
+        revokeSession(deps, other, { person_id: one.id, session_id: again.session_id }),
+      'ends the session': () =>
+        revokeSession(deps, other, { person_id: one.id, session_id: one.session_id }),
+      'revokes the person': () => revokePerson(deps, other, { email: one.email }),
+    };
+    const again = await openAnotherSession(service, one);
+    const last = await openAnotherSession(service, one);
+    const attempt = (session_id: string, meanwhile: () => Promise<unknown>) => {
+      const rest = { roles: ['admin'], address: '192.0.2.7', counts_from: null };
+      const origin = { person_id: one.id, session_id, ...rest };
+      return operate({ ...deps, origin }, one.email, 'test action', async () => {
+        await meanwhile();
+        return { subject_id: one.id, details: {}, result: 'done' };
+      });
+    };
+    assert.equal(await attempt(one.session_id, ends['ends another session'] as never), 'done');
+    for (const [session, how] of [
+      [one, 'ends the session'],
+      [last, 'revokes the person'],
+    ] as const) {
+      const refusal = /Your session ended meanwhile. Nothing was done/;
+      await assert.rejects(attempt(session.session_id, ends[how] as never), refusal, how);
+    }
+    const audit = await deps.database.pool.query(
+      `select count(*)::int as count from operator_actions where action = 'test action' and subject_id = $1`,
+      [one.id],
+    );
+    assert.equal(audit.rows[0].count, 1);
   });
 
   test('is needed: without one, with an unknown one and with two the answer is 401', async () => {

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
-import { type OperatorRole, operatorRoles } from '#operating/people/permission.ts';
+import { merchantRoles, type OperatorRole, operatorRoles } from '#operating/people/permission.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
-import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import {
+  addPerson,
+  ask,
+  type ConsolePerson,
+  openAnotherSession,
+  openConsole,
+} from '../support/console.ts';
 import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Account, type Answer, createAccount } from '../support/service.ts';
@@ -167,6 +174,12 @@ function decidePayout(name: string, from: 'draft' | 'exported', verb: string, to
   };
 }
 
+/** The invited person accepts, and is signed in. */
+async function register(id: string, email: string): Promise<ConsolePerson> {
+  await query('update people set oidc_subject = id::text, registered_at = now() where id = $1', id);
+  return await openAnotherSession(paying.service, { id, email, cookie: '', session_id: '' });
+}
+
 /** Another person may have to release the link before it works. */
 function invite(name: string, addressOf: () => Promise<string>): Action {
   return {
@@ -181,10 +194,10 @@ function invite(name: string, addressOf: () => Promise<string>): Action {
             email,
           )
         )[0];
-      const body = { email, roles: ['finance'], merchant_ids: null };
+      const was = { roles: ['finance'], merchant_ids: null };
       const steps: Step[] = [
-        (by) => request(by, 'POST', '/api/people', body),
-        async (by) => request(by, 'POST', `/api/people/${(await read())?.id}/release`),
+        (by) => request(by, 'POST', '/api/people', { email, ...was }),
+        async (by) => request(by, 'POST', `/api/people/${(await read())?.id}/release`, { was }),
       ];
       return { steps, isDone: async () => ((await read())?.released_at ?? null) !== null };
     },
@@ -210,20 +223,34 @@ const actions: Action[] = [
   {
     name: 'Change the account that a merchant is paid to',
     async prepare() {
-      const { merchant } = await createAccount(paying.service);
+      const { merchant } = account;
       const url = `/api/merchants/${merchant.id}/bank-accounts`;
       const confirm = consoleRoutes.find((route) => route.url.endsWith('/:number/confirm'));
       const { account_number } = bankAccount;
+      const read = async () =>
+        (
+          await query(
+            `select number, confirmed_at from bank_accounts where merchant_id = $1
+             order by number desc limit 1`,
+            merchant.id,
+          )
+        )[0];
+      const before = await read();
+      const number = (before?.number ?? 0) + 1;
+      const replaces = before && before.confirmed_at === null && { replaces: before.number };
       const steps: Step[] = [
-        (by) => request(by, 'POST', url, bankAccount),
-        (by) => request(by, 'POST', `${url}/1/confirm`, confirm?.schema.body && { account_number }),
+        (by) => request(by, 'POST', url, { ...bankAccount, ...replaces }),
+        (by) =>
+          request(
+            by,
+            'POST',
+            `${url}/${number}/confirm`,
+            confirm?.schema.body && { account_number },
+          ),
       ];
       const isDone = async () => {
-        const [row] = await query(
-          'select confirmed_at from bank_accounts where merchant_id = $1',
-          merchant.id,
-        );
-        return row !== undefined && row.confirmed_at !== null;
+        const row = await read();
+        return row?.number === number && row.confirmed_at !== null;
       };
       return { steps, isDone };
     },
@@ -250,20 +277,65 @@ const actions: Action[] = [
         refund_mode: 'manual',
       }),
   ),
-  once(
-    'Raise a limit of the API above the contract’s',
-    () => (by) =>
-      request(by, 'POST', `/api/integrations/${account.id}/limit`, {
+  once('Raise a limit of the API above the contract’s', async () => {
+    // A limit that another person has raised before could be set again by anyone.
+    const { id } = await createIntegration(paying.service.deps, 'test', {
+      merchant_id: account.merchant.id,
+      refund_mode: 'manual',
+    });
+    return (by) =>
+      request(by, 'POST', `/api/integrations/${id}/limit`, {
         endpoint: 'POST /api/checkouts',
         max_requests: 1_000_000,
         window_seconds: 1,
-      }),
-  ),
+      });
+  }),
+  once('Widen the bands of a merchant', () => {
+    let longest = 12;
+    return (by) => {
+      longest += 1;
+      const band = { from_amount: 10_000, to_amount: 2_000_000, terms: [1, 3, 6, 12, longest] };
+      return request(by, 'PATCH', `/api/merchants/${account.merchant.id}`, { rules: [band] });
+    };
+  }),
+  once('Set the fees of a merchant', async () => {
+    const { merchant } = await createAccount(paying.service);
+    const fees = { basis_points: 100, fixed: 0, vat_basis_points: 1_500 };
+    return (by) => request(by, 'POST', `/api/merchants/${merchant.id}/terms`, fees);
+  }),
   invite('Invite a new person', async () => `new-${paying.service.deps.random.uuid()}@example.com`),
   invite(
     'Invite a colleague again, who loses their passkeys',
     async () => (await addPerson(paying.service, { roles: ['finance'] })).email,
   ),
+  {
+    name: 'Count as two people, with an address that one invited',
+    async prepare() {
+      const checkout = await paid();
+      const email = `second-${paying.service.deps.random.uuid()}@example.com`;
+      const was = { roles: ['till'], merchant_ids: [account.merchant.id] };
+      let second: ConsolePerson | undefined;
+      const steps: Step[] = [
+        async (by) => {
+          const answer = await request(by, 'POST', '/api/people', { email, ...was });
+          if (answer.status === 200) second = await register(answer.body.person.id, email);
+          return answer;
+        },
+        (by) => request(by, 'POST', `/api/people/${second?.id}/confirm`, { was }),
+      ];
+      // A request for a refund is the first of two agreements.
+      const isDone = async () => {
+        const body = { amount: threshold + 1, request_id: paying.service.deps.random.uuid() };
+        const url = `/api/checkouts/${checkout}/refunds`;
+        return second ? (await request(second, 'POST', url, body)).status === 200 : false;
+      };
+      return { steps, isDone };
+    },
+  },
+  once('Revoke an administrator, while another one remains', async () => {
+    const { id } = await addPerson(paying.service, { roles: ['admin'] });
+    return (by) => request(by, 'POST', `/api/people/${id}/revoke`);
+  }),
   {
     name: 'Change one’s own roles',
     async prepare() {
@@ -305,7 +377,7 @@ const actions: Action[] = [
 
 type Outcome = 'alone' | 'with another' | 'no';
 
-/** Trials of which no step was accepted yet, so that another person can begin with them. */
+/** Trials in which no step was accepted yet. Another person can begin with them. */
 const untouched = new Map<Action, Trial>();
 
 async function begin(action: Action): Promise<Trial> {
@@ -353,7 +425,11 @@ async function observe(
 
 test('SECURITY.md says what a person in each role can do alone', async () => {
   const columns: { name: string; roles: OperatorRole[]; merchant_ids?: string[] }[] = [
-    ...operatorRoles.map((role) => ({ name: role, roles: [role] })),
+    ...operatorRoles.map((role) => ({
+      name: role,
+      roles: [role],
+      ...(merchantRoles.includes(role) && { merchant_ids: [account.merchant.id] }),
+    })),
     { name: 'admin of one merchant', roles: ['admin'], merchant_ids: [account.merchant.id] },
   ];
   const rows: string[][] = [['action', ...columns.map(({ name }) => `\`${name}\``)]];

@@ -9,6 +9,7 @@ import { revokePerson } from '#operating/people/manage-people.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { commandLine } from '../support/cli.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
+import { onlyGateway } from '../support/gateway.ts';
 import {
   type Answer,
   checkoutBody,
@@ -18,8 +19,10 @@ import {
   send,
   startService,
 } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
-// A database that lost changes has sessions, links and tokens again that were ended since the backup.
+// In a database that lost changes, sessions, links and tokens that were ended since the backup are
+// valid again.
 
 const clock = movableClock();
 let service: Service;
@@ -50,8 +53,8 @@ async function noticeRestore(): Promise<void> {
     `update gateway_heartbeat set id = coalesce(id, gen_random_uuid()) returning id`,
   );
   const ahead = { heartbeat_ref: 'cus_1', database: rows[0].id, count: 99 };
-  const gateway = { listHeartbeats: async () => [ahead] } as unknown as Gateway;
-  const guard = { ...deps, gateway, environment: 'sandbox' as const, endAccess: endAllAccess };
+  const gateways = onlyGateway({ listHeartbeats: async () => [ahead] } as unknown as Gateway);
+  const guard = { ...deps, gateways, environment: 'sandbox' as const, endAccess: endAllAccess };
   assert.match(String(await createMoneyGuard(guard).problem()), /The gateway is ahead/);
 }
 
@@ -107,7 +110,7 @@ test('a restore ends every session, link and token, and people wait until an ope
   const confirm = ['operators', 'confirm', '--reason', 'Compared with the alerts.'];
   assert.equal((await tranche.json(...confirm)).waits_since, null);
   assert.equal((await signIn()).status, 200);
-  await tranche.refused(1, /Nothing waits/, ...confirm);
+  await tranche.refused(1, /nothing to confirm/, ...confirm);
 });
 
 test('what takes access away is posted and logged, where it survives a restore', async () => {
@@ -125,4 +128,28 @@ test('what takes access away is posted and logged, where it survives a restore',
   assert.match(rows[0].detail, /^sipho ran `operators revoke`: .*leaver@example.com/);
   assert.ok(rows[0].due_at !== null && rows[0].closed_at !== null, 'posted, with nothing to do');
   assert.match(JSON.stringify(lines), /access_ended/);
+  // The database before the revocation does not have its alert. The log has, and so has the post.
+  const logOf = (alerts: object[]) =>
+    ['not JSON', '{"msg":"access_ended"}', ...alerts.map((line) => JSON.stringify(line))].join(
+      '\n',
+    );
+  const { id, at, kind, detail } = rows[0];
+  for (const kept of [lines, [{ id, at, kind, detail }]]) {
+    const confirm = async () =>
+      (
+        await commandLine(
+          { DATABASE_URL: service.databaseUrl },
+          { stdin: logOf([...kept, ...kept]) },
+        ).json('operators', 'confirm', '--log', '-')
+      ).lost;
+    assert.deepEqual(await confirm(), []);
+    await tamper(deps.database.pool, 'update alerts set id = gen_random_uuid() where id = $1', [
+      id,
+    ]);
+    assert.deepEqual(await confirm(), [{ id, at, kind, detail }]);
+    const back = 'update alerts set id = $1 where subject_id = $2 and kind = $3';
+    await tamper(deps.database.pool, back, [id, person.id, kind]);
+  }
+  const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+  await tranche.refused(1, /cannot be read \(ENOENT\)/, 'operators', 'confirm', '--log', '/none');
 });

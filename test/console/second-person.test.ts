@@ -36,9 +36,10 @@ const bankAccount = {
 };
 
 /** Acts as a person whose passkey counts from a time on. */
-function actingFrom(counts_from: string | null) {
+async function actingFrom(counts_from: string | null) {
   const { deps } = paying.service;
-  const ids = { person_id: deps.random.uuid(), session_id: deps.random.uuid() };
+  const { id: person_id, session_id } = await addPerson(paying.service, { roles: ['admin'] });
+  const ids = { person_id, session_id };
   const origin: Origin = { ...ids, roles: ['admin'], address: '192.0.2.7', counts_from };
   return { ...deps, origin };
 }
@@ -63,10 +64,10 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
   );
   const other = (await createAccount(paying.service)).merchant.id;
   await proposeAccount(deps, 'sipho', other, bankAccount);
-  const caused = { kind: 'a_test', caused_by: 'sipho', detail: 'x' };
+  const caused = { kind: 'card_testing' as const, caused_by: 'sipho', detail: 'x' };
   const alert = await raiseAlert(deps, deps.database.db, caused);
   const wanted = { email: 'held@example.com', roles: ['viewer'], merchant_ids: null };
-  const unmailed = { ...actingFrom(null), sendsMessages: false };
+  const unmailed = { ...(await actingFrom(null)), sendsMessages: false };
   const { person } = await requestInvitation(unmailed, 'sipho', wanted);
   const ask = {
     request_id: deps.random.uuid(),
@@ -74,7 +75,7 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
     amount: 1_001,
     reason: null,
   };
-  type Acting = ReturnType<typeof actingFrom>;
+  type Acting = Awaited<ReturnType<typeof actingFrom>>;
   const decisions: Record<string, (acting: Acting) => Promise<unknown>> = {
     'approve a payout': (acting) => approvePayout(acting, 'nomsa', String(draft)),
     'note a return': (acting) => returnPayout(acting, 'nomsa', String(exported), 'closed'),
@@ -83,16 +84,16 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
       confirmAccount(acting, 'nomsa', other, { number: 1, ...bankAccount }),
     'approve a refund': (acting) => approveRefund(acting, 'nomsa', refund),
     'ask for a refund': (acting) => requestRefund(acting, 'nomsa', ask),
-    'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id),
+    'release an invitation': (acting) => releaseInvitation(acting, 'nomsa', person.id, wanted),
     'close an alert': (acting) => closeAlert(acting, 'nomsa', alert, 'Agreed.'),
   };
   const now = paying.clock.now();
   for (const [name, decide] of Object.entries(decisions)) {
-    const soon = actingFrom(timestamp(now.add({ hours: 1 })));
+    const soon = await actingFrom(timestamp(now.add({ hours: 1 })));
     await assert.rejects(decide(soon), /Your passkey or your access is new\./, name);
-    await assert.rejects(decide(actingFrom(null)), /two people with passkeys/, name);
+    await assert.rejects(decide(await actingFrom(null)), /two people with passkeys/, name);
   }
-  for (const decide of Object.values(decisions)) await decide(actingFrom(timestamp(now)));
+  for (const decide of Object.values(decisions)) await decide(await actingFrom(timestamp(now)));
 });
 
 test('the passkey of the last proof counts, a day after it was registered', async (t) => {
@@ -115,7 +116,13 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   const registered = await post('/api/invitation/register', { token, response });
   cookie = String(registered.headers['set-cookie']).split(';')[0] ?? '';
   const { merchant } = await createAccount(paying.service);
-  const propose = () => post(`/api/merchants/${merchant.id}/bank-accounts`, bankAccount);
+  let proposed = 0;
+  const propose = async () => {
+    const body = { ...bankAccount, ...(proposed > 0 && { replaces: proposed }) };
+    const answer = await post(`/api/merchants/${merchant.id}/bank-accounts`, body);
+    if (answer.status === 200) proposed += 1;
+    return answer;
+  };
   const signIn = async (by: typeof first) => {
     const offered = (await post('/api/sign-in/options')).body.options;
     const answer = await post('/api/sign-in', { response: by.get(offered, here) });
@@ -133,6 +140,39 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   const proof = (await post('/api/proof/options')).body.options;
   assert.equal((await post('/api/proof', { response: first.get(proof, here) })).status, 200);
   assert.equal((await propose()).status, 200);
+});
+
+test('an administrator of today does not let another one stay alone', async (t) => {
+  const { clock, service } = paying;
+  const { deps } = service;
+  const app = await openConsole(service);
+  t.after(() => app.close());
+  const { pool } = deps.database;
+  await pool.query('update people set revoked_at = now() where revoked_at is null');
+  const addAdmin = async () => {
+    const one = await addPerson(service, { roles: ['admin'] });
+    await pool.query(
+      `insert into passkeys
+         (id, person_id, credential_id, public_key, counter, transports, name, created_at)
+       values (gen_random_uuid(), $1::uuid, $1::uuid::text, '\\x00', 0, '{}', 'Phone', $2)`,
+      [one.id, timestamp(clock.now())],
+    );
+    return one;
+  };
+  const old = await addAdmin();
+  clock.advance({ hours: 25 });
+  const [by, today] = [await addAdmin(), await addAdmin()];
+  const revoke = async (one: { id: string }) => {
+    const answer = await ask({ app, deps }, by, 'POST', `/api/people/${one.id}/revoke`);
+    return answer.status;
+  };
+  assert.equal(await revoke(old), 409);
+  assert.equal(await revoke(today), 200, 'what was given today is taken back at once');
+  const other = await addAdmin();
+  await pool.query('update people set access_since = $2 where id = $1', [
+    ...[other.id, timestamp(clock.now().subtract({ hours: 25 }))],
+  ]);
+  assert.equal(await revoke(old), 409, 'the passkey is new');
 });
 
 test('access that grows raises an alert, is mailed, and counts a day later', async (t) => {
@@ -155,9 +195,10 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
     [viewer.id, timestamp(clock.now())],
   );
   clock.advance({ hours: 25 });
-  const stay = () =>
+  /** They sign in again. */
+  const signIn = () =>
     pool.query(
-      `update console_sessions set seen_at = $2, proof_at = $2,
+      `update console_sessions set ended_at = null, seen_at = $2, proof_at = $2,
          expires_at = $2::timestamptz + interval '1 hour' where person_id = $1`,
       [viewer.id, timestamp(clock.now())],
     );
@@ -188,7 +229,7 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
   assert.deepEqual(mails, Array(2).fill({ facts: { by: admin.email } }));
   assert.equal(alerts[1].caused_by, admin.email);
   assert.equal(alerts[1].caused_person_id, admin.id);
-  assert.match(alerts[1].detail, /admin of all merchants\. Before: admin of merchants /);
+  assert.match(alerts[1].detail, /admin of all merchants\. Before: admin of one merchant/);
   await change({ roles: ['finance', 'admin'] });
   await change({ roles: ['finance'] });
   assert.equal((await told()).alerts.length, 3);
@@ -197,9 +238,9 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
     ask(console, viewer, 'POST', `/api/merchants/${merchant.id}/bank-accounts`, {
       body: bankAccount,
     });
-  await stay();
+  await signIn();
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   clock.advance({ hours: 24 });
-  await stay();
+  await signIn();
   assert.equal((await propose()).status, 200);
 });

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { changeRules } from '#merchants/change-rules.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { type OperatorRole, operatorRoles } from '#operating/people/permission.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   addPerson,
   ask,
@@ -17,11 +18,13 @@ import { type Account, createAccount, liftLimits, runs, send } from '../support/
 
 // People with random roles and scopes do random things, each in two browsers. The audit says who
 // agreed to what: no refund above the threshold, payout or bank account gets through without two.
+// A person whose roles grew, or who was invited again, agreed to nothing for a day. An address that
+// a merchant's administrator invited is that administrator, until the service's staff confirms it.
 
 let paying: Paying;
 let app: FastifyInstance;
 before(async () => {
-  paying = await startPaying();
+  paying = await startPaying({ env: { SECOND_PERSON_HOURS: '24' } });
   app = await openConsole(paying.service);
 });
 after(async () => {
@@ -39,6 +42,7 @@ const kinds = [
   ...['ask', 'ask by API', 'approve', 'approve in bulk', 'decline', 'retry'],
   ...['make credentials', 'rotate', 'set the threshold', 'end the review'],
   ...['propose an account', 'confirm an account', 'approve a payout', 'export'],
+  ...['change roles', 'invite again', 'release', 'invite a second self', 'confirm'],
 ] as const;
 type Step = {
   kind: (typeof kinds)[number];
@@ -95,9 +99,31 @@ async function createWorld(given: Given[]) {
     const merchant_ids = { all: null, own: [id], foreign: [foreign] }[one.scope];
     const options = { roles: one.roles, ...(merchant_ids && { merchant_ids }) };
     const person = await addPerson(service, options);
-    colleagues.push({ given: one, browsers: [person, await openAnotherSession(service, person)] });
+    const browsers = [person, await openAnotherSession(service, person)];
+    await addPasskey(person.id);
+    colleagues.push({ given: { ...one }, browsers });
   }
-  return { account, shopper, colleagues, credentials: [account], typed: new Map<number, string>() };
+  const seenBy: Given[] = [];
+  const typed = new Map<number, string>();
+  /** By person, the number of the action after which they do not count. */
+  const isNewSince = new Map<string, number>();
+  /** By person, who registered with the link of an invitation. */
+  const selves = new Map<string, string>();
+  const credentials = [account];
+  return { account, shopper, colleagues, credentials, typed, seenBy, isNewSince, selves };
+}
+
+/** A passkey of long ago, with which the person is signed in. */
+async function addPasskey(person_id: string): Promise<void> {
+  const long = timestamp(paying.clock.now().subtract({ hours: 48 }));
+  const id = paying.service.deps.random.uuid();
+  await query(
+    `insert into passkeys (id, person_id, credential_id, public_key, counter, transports, name, created_at)
+     values ($1::uuid, $2, $1::uuid::text, '', 0, '{}', 'a test', $3)`,
+    ...[id, person_id, long],
+  );
+  await query('update people set access_since = $2 where id = $1', person_id, long);
+  await query('update console_sessions set passkey_id = $2 where person_id = $1', person_id, id);
 }
 
 type World = Awaited<ReturnType<typeof createWorld>>;
@@ -155,7 +181,9 @@ async function take(world: World, step: Step): Promise<void> {
     case 'rotate': {
       const body = { credential: 'client_secret', overlap_seconds: 0 };
       const { status, body: rotated } = await post(`/api/integrations/${account.id}/rotate`, body);
-      if (status === 200) Object.assign(account, { client_secret: rotated.value });
+      if (status !== 200) break;
+      Object.assign(account, { client_secret: rotated.value });
+      world.seenBy = [{ ...at(colleagues, step.person).given }];
       break;
     }
     case 'set the threshold': {
@@ -167,7 +195,9 @@ async function take(world: World, step: Step): Promise<void> {
       await post(`/api/integrations/${account.id}/refund-mode`, { refund_mode: 'auto' });
       break;
     case 'propose an account': {
-      const body = { holder: 'Bean There', bank: 'A Bank', branch_code: '051001', account_number };
+      const replaces = step.row % 2 === 0 && world.typed.size > 0 && { replaces: world.typed.size };
+      const holder = { holder: 'Bean There', bank: 'A Bank', branch_code: '051001' };
+      const body = { ...holder, account_number, ...replaces };
       const { status, body: payee } = await post(`${merchant}/bank-accounts`, body);
       if (status === 200) world.typed.set(payee.proposed.number, account_number);
       break;
@@ -185,7 +215,81 @@ async function take(world: World, step: Step): Promise<void> {
     case 'export':
       await post('/api/payouts/export');
       break;
+    case 'change roles':
+    case 'invite again':
+    case 'release':
+      await changePerson(world, step, by);
+      break;
+    case 'invite a second self':
+      await inviteSelf(world, step, by);
+      break;
+    case 'confirm': {
+      const { id } = at(at(colleagues, step.row).browsers, 0);
+      const read = await ask({ app, deps }, by, 'GET', `/api/people/${id}`);
+      const { roles, merchant_ids } = read.body;
+      const { status } = await post(`/api/people/${id}/confirm`, { was: { roles, merchant_ids } });
+      if (status !== 200) break;
+      const { given } = at(colleagues, step.person);
+      assert.ok(given.roles.includes('admin') && given.scope === 'all', 'staff confirms');
+      world.selves.delete(id);
+      seen.confirmed += 1;
+      break;
+    }
   }
+}
+
+/** A merchant's administrator invites an address of their own, and waits until its passkey is old. */
+async function inviteSelf(world: World, step: Step, by: ConsolePerson): Promise<void> {
+  const { service } = paying;
+  const { given } = at(world.colleagues, step.person);
+  const merchant_ids = [world.account.merchant.id];
+  const email = `self-${service.deps.random.uuid()}@example.com`;
+  const access = { email, roles: ['merchant-admin'], merchant_ids };
+  const answer = await ask({ app, deps: service.deps }, by, 'POST', '/api/people', {
+    body: access,
+  });
+  if (answer.status !== 200) return;
+  const { id } = answer.body.person;
+  const person = { id, email, cookie: '', session_id: '' };
+  const browsers = [
+    await openAnotherSession(service, person),
+    await openAnotherSession(service, person),
+  ];
+  await query('update people set registered_at = now() where id = $1', id);
+  await addPasskey(id);
+  world.colleagues.push({ given: { roles: ['merchant-admin'], scope: 'own' }, browsers });
+  // The service's own administrators are trusted with this (SECURITY.md).
+  if (given.scope !== 'all') world.selves.set(id, world.selves.get(by.id) ?? by.id);
+  seen.selves += 1;
+}
+
+/** A person gives a colleague, or themselves, every role, or makes them the merchant's administrator. */
+async function changePerson(world: World, step: Step, by: ConsolePerson): Promise<void> {
+  const { deps } = paying.service;
+  const { given, browsers } = at(world.colleagues, step.row);
+  const { id, email } = at(browsers, 0);
+  const wanted: Given =
+    step.value % 2 === 0
+      ? { roles: [...operatorRoles], scope: 'all' }
+      : { roles: ['merchant-admin'], scope: 'own' };
+  const merchant_ids = wanted.scope === 'all' ? null : [world.account.merchant.id];
+  const access = { roles: wanted.roles, merchant_ids };
+  const requests = {
+    'change roles': ['PATCH', `/api/people/${id}`, access],
+    'invite again': ['POST', '/api/people', { email, ...access }],
+    release: ['POST', `/api/people/${id}/release`, { was: access }],
+  } as const;
+  const [method, url, body] = requests[step.kind as keyof typeof requests];
+  const { status } = await ask({ app, deps }, by, method, url, { body });
+  if (status !== 200 || step.kind === 'invite again') return;
+  const grows =
+    (given.scope !== 'all' && given.scope !== wanted.scope) ||
+    wanted.roles.some((role) => !given.roles.includes(role));
+  Object.assign(given, wanted);
+  if (!grows && step.kind === 'change roles') return;
+  const [{ number }] = await query('select max(number) as number from operator_actions');
+  world.isNewSince.set(id, Number(number));
+  seen.renewed += 1;
 }
 
 function at<T>(values: readonly T[], index: number): T {
@@ -193,31 +297,45 @@ function at<T>(values: readonly T[], index: number): T {
 }
 
 /** The agreements that the audit has, in their order. */
-const agreements = (subjects: string[]) =>
-  query(
-    `select action, subject_id, person_id, details from operator_actions
+async function agreements({ isNewSince, selves }: World, subjects: string[]) {
+  const rows = await query(
+    `select action, subject_id, person_id, details, number from operator_actions
      where subject_id = any($1) and person_id is not null order by number`,
     subjects,
   );
+  const isOld = (row: Record<string, string>) =>
+    Number(row.number) <= (isNewSince.get(String(row.person_id)) ?? Number.POSITIVE_INFINITY);
+  const human = (id: string) => selves.get(id) ?? id;
+  return rows.map((row) => ({
+    ...row,
+    person_id: isOld(row) ? human(row.person_id) : undefined,
+  }));
+}
 
+/** How many people who count agreed. */
 const different = (rows: { person_id?: string }[]) =>
-  new Set(rows.map((row) => row.person_id)).size;
+  new Set(rows.flatMap(({ person_id }) => person_id ?? [])).size;
 
-/** How much got through in all runs, so that the property is not about nothing. */
-const seen = { alone: 0, byTwo: 0, exported: 0, lifted: 0 };
+/** How much got through in all runs, so that the property is not vacuous. */
+const seen = { alone: 0, byTwo: 0, exported: 0, lifted: 0, renewed: 0, selves: 0, confirmed: 0 };
 
 /** Asserts what the last step let through. */
 async function check(world: World, step: Step, before: State): Promise<void> {
   const { account, shopper, colleagues } = world;
   const now = await readState(world);
-  const { roles, scope } = at(colleagues, step.person).given;
+  const lifts = ({ roles, scope }: Given) => roles.includes('admin') && scope === 'all';
   if (now.above > before.above || now.isAuto) {
-    assert.ok(roles.includes('admin') && scope === 'all', 'only an administrator of all lifts');
+    assert.ok(lifts(at(colleagues, step.person).given), 'only an administrator of all lifts');
+    const knows = now.isAuto ? world.seenBy : [];
+    assert.ok(knows.every(lifts), 'others do not know a secret that refunds without a review');
     seen.lifted += 1;
     await query(`update integrations set refund_mode = 'manual' where id = $1`, account.id);
   }
   const refunds = (await refundsOf(shopper)).filter(({ approved_at }) => approved_at !== null);
-  const audit = await agreements(refunds.map(({ id }) => id));
+  const audit = await agreements(
+    world,
+    refunds.map(({ id }) => id),
+  );
   const agreed = (id: string) =>
     audit.filter(
       ({ subject_id, action }) =>
@@ -229,12 +347,13 @@ async function check(world: World, step: Step, before: State): Promise<void> {
   if (alone.some(isNew)) assert.ok(sum <= now.above, `${sum} cents were let pass by one`);
   seen.alone += alone.filter(isNew).length;
   seen.byTwo += refunds.filter((one) => isNew(one) && !alone.includes(one)).length;
-  await checkPayouts(account, before);
+  await checkPayouts(world, before);
 }
 
-async function checkPayouts(account: Account, before: State): Promise<void> {
+async function checkPayouts(world: World, before: State): Promise<void> {
+  const { account } = world;
   const payouts = await payoutsOf(account);
-  const audit = await agreements([account.merchant.id, ...payouts.map(({ id }) => id)]);
+  const audit = await agreements(world, [account.merchant.id, ...payouts.map(({ id }) => id)]);
   const of = (action: string, number: number) =>
     audit.filter((row) => row.action === action && row.details.number === number);
   for (const { number } of await query(
@@ -318,15 +437,59 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
   ['set the threshold', 0, 3],
 ];
 
+/** The second person has one merchant, and gets a secret that the first would let refund alone. */
+const secret: typeof together = [
+  ['rotate', 1, 0],
+  ['end the review', 0, 0],
+  ['rotate', 0, 0],
+  ['end the review', 0, 0],
+];
+
+/** The third gets the roles of a colleague in both ways, and decides nothing with them today. */
+const renewed: typeof together = [
+  ['change roles', 0, 0, 2],
+  ['ask', 0, 2],
+  ['approve', 2, 0],
+  ['invite again', 0, 0, 3],
+  ['release', 0, 0, 3],
+  ['release', 1, 0, 3],
+  ['approve', 3, 0],
+  ['propose an account', 2, 0],
+  ['approve a payout', 2, 0],
+  ['propose an account', 0, 0],
+  ['confirm an account', 2, 0],
+];
+
+/** A merchant's administrator is two people only once the second one was confirmed. */
+const selves: typeof together = [
+  ['invite a second self', 1, 0],
+  ['ask', 1, 2],
+  ['approve', 2, 0],
+  ['ask', 2, 2],
+  ['confirm', 1, 0, 2],
+  ['confirm', 2, 0, 2],
+  ['invite again', 1, 1, 2],
+  ['change roles', 1, 1, 2],
+  ['approve', 2, 0],
+  ['confirm', 0, 0, 2],
+  ['approve', 2, 0],
+];
+
 test('no refund above the threshold, payout or account gets through without two different people', async () => {
   const admin: Given = { roles: ['admin'], scope: 'all' };
-  await play(
-    [admin, admin],
-    together.map(([kind, person, value, row = 0], index) => ({
-      ...{ kind, person, value, row },
-      browser: index % 2,
-    })),
-  );
+  const playAll = (given: Given[], wanted: typeof together) =>
+    play(
+      given,
+      wanted.map(([kind, person, value, row = 0], index) => ({
+        ...{ kind, person, value, row },
+        browser: index % 2,
+      })),
+    );
+  await playAll([admin, admin], together);
+  await playAll([admin, { ...admin, scope: 'own' }], secret);
+  const viewer: Given = { roles: ['viewer'], scope: 'own' };
+  await playAll([admin, admin, viewer, viewer], renewed);
+  await playAll([admin, { roles: ['merchant-admin'], scope: 'own' }], selves);
   assert.ok(
     Object.values(seen).every((count) => count > 0),
     JSON.stringify(seen),

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { FreeText } from '#record/actions/free-text.ts';
+import { operate } from '#record/actions/operate.ts';
 import { findNodes } from '../support/database-server.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 
@@ -12,6 +14,11 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
     const shopper = await paying.shopper({ amount: 100_000 });
     await shopper.pay(3);
     await paying.work();
+    await operate(paying.service.deps, 'nomsa', 'test action', async () => ({
+      subject_id: null,
+      details: { reason: new FreeText('Thandi phoned') },
+      result: null,
+    }));
   });
   after(() => paying.close());
 
@@ -22,6 +29,7 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
   for (const [table, column] of [
     ['postings', 'id'],
     ['operator_actions', 'id'],
+    ['action_texts', 'field'],
     ['callback_attempts', 'id'],
     ['operator_chain', 'number'],
     ['message_attempts', 'number'],
@@ -118,6 +126,32 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
       });
     } finally {
       await client.query('rollback');
+      client.release();
+    }
+  });
+
+  test('what an operator wrote can be erased once and nothing else', async () => {
+    const client = await paying.service.deps.database.pool.connect();
+    const erase = "update action_texts set text = null, salt = null, erased_at = '2026-01-02'";
+    const attempt = async (...statements: string[]) => {
+      await client.query('begin');
+      try {
+        for (const statement of statements) assert.ok((await client.query(statement)).rowCount);
+      } finally {
+        await client.query('rollback');
+      }
+    };
+    try {
+      await attempt(erase);
+      for (const statements of [
+        [`${erase}, digest = sha256('')`],
+        ["update action_texts set text = 'Sipho phoned'"],
+        [erase, erase],
+        [erase, "update action_texts set text = 'no', salt = '', erased_at = null"],
+      ]) {
+        await assert.rejects(attempt(...statements), { code: '42501' }, statements.join('; '));
+      }
+    } finally {
       client.release();
     }
   });

@@ -9,8 +9,8 @@ import { listMigrations, type Migration, migrate } from '#platform/database/migr
 import { announceNode } from '#platform/database/nodes.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { systemRandom } from '#platform/shared/random.ts';
-import { until } from '../support/sandbox-process.ts';
 import { createEmptyDatabase, log } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 let database: Database;
 let drop: () => Promise<void>;

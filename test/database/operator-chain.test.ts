@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import type { OperatorRole } from '#operating/people/permission.ts';
+import { FreeText } from '#record/actions/free-text.ts';
 import { type Origin, operate } from '#record/actions/operate.ts';
+import { listOperatorActions } from '#record/actions/operator-action.sql.ts';
 import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { commandLine } from '../support/cli.ts';
+import { addPerson } from '../support/console.ts';
 import { type Service, startService } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
@@ -12,32 +16,32 @@ import { tamper } from '../support/tamper.ts';
 let service: Service;
 before(async () => {
   service = await startService();
+  const roles: OperatorRole[] = ['refunds', 'support'];
+  const { id: person_id, session_id } = await addPerson(service, { roles });
+  origins[2] = { person_id, session_id, roles, address: '192.0.2.7', counts_from: null };
 });
 after(() => service.close());
 
-const origins: Record<number, Origin> = {
-  2: {
-    person_id: '01990000-0000-7000-8000-000000000001',
-    roles: ['refunds', 'support'],
-    address: '192.0.2.7',
-    session_id: '01990000-0000-7000-8000-000000000002',
-    counts_from: null,
-  },
-  4: { os_user: 'root', host: 'pay-1' },
-};
+const origins: Record<number, Origin> = { 4: { os_user: 'root', host: 'pay-1' } };
 const record = (note: string, origin?: Origin) =>
   operate({ ...service.deps, ...(origin && { origin }) }, 'nomsa', 'test action', async () => ({
     subject_id: service.deps.random.uuid(),
-    details: { note, amounts: [1, 2.5], nested: { b: 1, a: null } },
+    details: {
+      note,
+      amounts: [1, 2.5],
+      nested: { b: 1, a: null, reason: new FreeText(`${note}: Thandi phoned`) },
+      why: new FreeText(note),
+    },
     result: null,
   }));
 const change = (text: string) => tamper(service.deps.database.pool, text);
 const verify = (anchor?: { number: number; hash: string }) =>
-  verifyOperatorChain(service.deps, anchor ?? null);
+  verifyOperatorChain(service.deps, anchor ? [anchor] : []);
 const kinds = async () => (await verify()).differences.map(({ kind, number }) => [kind, number]);
 
 beforeEach(async () => {
   await change(`
+    delete from action_texts;
     delete from operator_actions;
     update operator_chain set number = 0, hash = sha256('')`);
   for (let count = 1; count <= 5; count += 1) {
@@ -78,6 +82,30 @@ describe('tampering with operators’ actions is found', () => {
     });
   }
 
+  for (const [name, statement] of [
+    ['a changed text', "update action_texts set text = 'no' where field = 'why'"],
+    ['a changed salt', "update action_texts set salt = 'no' where field = 'why'"],
+    ['a text that is gone without being erased', "delete from action_texts where field = 'why'"],
+    [
+      'a text that was erased and given another digest',
+      `update action_texts set text = null, salt = null, erased_at = '2026-01-02',
+         digest = sha256('no') where field = 'why'`,
+    ],
+    [
+      'a text that was slipped in',
+      `insert into action_texts (action_id, field, digest, salt, text)
+       select action_id, 'more', sha256('ab'), 'a', 'b' from action_texts where field = 'why'`,
+    ],
+  ] as const) {
+    test(name, async () => {
+      const where = '(select id from operator_actions where number = 4)';
+      await change(
+        `${statement}${/where/.test(statement) ? ' and' : ' where'} action_id = ${where}`,
+      );
+      assert.deepEqual(await kinds(), [['text', 4]]);
+    });
+  }
+
   test('a deleted action, the first, one in the middle or several', async () => {
     await change('delete from operator_actions where number in (1, 3, 4)');
     const { differences } = await verify();
@@ -103,7 +131,7 @@ describe('tampering with operators’ actions is found', () => {
     const slip = (number: string) =>
       change(`insert into operator_actions (id, at, operator, action, details, number, hash)
         values (gen_random_uuid(), '2026-01-02', 'thabo', 'keys reencrypt', '{}', ${number}, '')`);
-    // Each has a place in the chain.
+    // Each action must have a place in the chain.
     await assert.rejects(slip('null'), { code: '23502' });
     await assert.rejects(slip('0'), { code: '23514' });
     await slip('6');
@@ -120,6 +148,7 @@ describe('tampering with operators’ actions is found', () => {
     assert.deepEqual((await verify(end)).differences, []);
     // Cut off the last three and write another chain from there, with the right hashes.
     await change(`
+      delete from action_texts t using operator_actions a where a.id = t.action_id and a.number > 3;
       delete from operator_actions where number > 3;
       update operator_chain c set number = 3, hash = a.hash from operator_actions a where a.number = 3`);
     for (let count = 4; count <= 6; count += 1) await record('forged');
@@ -130,6 +159,33 @@ describe('tampering with operators’ actions is found', () => {
       [['anchor', 5]],
     );
   });
+});
+
+test('what a person wrote is not in the chained row, is shown in its place, and can be erased', async () => {
+  const { pool, db } = service.deps.database;
+  const chained = async () =>
+    (await pool.query('select details from operator_actions where number = 1')).rows[0].details;
+  const shown = async () =>
+    (await listOperatorActions(db, {}, 10)).find(({ number }) => number === 1)?.details;
+  const { note, amounts, nested, why } = await chained();
+  assert.deepEqual([note, amounts, nested.b, nested.a], ['action 1', [1, 2.5], 1, null]);
+  for (const { text_sha256, ...more } of [nested.reason, why]) {
+    assert.match(text_sha256, /^[0-9a-f]{64}$/);
+    assert.deepEqual(more, {});
+  }
+  const rest = { note, amounts, why: 'action 1' };
+  assert.deepEqual(await shown(), {
+    ...rest,
+    nested: { b: 1, a: null, reason: 'action 1: Thandi phoned' },
+  });
+  await pool.query(`update action_texts set text = null, salt = null, erased_at = '2026-01-02'
+    where text like '%Thandi%'`);
+  assert.deepEqual(await shown(), {
+    ...rest,
+    nested: { b: 1, a: null, reason: 'erased on 2026-01-02' },
+  });
+  const { textsErased, differences } = await verify();
+  assert.deepEqual([textsErased, differences], [5, []]);
 });
 
 test('concurrent actions form one chain', async () => {

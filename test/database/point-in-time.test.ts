@@ -8,8 +8,9 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { openDatabase } from '#platform/database/database.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { commandLine } from '../support/cli.ts';
-import { onDatabase, until } from '../support/sandbox-process.ts';
+import { onDatabase } from '../support/database-server.ts';
 import { isLong, log } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // The recipe of docs/operators/running.md for an own PostgreSQL: a base backup, an archive of the
 // log, and a restore to a point in time.

@@ -6,7 +6,7 @@ import { openDatabase } from '#platform/database/database.ts';
 import { listMigrations, migrate } from '#platform/database/migrate.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { commandLine } from '../support/cli.ts';
-import { findNodes, onNode, serverUrl } from '../support/database-server.ts';
+import { findNodes, onDatabase, serverUrl } from '../support/database-server.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { createTestDatabase, log, send } from '../support/service.ts';
 
@@ -30,7 +30,7 @@ describe('separate roles', () => {
     owner = await createTestDatabase();
     const tranche = commandLine({ DATABASE_URL: owner.url });
     for (const [kind, role] of Object.entries(roles)) {
-      await onNode(serverUrl, (client) =>
+      await onDatabase(serverUrl, (client) =>
         client.query(`create role ${role} login password '${password}'`),
       );
       assert.deepEqual(await tranche.json('database', 'grant', kind, role), { kind, role });
@@ -39,7 +39,7 @@ describe('separate roles', () => {
   after(async () => {
     await owner.drop();
     for (const role of Object.values(roles)) {
-      await onNode(serverUrl, (client) => client.query(`drop role if exists ${role}`));
+      await onDatabase(serverUrl, (client) => client.query(`drop role if exists ${role}`));
     }
   });
 
@@ -94,9 +94,9 @@ describe('separate roles', () => {
   });
 
   test('a role that serves cannot change history, even where there are no triggers', async () => {
-    // Citus has none.
+    // Citus has no triggers.
     if (!hasCitus) {
-      await onNode(owner.url, (client) =>
+      await onDatabase(owner.url, (client) =>
         client.query(`alter table postings disable trigger user;
           alter table operator_actions disable trigger user;
           alter table callback_attempts disable trigger user;
@@ -110,6 +110,8 @@ describe('separate roles', () => {
         'truncate postings',
         "update operator_actions set operator = ''",
         'delete from operator_actions',
+        'delete from action_texts',
+        'update action_texts set digest = digest',
         'delete from operator_chain',
         'update operator_chain set id = true',
         'update callback_attempts set started_at = started_at',
@@ -180,7 +182,7 @@ describe('separate roles', () => {
   test('a program older than the database takes no rights away', async () => {
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
     const granted = () =>
-      onNode(owner.url, async (client) => {
+      onDatabase(owner.url, async (client) => {
         const { rows } = await client.query(
           `select has_table_privilege($1, 'next_things', 'insert') as granted`,
           [roles.serve],
@@ -188,7 +190,7 @@ describe('separate roles', () => {
         return rows[0].granted;
       });
     // A newer program has added a table and granted the rights on it.
-    await onNode(owner.url, (client) =>
+    await onDatabase(owner.url, (client) =>
       client.query(`create table next_things ();
         grant select, insert on next_things to ${roles.serve};
         insert into schema_migrations values (${newest + 1}, 'next', 'x', now())`),
@@ -201,7 +203,7 @@ describe('separate roles', () => {
       await tranche.refused(1, refusal, 'database', 'grant', 'serve', roles.serve);
       assert.equal(await granted(), true);
     } finally {
-      await onNode(owner.url, (client) =>
+      await onDatabase(owner.url, (client) =>
         client.query(`drop table next_things;
           delete from schema_migrations where version > ${newest}`),
       );

@@ -7,8 +7,10 @@ import { postgresRateLimitStore } from '#platform/http/rate-limits.sql.ts';
 import { createRateLimits } from '#platform/http/rate-limits.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { commandLine, masterKey } from '../support/cli.ts';
-import { kill, onDatabase, startServe, until } from '../support/sandbox-process.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { kill, startServe } from '../support/sandbox-process.ts';
 import { createTestDatabase, log } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 let created: Awaited<ReturnType<typeof createTestDatabase>>;
 const hosts: { close(): void }[] = [];

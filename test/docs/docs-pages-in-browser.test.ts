@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { readGuides } from '#operating/docs/guides.ts';
+import { listPictures, readGuides } from '#operating/docs/guides.ts';
 import { readJson } from '#platform/http/json.ts';
 import { compactJson } from '../../web/docs/diagnose.ts';
 import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
-import { until } from '../support/sandbox-process.ts';
 import { runs, type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 let service: Service;
 let origin: string;
@@ -40,11 +40,21 @@ test('every guide begins with its title and its subject, and every link has a ta
     assert.doesNotMatch(body, /<style|<script(?![^>]*\bsrc=)|\bstyle="|\son\w+="/, path);
     assert.doesNotMatch(body, /\]\(|```|\*\*/, `${path} shows Markdown`);
     for (const [, href = ''] of body.matchAll(/ href="([^"]+)"/g)) {
+      // The changelog names the pages of others.
+      if (/^https:/.test(href)) continue;
       const [address = '', anchor] = href.split('#');
       const target = address === '' ? body : (await service.app.inject(address)).body;
       assert.doesNotMatch(target, /^\{"errors"/, `${path} links to ${href}`);
       if (anchor) assert.ok(target.includes(`id="${anchor}"`), `${path} links to ${href}`);
     }
+  }
+  // Pictures are small enough for a phone.
+  for (const { path, read } of listPictures()) {
+    const content = read();
+    const { headers, rawPayload } = await service.app.inject(path);
+    assert.equal(headers['content-type'], 'image/png');
+    assert.deepEqual(rawPayload, content);
+    assert.ok(content.length <= 150_000, `${path} has ${content.length} bytes`);
   }
   for (const { title, summary, file } of guides) {
     assert.ok(title !== '' && summary.endsWith('.'), file);
@@ -250,7 +260,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       for (const [about, fields, expected, bytes] of table) {
         const all = { body, key, secret: '', ...fields };
         for (const [name, text] of Object.entries(all)) await page.fill(`#${name}`, text);
-        // The new diagnosis replaces the old one without another sign, so poll for it.
+        // Nothing else shows that the new diagnosis has replaced the old one, so poll for it.
         const text = await until(about, async () => {
           const found = (await outcome.allInnerTexts()).join('');
           return expected.test(found) && found;

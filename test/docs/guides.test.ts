@@ -9,7 +9,8 @@ import { readGuides } from '#operating/docs/guides.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
+import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Runs every fenced block of the README and of the guides: commands in one shell per file, from top
 // to bottom, beside a clone as a reader has it; JavaScript as a module of that folder. An answer shown
@@ -118,6 +119,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       DATA_DIR: sandbox.dataDir,
       // Every command would compile the same files again.
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      NODE_OPTIONS: process.env.NODE_OPTIONS,
       // A guide installs from the sandbox alone: nothing answers here.
       npm_config_registry: 'http://127.0.0.1:9',
       npm_config_audit: 'false',
@@ -174,7 +176,10 @@ async function listCommands(): Promise<string[]> {
 const files = [
   'README.md',
   'docs/merchants/overview.md',
-  ...readGuides().map(({ file }) => file),
+  // Operators' commands act on an installation that a test does not have.
+  ...readGuides()
+    .filter(({ group }) => group !== 'Operate' && group !== 'Changes')
+    .map(({ file }) => file),
   // Run it last: it moves the merchant's clock.
 ].sort((one, other) => Number(one.endsWith('/testing.md')) - Number(other.endsWith('/testing.md')));
 

@@ -6,6 +6,7 @@ import { METHODS } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import { stopMilliseconds } from '#main.ts';
 import { rollUp } from '#operating/rollups/roll-up.ts';
 import { distribution } from '#platform/database/distribute-database.ts';
@@ -13,10 +14,11 @@ import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { merchantWork } from '#worker.ts';
 import { allColumns } from '../../scripts/check-statements.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import { askRefund, cards, refundNow } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { until } from '../support/sandbox-process.ts';
 import { createAccount, type Service, testConfig } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFile(path.join(root, name), 'utf8');
@@ -94,7 +96,7 @@ test('callbacks, calls to the gateway and commits move their metrics', async () 
   assert.equal(await moved(`${attempts}{outcome="failed"}`), 1);
   assert.equal(await moved(`${attempts}{outcome="delivered"}`), 1);
   const calls = 'tranche_gateway_call_seconds_count';
-  assert.equal(await moved(`${calls}{operation="authorise",outcome="answered"}`), 1);
+  assert.equal(await moved(`${calls}{gateway="main",operation="begin",outcome="answered"}`), 1);
   assert.equal(await moved('tranche_commit_batch_items_count{commit="checkouts"}'), 1);
   assert.equal(await moved('tranche_commit_batch_items_sum{commit="checkouts"}'), 1);
   for (const commit of ['callback attempts opened', 'callback attempts recorded']) {
@@ -200,7 +202,7 @@ test('a refund that the gateway has not confirmed is pending until it is', async
   assert.deepEqual(await movedBy(confirm), { 'pending refunds': -1, refunded: 20_000 });
 });
 
-test('no prepared statement of a running service returns all columns of a table', async () => {
+test('no statement that a program names itself returns all columns of a table', async () => {
   await (await paying.shopper()).pay(1);
   await paying.work();
   const { pool } = service.deps.database;
@@ -209,8 +211,9 @@ test('no prepared statement of a running service returns all columns of a table'
     const found = await Promise.all(
       clients.map((client) => client.query('select name, statement from pg_prepared_statements')),
     );
-    const prepared = found.flatMap(({ rows }) => rows);
-    assert.ok(prepared.some(({ name }) => name === 'signing-keys-in-force'));
+    // The names of other statements are hashes. A column that they lack makes them run again.
+    const prepared = found.flatMap(({ rows }) => rows).filter(({ name }) => /^[a-z-]+$/.test(name));
+    assert.ok(prepared.some(({ name }) => name === 'callback-attempts-end'));
     for (const { name, statement } of prepared) assert.doesNotMatch(statement, allColumns, name);
   } finally {
     for (const client of clients) client.release();
@@ -222,7 +225,8 @@ const labelValues: Record<string, (value: string) => boolean> = {
   method: (value) => METHODS.includes(value),
   route: (value) => value === 'unknown' || METHODS.some((method) => hasRoute(method, value)),
   status: (value) => /^[1-5]\d\d$/.test(value),
-  operation: (value) => value in service.deps.gateway,
+  gateway: (value) => value === mainGateway,
+  operation: (value) => value in gatewayOf(service.deps),
   outcome: oneOf(
     ...['answered', 'refused', 'no_answer', 'too_many', 'undecided', 'unknown'],
     ...['delivered', 'failed', 'collected', 'declined', 'lapsed', 'lost', 'sent'],
@@ -232,6 +236,7 @@ const labelValues: Record<string, (value: string) => boolean> = {
   table: oneOf(...distribution.map(({ table }) => table)),
   work: oneOf(...merchantWork.map(({ name }) => name)),
   reading: oneOf(...readings),
+  event: oneOf('authentication_refused', 'sign_in_refused', 'permission_refused'),
   // The reasons of declines are ours, not the gateway's.
   measure: (value) => /^(?:[a-z]+|declined: [a-z_]+)$/.test(value),
   state: (value) => /^[a-z ]+$/.test(value),

@@ -5,10 +5,11 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
+import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
+import { type HttpAnswer, post, request } from '../support/http.ts';
 import { gatewayEnv, visa } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type HttpAnswer, onDatabase, post, request, until } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
@@ -20,6 +21,7 @@ import {
   type Service,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // Decision 0013: a 500 means that nothing was committed. The connection to the database breaks
 // around COMMIT, the only moment at which the service cannot know what became of a transaction.
@@ -200,7 +202,7 @@ for (const kind of kinds) {
         assert.equal(await sent, null, 'closed without an answer');
         line.isCut = false;
 
-        // A retry with the same key gets the one that was created.
+        // A retry with the same key gets the row that was created.
         const retried = await post(`${baseUrl}${kind.path}`, account, body, { headers });
         assert.equal(retried.status, 200);
         const created = (await ids(kind)).slice(before.length);
@@ -299,7 +301,7 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
   const app = await openConsole(broken);
   t.after(() => app.close());
   const person = await addPerson(direct, { roles: ['admin'] });
-  const about = { kind: 'books_differ', detail: 'The rows of a test.' };
+  const about = { kind: 'books_differ' as const, detail: 'The rows of a test.' };
   const alert = await raiseAlert(direct.deps, direct.deps.database.db, about);
   const bodies = await Promise.all(kinds.map((kind) => kind.body()));
   const before = await Promise.all(kinds.map(ids));

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { request } from '../support/http.ts';
+import { copySandboxModel } from '../support/sandbox-model.ts';
 import {
   type Attempt,
   findDamage,
   kill,
   liftLimits,
-  onDatabase,
-  postmasterPid,
-  request,
   type Sandbox,
   startLoad,
   startSandbox,
   startServe,
   stop,
-  temporaryFolder,
-  until,
 } from '../support/sandbox-process.ts';
 import { createAccount, runs, startService } from '../support/service.ts';
+import { postmasterPid, temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 before(async () => {
@@ -93,6 +93,7 @@ test('PostgreSQL killed under load', async (t) => {
 test('while the database is away longer than a request waits, a 503 means that nothing was created', async (t) => {
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const dataDir = path.join(folder.path, 'away');
+  await copySandboxModel(dataDir);
   let server = await startEmbeddedPostgres({ dataDir, log });
   const env = {
     DATABASE_URL: server.url,

@@ -8,7 +8,8 @@ import { openDatabase } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
-import { authorised, kill, post, request, startServe, until } from '../support/sandbox-process.ts';
+import { authorised, post, request } from '../support/http.ts';
+import { kill, startServe } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
@@ -19,6 +20,7 @@ import {
   type Service,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // The peer of a connection vanishes without a word, as when a machine loses its power. Nothing on
 // this side notices before a time-out (decision 0013).
@@ -123,20 +125,25 @@ const create = (reference: string) =>
 
 test('a commit on a dead connection delays its own requests only, and is retried on another', async () => {
   assert.equal((await create('before')).status, 200);
-  line.freezesNextCommit = true;
-  const first = create('frozen');
-  await until('the commit is in flight', () => line.frozen === 1);
-  const second = create('behind');
-  const earliest = await Promise.race([first.then(() => 'first'), second.then(() => 'second')]);
-  assert.equal(earliest, 'second');
-  for (const { status } of await Promise.all([first, second])) assert.equal(status, 200);
+  const references = ['before'];
+  let earliest = '';
+  // A machine that pauses for seconds hides the order, as all timers run out at once. A request that
+  // waited for the dead connection would be the second one in every round.
+  for (let round = 1; earliest !== 'behind' && round <= 5; round += 1) {
+    line.frozen = 0;
+    line.freezesNextCommit = true;
+    const frozen = create(`frozen ${round}`);
+    await until('the commit is in flight', () => line.frozen === 1);
+    const behind = create(`behind ${round}`);
+    earliest = await Promise.race([frozen.then(() => 'frozen'), behind.then(() => 'behind')]);
+    for (const { status } of await Promise.all([frozen, behind])) assert.equal(status, 200);
+    references.push(`frozen ${round}`, `behind ${round}`);
+  }
+  assert.equal(earliest, 'behind');
   const { rows } = await service.deps.database.pool.query(
-    'select client_reference_id as reference from checkouts order by 1',
+    'select client_reference_id as reference from checkouts',
   );
-  assert.deepEqual(
-    rows.map(({ reference }) => reference),
-    ['before', 'behind', 'frozen'],
-  );
+  assert.deepEqual(rows.map(({ reference }) => reference).sort(), references.sort());
 });
 
 describe('a statement without an answer', () => {

@@ -5,7 +5,9 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { systemClock } from '#platform/shared/clock.ts';
-import { onDatabase, post, request, temporaryFolder, until } from '../support/sandbox-process.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { post, request } from '../support/http.ts';
+import { copySandboxModel } from '../support/sandbox-model.ts';
 import {
   type Account,
   checkoutBody,
@@ -17,6 +19,8 @@ import {
   send,
   startService,
 } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // Plays a change of the database server under a running service: the server takes no writes for a
 // while, or it commits without the standby that would take over.
@@ -32,11 +36,9 @@ before(async () => {
   folder = await temporaryFolder();
   const quiet = { info: () => {}, warn: () => {}, error: () => {} };
   const settings = { fsync: 'off', full_page_writes: 'off' };
-  server = await startEmbeddedPostgres({
-    dataDir: path.join(folder.path, 'data'),
-    log: quiet,
-    settings,
-  });
+  const dataDir = path.join(folder.path, 'data');
+  await copySandboxModel(dataDir);
+  server = await startEmbeddedPostgres({ dataDir, log: quiet, settings });
   const { openDatabase } = await import('#platform/database/database.ts');
   const database = openDatabase(server.url, { log, maxConnections: 2 });
   await migrate(database, { clock: systemClock, log });

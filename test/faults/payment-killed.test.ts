@@ -4,18 +4,13 @@ import { after, before, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { openDatabase } from '#platform/database/database.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { onDatabase } from '../support/database-server.ts';
+import { post, request } from '../support/http.ts';
 import { challengeCard, visa } from '../support/payments.ts';
-import {
-  kill,
-  onDatabase,
-  post,
-  request,
-  type Sandbox,
-  startSandbox,
-  temporaryFolder,
-  until,
-} from '../support/sandbox-process.ts';
+import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { checkoutBody, log } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // The real processes: the sandbox is killed while a request to its gateway is in flight.
 

@@ -4,24 +4,20 @@ import http from 'node:http';
 import net from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { listMigrations } from '#platform/database/migrate.ts';
+import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
+import { authorised, post, request } from '../support/http.ts';
 import { loopback, loopbackSettings, noSecondLoopback } from '../support/loopback.ts';
 import { gatewayEnv } from '../support/payments.ts';
 import {
-  authorised,
   findDamage,
   kill,
   launch,
-  onDatabase,
   type Program,
-  post,
-  productionSettings,
-  request,
   type ServeReady,
   startLoad,
   startServe,
   stop,
-  until,
 } from '../support/sandbox-process.ts';
 import {
   type Account,
@@ -29,8 +25,10 @@ import {
   createAccount,
   createEmptyDatabase,
   createTestDatabase,
+  productionSettings,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const masterKey = Buffer.alloc(32, 7).toString('base64');
 /** All nodes share one gateway. Otherwise each would start its own. */
@@ -178,7 +176,7 @@ describe('several processes on one port', () => {
     const [victim] = answering(service);
     assert.ok(victim !== undefined && victim !== service.pid);
     process.kill(victim, 'SIGSTOP');
-    // One connection each, one after the other and all at once.
+    // Each request has its own connection. They come one after the other, then all at once.
     for (let count = 0; count < 10; count += 1) assert.equal((await get()).status, 200);
     const answers = Promise.all(Array.from({ length: 50 }, get));
     process.kill(victim, 'SIGKILL');
@@ -201,7 +199,7 @@ describe('several processes on one port', () => {
          where endpoint = 'POST /api/checkouts'`,
       ),
     );
-    // One connection each, so that both processes get some of them.
+    // Each request has its own connection, so that both processes get some of them.
     const answers = await Promise.all(
       Array.from({ length: 100 }, () =>
         post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody()),

@@ -2,18 +2,16 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, afterEach, before, type TestContext, test } from 'node:test';
 import { startBalancer } from '../support/balancer.ts';
+import { request } from '../support/http.ts';
 import { copyOfCommit, copyWithMigration, findReleasedCommit } from '../support/program-copy.ts';
 import {
   findDamage,
   kill,
   type Program,
-  request,
   type ServeReady,
   startLoad,
   startServe,
   stop,
-  temporaryFolder,
-  until,
 } from '../support/sandbox-process.ts';
 import {
   type Account,
@@ -23,6 +21,8 @@ import {
   isLong,
   startService,
 } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // A release replaces the nodes behind a load balancer one by one, while merchants create checkouts.
 // The newer program is this one with one more migration. The long run also takes the newest release, if

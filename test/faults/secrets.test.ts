@@ -3,24 +3,20 @@ import { createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { onDatabase } from '../support/database-server.ts';
+import { authorised, type Credentials, post, request } from '../support/http.ts';
 import { legacyBody, toForm } from '../support/legacy.ts';
 import {
-  authorised,
-  type Credentials,
   kill,
   liftLimits,
-  onDatabase,
-  post,
-  postmasterPid,
-  request,
   type Sandbox,
   startSandbox,
   stop,
-  temporaryFolder,
   tranche,
-  until,
 } from '../support/sandbox-process.ts';
 import { checkoutBody } from '../support/service.ts';
+import { postmasterPid, temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -135,7 +131,6 @@ async function useEverything(secrets: Secrets): Promise<void> {
   });
 }
 
-/** v1: its credentials, its tokens and its `transaction_verify`, mistakes included. */
 /** The one-time link of the sandbox, a session, an invitation, and links that are wrong. */
 async function useConsole(keep: (name: string, value: string) => void): Promise<void> {
   const { console_url, console_sign_in_url } = sandbox.file;

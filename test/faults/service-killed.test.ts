@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { authorised, type Credentials, request } from '../support/http.ts';
 import {
-  authorised,
-  type Credentials,
   findDamage,
   kill,
   liftLimits,
-  request,
   type Sandbox,
   startLoad,
   startSandbox,
   stop,
-  temporaryFolder,
   tranche,
-  until,
 } from '../support/sandbox-process.ts';
 import { rules, runs } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { BadSettings, readConfig } from '#config.ts';
-import { productionSettings, temporaryFolder } from '../support/sandbox-process.ts';
+import { productionSettings } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
 
@@ -54,6 +55,12 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
   ['FOUR_EYES_ABOVE', ['-1', '100.50', 'never', 'None', '1e6']],
   ['NEW_ACCOUNT_BUSINESS_DAYS', ['-1', '1.5', 'day', '11']],
+  ['PAYOUT_FROM_HOLDER', ['Tranche (Pty) Ltd']],
+  [
+    'PAYOUT_FROM_ACCOUNT',
+    ['1234', '62 00 00', 'ZA12'],
+    { PAYOUT_FROM_HOLDER: 'Tranche', PAYOUT_FROM_BRANCH_CODE: '250655' },
+  ],
   ['SECOND_PERSON_HOURS', ['-1', '1.5', 'day', '721']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
   ['ACCEPT_INSECURE', ['true', 'database', 'any-proxy,everything']],
@@ -111,6 +118,7 @@ describe('in production', () => {
     assert.equal(config.fourEyesAbove, 1_000_000);
     assert.deepEqual([config.secondPersonHours, readConfig({}).secondPersonHours], [24, 0]);
     assert.equal(readConfig({ ...usable, FOUR_EYES_ABOVE: 'none' }).fourEyesAbove, null);
+    assert.equal(config.payingAccount, null);
   });
 
   test('plain http is accepted on loopback only', () => {
@@ -142,6 +150,13 @@ describe('in production', () => {
     [{ FOUR_EYES_ABOVE: '' }, /^FOUR_EYES_ABOVE must be set in production/, null],
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
+    ...['0.0.0.0/0', '10.0.0.5,128.0.0.0/1', '::/0', '::ffff:0:0/96'].map(
+      (TRUST_PROXY): [NodeJS.ProcessEnv, RegExp, string] => [
+        { TRUST_PROXY },
+        /^TRUST_PROXY: .* narrower/,
+        'any-proxy',
+      ],
+    ),
     [
       { ALERT_WEBHOOK_URL: 'http://hooks.example/x', ALERT_WEBHOOK_SECRET: 'x'.repeat(32) },
       /must be https/,
@@ -231,6 +246,7 @@ describe('in production', () => {
       { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts', ALERT_WEBHOOK_SECRET: 'x'.repeat(32) },
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
       { TRUST_PROXY: '2' },
+      { TRUST_PROXY: '10.0.0.0/8,104.16.0.0/13,2400:cb00::/32' },
       { MAIL_URL: 'smtps://mail.example?tls.servername=mx.example', MAIL_FROM: 'pay@shop.example' },
       { MAIL_URL: 'smtp://localhost?ignoreTLS=true', MAIL_FROM: 'pay@shop.example' },
     ]) {

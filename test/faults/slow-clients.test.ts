@@ -3,18 +3,11 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { systemClock } from '#platform/shared/clock.ts';
+import { authorised, post, request } from '../support/http.ts';
 import { loopback, loopbackSettings } from '../support/loopback.ts';
-import {
-  authorised,
-  kill,
-  liftLimits,
-  post,
-  request,
-  type Sandbox,
-  startSandbox,
-  temporaryFolder,
-} from '../support/sandbox-process.ts';
+import { kill, liftLimits, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
 import { checkoutBody } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
-import { onDatabase } from '../support/sandbox-process.ts';
+import { onDatabase } from '../support/database-server.ts';
 import {
   type Account,
   checkoutBody,

@@ -3,10 +3,11 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { currentTraceId } from '#platform/tracing/trace.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
+import { request } from '../support/http.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { request, until } from '../support/sandbox-process.ts';
 import { checkoutBody, sign } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // A collector that takes OTLP over HTTP, on loopback. The service posts its spans there.
 
@@ -99,9 +100,9 @@ test('one trace of a checkout has its requests, statements, gateway calls and ca
   assert.ok(delivered);
   const way = ['POST', 'callback', 'payment', 'POST /pay/:token/pay', 'POST /api/checkouts'];
   assert.deepEqual(pathOf(delivered), way);
-  const held = named('gateway authorise');
+  const held = named('gateway begin');
   assert.ok(held);
-  assert.deepEqual(pathOf(held), ['gateway authorise', ...way.slice(2)]);
+  assert.deepEqual(pathOf(held), ['gateway begin', ...way.slice(2)]);
   const commit = ofTrace(traceId).find(
     (span) => span.name === 'commit' && span.parentSpanId === first?.spanId,
   );
@@ -162,7 +163,7 @@ test("a caller's trace goes on, with a link to the checkout's, and its flag deci
   const silent = 'aaf92f3577b34da6a3ce929d0e0e4736';
   await create({ traceparent: `00-${silent}-00f067aa0ba902b7-00` });
   await until('the spans of a caller that asks for none', () => ofTrace(silent)[0]);
-  // Not valid, so the trace begins here.
+  // This header is not valid, so the trace begins here.
   const invalid = await create({ traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` });
   await until('the last request', () => ofTrace(invalid.replaceAll('-', ''))[0]);
 });

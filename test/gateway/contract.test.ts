@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
+import { createGateway } from '#gateway/adapters/create-gateway.ts';
 import {
   type CardVerification,
   type Decline,
@@ -10,24 +14,29 @@ import {
   type PaymentState,
   RequestRefused,
 } from '#gateway/gateway.ts';
-import { stripeProblems } from '#gateway/settings.ts';
+import { createHyperswitchGateway } from '#gateway/hyperswitch/hyperswitch.ts';
+import { customerId, paymentId, refundId, verificationId } from '#gateway/hyperswitch/ids.ts';
+import type { GatewaySettings } from '#gateway/settings.ts';
+import { stripeSettings } from '#gateway/stripe/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import {
   answerChallenge,
-  type GatewayUnderTest,
+  type ContractSubject,
   type Held,
   merchantAt,
   newPayment,
   type Payment,
   startGateway,
-  useGateway,
+  useStripe,
+  withTokens,
 } from '../support/gateway.ts';
+import { useHyperswitch } from '../support/hyperswitch.ts';
 import { departures } from '../support/stripe-declarations.ts';
 
-// One contract over the port. It runs against the adapter with the test gateway. The part that
-// needs neither a browser nor a clock of ours also runs against Stripe's test mode.
+// One contract over the port. It runs against every adapter with its face of the test gateway. The
+// part that needs neither a browser nor a clock of ours also runs against Stripe's test mode.
 
-type Subject = Pick<GatewayUnderTest, 'gateway' | 'tokenFor'>;
+type Subject = Pick<ContractSubject, 'gateway' | 'tokenFor' | 'begins'>;
 
 const declines: [card: string, number: string, reason: DeclineReason, may_retry: boolean][] = [
   ['pm_card_visa_chargeDeclined', '4000000000000002', 'generic', true],
@@ -47,7 +56,7 @@ const declines: [card: string, number: string, reason: DeclineReason, may_retry:
   ['pm_card_threeDSecureRequiredProcessingError', '4000008400001280', 'generic', true],
 ];
 
-/** Guarantees with any gateway that the adapter can talk to. */
+/** Guarantees that hold with any gateway that the adapter can talk to. */
 function contract(name: string, subject: Subject, options: { skip: string | false }): void {
   const { gateway } = subject;
 
@@ -85,7 +94,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
     test('the same key with another input holds nothing more', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
       const first = await gateway.authorise(payment);
-      // As a process whose own address differs from that of the first.
+      // The request of a process whose own address differs from that of the first.
       const elsewhere = { ...payment, return_url: 'https://elsewhere.example/return' };
       assert.deepEqual(await gateway.authorise(elsewhere), first);
       // With another amount or term the first hold is not what was asked for.
@@ -220,7 +229,15 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
         card_token: await subject.tokenFor('pm_card_mastercard'),
         return_url: 'https://pay.example.com/pay/token/return',
       };
+      const entered = subject.begins
+        ? null
+        : await gateway.enteredCard(merchant, verify.card_token);
       const verified = (await gateway.verifyCard(verify)) as Verified;
+      if (entered !== null) {
+        assert.ok(entered.fingerprint, 'it recognises a card that is entered again');
+        assert.deepEqual({ ...entered, card_ref: verified.card.card_ref }, verified.card);
+        assert.equal((await gateway.enteredCard(merchant, 'ctoken_unknown')).last4, null);
+      }
       assert.equal(verified.outcome, 'verified');
       assert.equal(verified.card.brand, 'mastercard');
       assert.deepEqual(await gateway.verifyCard(verify), verified);
@@ -242,7 +259,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       assert.equal((await gateway.charge(again)).outcome, 'declined');
     });
 
-    test('a declined or used card is not verified', async () => {
+    test('a declined card is not verified, and a used token neither', async () => {
       const pay = await newShopperPayment(subject, 'pm_card_visa_chargeDeclinedLostCard');
       const { merchant, checkout_id, customer_ref, card, return_url } = pay;
       const verify = { merchant, checkout_id, customer_ref, ...card, return_url };
@@ -251,6 +268,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const first = await ask('one');
       assert.equal(first.outcome, 'declined');
       assert.equal((first as { decline: Decline }).decline.reason, 'lost_card');
+      if (subject.begins) return;
       assert.deepEqual(await ask('two'), {
         outcome: 'declined',
         verification_ref: null,
@@ -258,7 +276,8 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       });
     });
 
-    test('an unknown or used token makes the shopper enter the card again', async () => {
+    const tokens = { skip: subject.begins && 'the adapter gets no token of a card' };
+    test('an unknown or used token makes the shopper enter the card again', tokens, async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
       await gateway.authorise(payment);
       for (const card_token of ['ctoken_unknown', payment.card_token]) {
@@ -279,6 +298,14 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
   });
 }
 
+const hyperswitchKeys = {
+  protocol: 'hyperswitch',
+  environment: 'sandbox',
+  secretKey: 'x',
+  publicKey: 'pk',
+} as const;
+
+type Listed = Awaited<ReturnType<Gateway['listRecords']>>;
 type Captured = Extract<PaymentState, { outcome: 'captured' }>;
 type Verified = Extract<CardVerification, { outcome: 'verified' }>;
 
@@ -336,19 +363,25 @@ async function storeCard(
   };
 }
 
-const local = await startGateway();
-after(() => local.close());
-contract('the test gateway', local, { skip: false });
+const started = await startGateway();
+after(() => started.close());
+const stripe = useStripe(started.url);
+const hyperswitch = useHyperswitch(started.url);
+contract('Stripe’s protocol', stripe, { skip: false });
+contract('Hyperswitch’s protocol', hyperswitch, { skip: false });
 contract("Stripe's test mode", ...stripeSubject());
+stories('Stripe’s protocol', stripe);
+stories('Hyperswitch’s protocol', hyperswitch);
 
 function stripeSubject(): [Subject, { skip: string | false }] {
   const key = process.env.STRIPE_TEST_KEY ?? '';
-  if (key === '') return [local, { skip: 'STRIPE_TEST_KEY is not set' }];
-  const gateway = createStripeGateway({
-    environment: 'sandbox',
-    secretKey: key,
-    publicKey: 'pk_test_unused',
-  });
+  if (key === '') return [stripe, { skip: 'STRIPE_TEST_KEY is not set' }];
+  const gateway = withTokens(
+    createStripeGateway({
+      ...{ protocol: 'stripe', environment: 'sandbox' },
+      ...{ secretKey: key, publicKey: 'pk_test_unused' },
+    }),
+  );
   const tokenFor = async (payment_method: string) => {
     const response = await fetch('https://api.stripe.com/v1/test_helpers/confirmation_tokens', {
       method: 'POST',
@@ -358,529 +391,722 @@ function stripeSubject(): [Subject, { skip: string | false }] {
     const { id } = (await response.json()) as { id: string };
     return id;
   };
-  return [{ gateway, tokenFor }, { skip: false }];
+  return [{ gateway, tokenFor, begins: false }, { skip: false }];
 }
 
-const { gateway } = local;
+/** Guarantees that need the test gateway: its faults, its challenges and its time. */
+function stories(name: string, local: ContractSubject): void {
+  const { gateway } = local;
 
-describe('test cards by their numbers', () => {
-  for (const number of ['4242424242424242', '5555555555554444', '378282246310005']) {
-    test(`${number} succeeds`, async () => {
-      const answer = await gateway.authorise(await newPayment(local, number));
-      assert.equal(answer.outcome, 'authorised');
-      assert.equal((answer as Held).card.last4, number.slice(-4));
-    });
-  }
+  describe(`with ${name}`, () => {
+    describe('test cards by their numbers', () => {
+      for (const number of ['4242424242424242', '5555555555554444', '378282246310005']) {
+        test(`${number} succeeds`, async () => {
+          const answer = await gateway.authorise(await newPayment(local, number));
+          assert.equal(answer.outcome, 'authorised');
+          assert.equal((answer as Held).card.last4, number.slice(-4));
+        });
+      }
 
-  for (const [, number, reason, may_retry] of declines) {
-    test(`${number} is declined: ${reason}`, async () => {
-      const answer = await gateway.authorise(await newPayment(local, number));
-      assert.equal(answer.outcome, 'declined');
-      assert.deepEqual(judged((answer as { decline: Decline }).decline), { reason, may_retry });
-    });
-  }
+      for (const [, number, reason, may_retry] of declines) {
+        test(`${number} is declined: ${reason}`, async () => {
+          const answer = await gateway.authorise(await newPayment(local, number));
+          assert.equal(answer.outcome, 'declined');
+          assert.deepEqual(judged((answer as { decline: Decline }).decline), { reason, may_retry });
+        });
+      }
 
-  test('a mistyped number and a number of a real card get no token', async () => {
-    await assert.rejects(local.tokenFor('4242424242424241'), /incorrect_number/);
-    await assert.rejects(local.tokenFor('4111111111111111'), /card_declined/);
-  });
-
-  const later: [number: string, decline: Decline | null][] = [
-    ['4242424242424242', null],
-    ['4000002500003155', null],
-    ['4000000000003220', null],
-    ['4000002760003184', { reason: 'authentication_required', may_retry: false }],
-    ['4000000000777005', { reason: 'insufficient_funds', may_retry: true }],
-    ['4000000000777104', { reason: 'lost_card', may_retry: false }],
-  ];
-  for (const [number, decline] of later) {
-    test(`${number}: a later payment ${decline ? `is declined: ${decline.reason}` : 'succeeds'}`, async () => {
-      const { charge } = await storeCard(local, number);
-      const answer = await gateway.charge(charge);
-      assert.equal(answer.outcome, decline ? 'declined' : 'charged');
-      if (decline) assert.deepEqual(judged((answer as { decline: Decline }).decline), decline);
-      // A declined charge can be looked up too.
-      const found = await gateway.findPayment(charge.merchant, charge);
-      assert.equal(found?.outcome, decline ? 'declined' : 'captured');
-      if (decline) assert.deepEqual(judged((found as { decline: Decline }).decline), decline);
-    });
-  }
-
-  test('4000002500003155: a shopper who pays or adds the card passes a challenge first', async () => {
-    const pay = await newShopperPayment(local, '4000002500003155');
-    const { merchant, checkout_id } = pay;
-    const asked = await gateway.pay(pay);
-    assert.equal(asked.outcome, 'challenge');
-    const { url, payment_ref } = asked as { url: string; payment_ref: string };
-    await answerChallenge(url, 'approve');
-    assert.equal((await gateway.payment(merchant, payment_ref)).outcome, 'captured');
-
-    for (const [decision, outcome] of [
-      ['approve', 'verified'],
-      ['decline', 'declined'],
-      ['close', 'challenge'],
-    ] as const) {
-      const card_token = await local.tokenFor('4000002500003155');
-      const names = { key: randomUUID(), attempt_id: randomUUID() };
-      const verifying = await gateway.verifyCard({ ...pay, ...names, card_token });
-      assert.equal(verifying.outcome, 'challenge');
-      const { verification_ref, url } = verifying as { verification_ref: string; url: string };
-      await answerChallenge(url, decision);
-      const state = await gateway.cardVerification(merchant, verification_ref);
-      assert.equal(state.outcome, outcome);
-      const voided = await gateway.voidVerification({
-        key: randomUUID(),
-        merchant,
-        verification_ref,
+      const tokens = { skip: local.begins && 'the adapter gets no token of a card' };
+      test('a mistyped number and a number of a real card get no token', tokens, async () => {
+        await assert.rejects(local.tokenFor('4242424242424241'), /incorrect_number/);
+        await assert.rejects(local.tokenFor('4111111111111111'), /card_declined/);
       });
-      assert.equal(voided.outcome, decision === 'approve' ? 'verified' : 'voided');
-    }
-    const books = await local.books({ checkout: checkout_id });
-    assert.equal(books.payment_intents.length, 1, 'a verification charges nothing');
-  });
 
-  test('4000000000007726: a refund is pending for an hour, then succeeded', async () => {
-    const time = merchantAt();
-    const { refund } = await refunded('4000000000007726', time);
-    assert.equal(refund.status, 'pending');
-    const refund_ref = refund.refund_ref ?? '';
-    const soon = await gateway.refundStatus(time.later({ minutes: 59 }), refund_ref);
-    assert.equal(soon.status, 'pending');
-    const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref);
-    assert.equal(then.status, 'succeeded');
-  });
+      const later: [number: string, decline: Decline | null][] = [
+        ['4242424242424242', null],
+        ['4000002500003155', null],
+        ['4000000000003220', null],
+        ['4000002760003184', { reason: 'authentication_required', may_retry: false }],
+        ['4000000000777005', { reason: 'insufficient_funds', may_retry: true }],
+        ['4000000000777104', { reason: 'lost_card', may_retry: false }],
+      ];
+      for (const [number, decline] of later) {
+        test(`${number}: a later payment ${decline ? `is declined: ${decline.reason}` : 'succeeds'}`, async () => {
+          const { charge } = await storeCard(local, number);
+          const answer = await gateway.charge(charge);
+          assert.equal(answer.outcome, decline ? 'declined' : 'charged');
+          if (decline) assert.deepEqual(judged((answer as { decline: Decline }).decline), decline);
+          // A declined charge can be looked up too.
+          const found = await gateway.findPayment(charge.merchant, charge);
+          assert.equal(found?.outcome, decline ? 'declined' : 'captured');
+          if (decline) assert.deepEqual(judged((found as { decline: Decline }).decline), decline);
+        });
+      }
 
-  test('4000000000005126: a refund succeeds, fails three days later, and can be repeated', async () => {
-    const time = merchantAt();
-    const { refund, again } = await refunded('4000000000005126', time);
-    assert.equal(refund.status, 'succeeded');
-    assert.deepEqual(await again(time.later({ days: 2 })), { refund_ref: null, status: 'failed' });
-    const refund_ref = refund.refund_ref ?? '';
-    const then = await gateway.refundStatus(time.later({ days: 3 }), refund_ref);
-    assert.equal(then.status, 'failed');
-    assert.equal((await again(time.later({ days: 3 }))).status, 'succeeded');
-  });
+      test('4000002500003155: a shopper who pays or adds the card passes a challenge first', async () => {
+        const pay = await newShopperPayment(local, '4000002500003155');
+        const { merchant, checkout_id } = pay;
+        const asked = await gateway.pay(pay);
+        assert.equal(asked.outcome, 'challenge');
+        const { url, payment_ref } = asked as { url: string; payment_ref: string };
+        await answerChallenge(url, 'approve');
+        assert.equal((await gateway.payment(merchant, payment_ref)).outcome, 'captured');
 
-  test('a refund that is declined on demand fails, at once or after its hour', async () => {
-    for (const [number, soon] of [
-      ['4242424242424242', 'failed'],
-      ['4000000000007726', 'pending'],
-    ] as const) {
-      const time = merchantAt();
-      const { again } = await refunded(number, time, { amount: 20_000 });
-      await local.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
-      const { refund_ref, status } = await again(time);
-      assert.equal(status, soon);
-      const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref ?? '');
-      assert.equal(then.status, 'failed');
-    }
-  });
-
-  async function refunded(
-    number: string,
-    time: ReturnType<typeof merchantAt>,
-    given: { amount?: number } = {},
-  ) {
-    const payment = await newPayment(local, number, { merchant: time });
-    const { payment_ref } = (await gateway.authorise(payment)) as Held;
-    const { key } = payment;
-    await gateway.capture({
-      key: `${key}:capture`,
-      merchant: time,
-      payment_ref,
-      amount: payment.amount,
-    });
-    const { amount = payment.amount } = given;
-    const again = (merchant: Payment['merchant']) =>
-      gateway.refund({ key: randomUUID(), merchant, payment_ref, amount, refund_id: randomUUID() });
-    return { refund: await again(time), again };
-  }
-});
-
-describe('the issuer’s challenge', () => {
-  async function challenged(number: string) {
-    const payment = await newPayment(local, number);
-    const answer = await gateway.authorise(payment);
-    assert.equal(answer.outcome, 'challenge');
-    const { url, payment_ref } = answer as { url: string; payment_ref: string };
-    const state = () => gateway.payment(payment.merchant, payment_ref);
-    return { payment, url, payment_ref, state };
-  }
-
-  for (const number of ['4000002500003155', '4000002760003184', '4000000000003220']) {
-    test(`${number}: an approved challenge holds the amount`, async () => {
-      const { url, payment_ref, state, payment } = await challenged(number);
-      const back = await answerChallenge(url, 'approve');
-      assert.equal(back.origin + back.pathname, payment.return_url);
-      assert.equal(back.searchParams.get('payment_intent'), payment_ref);
-      assert.equal(back.searchParams.get('redirect_status'), 'succeeded');
-      assert.equal((await state()).outcome, 'authorised');
-    });
-  }
-
-  test('4000008260003178 and 4000008400001629: declined after an approved challenge', async () => {
-    for (const [number, reason] of [
-      ['4000008260003178', 'insufficient_funds'],
-      ['4000008400001629', 'generic'],
-    ] as const) {
-      const { url, state } = await challenged(number);
-      const back = await answerChallenge(url, 'approve');
-      assert.equal(back.searchParams.get('redirect_status'), 'failed');
-      const found = await state();
-      assert.equal(found.outcome, 'declined');
-      assert.equal((found as { decline: Decline }).decline.reason, reason);
-    }
-  });
-
-  test('a declined challenge is a failed authentication, and the shopper may retry', async () => {
-    const { url, state, payment_ref } = await challenged('4000000000003220');
-    const back = await answerChallenge(url, 'decline');
-    assert.equal(back.searchParams.get('redirect_status'), 'failed');
-    assert.deepEqual(await state(), {
-      outcome: 'declined',
-      payment_ref,
-      decline: {
-        reason: 'authentication_failed',
-        may_retry: true,
-        code: 'payment_intent_authentication_failure',
-        network_code: null,
-      },
-    });
-  });
-
-  test('a challenge page that was closed can be answered or voided later', async () => {
-    const { url, state, payment, payment_ref } = await challenged('4000000000003220');
-    const back = await answerChallenge(url, 'close');
-    assert.equal(back.searchParams.get('redirect_status'), 'pending');
-    assert.deepEqual(await state(), { outcome: 'challenge', payment_ref, url });
-    const { merchant, key } = payment;
-    const voided = await gateway.void({ key: `${key}:void`, merchant, payment_ref });
-    assert.deepEqual(voided, { outcome: 'voided' });
-    // Approved after it was voided: nothing is held.
-    const late = await answerChallenge(url, 'approve');
-    assert.equal(late.searchParams.get('redirect_status'), 'failed');
-    assert.equal((await state()).outcome, 'voided');
-  });
-
-  test('the page shows the amount and three buttons, cannot be framed, and takes only one answer', async () => {
-    const { url, state } = await challenged('4000000000003220');
-    const response = await fetch(url);
-    const page = await response.text();
-    assert.match(page.replaceAll(/&#160;|\u00a0/g, ' '), /R 500,00/);
-    for (const name of ['Approve', 'Decline', 'Close']) {
-      assert.match(page, new RegExp(`<button[^>]*>${name}</button>`));
-    }
-    const policy = response.headers.get('content-security-policy') ?? '';
-    assert.match(policy, /default-src 'none'/);
-    assert.match(policy, /frame-ancestors 'none'/);
-    await answerChallenge(url, 'approve');
-    await answerChallenge(url, 'decline');
-    assert.equal((await state()).outcome, 'authorised');
-    const reopened = await fetch(url, { redirect: 'manual' });
-    assert.equal(reopened.status, 303);
-  });
-
-  test('without its secret there is no challenge page', async () => {
-    const { url, payment_ref } = await challenged('4000000000003220');
-    const guessed = new URL(`/challenge/${payment_ref}/challenge_guess`, url);
-    const response = await fetch(guessed, {
-      method: 'POST',
-      body: new URLSearchParams({ decision: 'approve' }),
-    });
-    assert.equal(response.status, 404);
-  });
-});
-
-describe('the merchant’s time', () => {
-  test('a hold lapses after seven days', async () => {
-    const time = merchantAt();
-    const payment = await newPayment(local, '4242424242424242', { merchant: time });
-    const held = (await gateway.authorise(payment)) as Held;
-    assert.equal(held.capture_before, '2026-11-22T08:00:00.000Z');
-    const { payment_ref } = held;
-    const before = time.later({ days: 6, hours: 23 });
-    assert.equal((await gateway.payment(before, payment_ref)).outcome, 'authorised');
-    const lapsed = time.later({ days: 7 });
-    const capture = { key: randomUUID(), merchant: lapsed, payment_ref, amount: payment.amount };
-    assert.deepEqual(await gateway.capture(capture), { outcome: 'lapsed' });
-    assert.equal((await gateway.payment(lapsed, payment_ref)).outcome, 'voided');
-    const books = await local.books({ checkout: payment.checkout_id });
-    assert.deepEqual(
-      books.payment_intents.map(({ status }) => status),
-      ['canceled'],
-    );
-  });
-
-  test('one merchant’s time does not age another’s holds', async () => {
-    const [one, other] = [merchantAt(), merchantAt()];
-    const mine = (await gateway.authorise(
-      await newPayment(local, '4242424242424242', { merchant: one }),
-    )) as Held;
-    await newPayment(local, '4242424242424242', { merchant: other.later({ days: 30 }) });
-    assert.equal((await gateway.payment(one, mine.payment_ref)).outcome, 'authorised');
-  });
-
-  test('a key is forgotten after 24 hours', async () => {
-    const time = merchantAt();
-    const { charge } = await storeCard(local, '4242424242424242', { merchant: time });
-    const first = await gateway.charge(charge);
-    const soon = await gateway.charge({ ...charge, merchant: time.later({ hours: 23 }) });
-    assert.deepEqual(soon, first);
-    const late = await gateway.charge({ ...charge, merchant: time.later({ hours: 24 }) });
-    assert.equal(late.outcome, 'charged');
-    assert.notEqual(late.payment_ref, first.payment_ref);
-  });
-});
-
-describe('an unknown outcome', () => {
-  // Only for calls that must time out. Other calls must not fail because the machine is busy.
-  const quick = useGateway(local.url, 250).gateway;
-  const path = '/v1/payment_intents';
-
-  /** Calls once and expects an unknown outcome. */
-  async function unknown(request: () => Promise<unknown>): Promise<void> {
-    await assert.rejects(request(), (error) => {
-      assert.ok(error instanceof OutcomeUnknown, String(error));
-      return true;
-    });
-  }
-
-  // The SDK retries a closed connection once by itself, so the fault must strike twice.
-  const withEffect = [
-    { fault: 'error_after' },
-    { fault: 'drop_after', times: 2 },
-    { fault: 'latency_after', ms: 1_000 },
-  ] as const;
-  const without = [{ fault: 'error_before' }, { fault: 'drop_before', times: 2 }] as const;
-
-  for (const fault of withEffect) {
-    test(`${fault.fault}: the effect is found, and a retry with the key returns it`, async () => {
-      const payment = await newPayment(local, '4242424242424242');
-      await local.fault({ ...fault, path, key_contains: payment.key });
-      const asked = fault.fault === 'latency_after' ? quick : gateway;
-      await unknown(() => asked.authorise(payment));
-      await local.struck(fault.fault);
-      const found = await gateway.findPayment(payment.merchant, payment);
-      assert.equal(found?.outcome, 'authorised');
-      assert.deepEqual(await settled(() => gateway.authorise(payment)), found);
-      const books = await local.books({ checkout: payment.checkout_id });
-      assert.equal(books.payment_intents.length, 1);
-    });
-  }
-
-  for (const fault of without) {
-    test(`${fault.fault}: a retry with the key has the effect once`, async () => {
-      const payment = await newPayment(local, '4242424242424242');
-      await local.fault({ ...fault, path, key_contains: payment.key });
-      await unknown(() => gateway.authorise(payment));
-      assert.equal(await gateway.findPayment(payment.merchant, payment), null);
-      assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
-      assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
-      const books = await local.books({ checkout: payment.checkout_id });
-      assert.equal(books.payment_intents.length, 1);
-    });
-  }
-
-  test('latency: a payment that happens after the time-out is found by a retry', async () => {
-    const payment = await newPayment(local, '4242424242424242');
-    await local.fault({ fault: 'latency', ms: 1_000, path, key_contains: payment.key });
-    await unknown(() => quick.authorise(payment));
-    const answer = await settled(() => gateway.authorise(payment));
-    assert.equal(answer.outcome, 'authorised');
-  });
-
-  test('a key in flight: the second use is refused, and later returns the first outcome', async () => {
-    const payment = await newPayment(local, '4242424242424242');
-    await local.fault({ fault: 'hold_key', path, key_contains: payment.key });
-    const first = gateway.authorise(payment);
-    await local.struck('hold_key');
-    await unknown(() => gateway.authorise(payment));
-    await local.call('DELETE', '/_test/faults');
-    assert.deepEqual(await gateway.authorise(payment).catch(() => first), await first);
-    assert.equal((await first).outcome, 'authorised');
-  });
-
-  const operations = [
-    'capture',
-    'void',
-    'charge',
-    'refund',
-    'createCustomer',
-    'pay',
-    'verifyCard',
-    'detachCard',
-  ] as const;
-  for (const operation of operations) {
-    for (const fault of ['error_before', 'error_after'] as const) {
-      test(`${operation} with ${fault}: unknown, then settled, with one effect`, async () => {
-        const { payment, charge } = await storeCard(local, '4242424242424242');
-        const { merchant, amount, checkout_id } = payment;
-        const found = await gateway.findPayment(merchant, payment);
-        const payment_ref = found?.payment_ref ?? '';
-        const key = `${checkout_id}:fault`;
-        const pay = {
-          ...(await newShopperPayment(local, '4242424242424242')),
-          checkout_id,
-          merchant,
-          customer_ref: payment.customer_ref,
-        };
-        if (operation === 'refund') {
-          await gateway.capture({ key: randomUUID(), merchant, payment_ref, amount });
+        for (const [decision, outcome] of [
+          ['approve', 'verified'],
+          ['decline', 'declined'],
+          ['close', 'challenge'],
+        ] as const) {
+          const card_token = await local.tokenFor('4000002500003155');
+          const names = { key: randomUUID(), attempt_id: randomUUID() };
+          const verifying = await gateway.verifyCard({ ...pay, ...names, card_token });
+          assert.equal(verifying.outcome, 'challenge');
+          const { verification_ref, url } = verifying as { verification_ref: string; url: string };
+          await answerChallenge(url, decision);
+          const state = await gateway.cardVerification(merchant, verification_ref);
+          assert.equal(state.outcome, outcome);
+          const voided = await gateway.voidVerification({
+            key: randomUUID(),
+            merchant,
+            verification_ref,
+          });
+          assert.equal(voided.outcome, decision === 'approve' ? 'verified' : 'voided');
         }
-        const ask = {
-          capture: () => gateway.capture({ key, merchant, payment_ref, amount }),
-          void: () => gateway.void({ key, merchant, payment_ref }),
-          charge: () => gateway.charge({ ...charge, key }),
-          refund: () => gateway.refund({ key, merchant, payment_ref, amount, refund_id: 'one' }),
-          createCustomer: () =>
-            gateway.createCustomer({
-              key,
-              merchant,
-              checkout_id,
-              shopper: { email: 'shopper@example.com' },
-            }),
-          pay: () => gateway.pay({ ...pay, key }),
-          verifyCard: () => gateway.verifyCard({ ...pay, ...pay.card, key }),
-          detachCard: () => gateway.detachCard({ key, merchant, card_ref: charge.card_ref }),
-        }[operation];
-        await local.fault({ fault, method: 'POST', key_contains: key });
-        await unknown(ask);
-        const done = await ask();
-        assert.deepEqual(await ask(), done);
         const books = await local.books({ checkout: checkout_id });
-        const expected = {
-          capture: { intents: 1, received: amount, refunds: 0 },
-          void: { intents: 1, received: 0, refunds: 0 },
-          charge: { intents: 2, received: amount, refunds: 0 },
-          refund: { intents: 1, received: amount, refunds: 1 },
-          createCustomer: { intents: 1, received: 0, refunds: 0 },
-          pay: { intents: 2, received: amount, refunds: 0 },
-          verifyCard: { intents: 1, received: 0, refunds: 0 },
-          detachCard: { intents: 1, received: 0, refunds: 0 },
-        }[operation];
+        assert.equal(books.payment_intents.length, 1, 'a verification charges nothing');
+      });
+
+      test('4000000000007726: a refund is pending for an hour, then succeeded', async () => {
+        const time = merchantAt();
+        const { refund } = await refunded('4000000000007726', time);
+        assert.equal(refund.status, 'pending');
+        const refund_ref = refund.refund_ref ?? '';
+        const soon = await gateway.refundStatus(time.later({ minutes: 59 }), refund_ref);
+        assert.equal(soon.status, 'pending');
+        const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref);
+        assert.equal(then.status, 'succeeded');
+      });
+
+      test('4000000000005126: a refund succeeds, fails three days later, and can be repeated', async () => {
+        const time = merchantAt();
+        const { refund, again } = await refunded('4000000000005126', time);
+        assert.equal(refund.status, 'succeeded');
+        assert.deepEqual(await again(time.later({ days: 2 })), {
+          refund_ref: null,
+          status: 'failed',
+        });
+        const refund_ref = refund.refund_ref ?? '';
+        const then = await gateway.refundStatus(time.later({ days: 3 }), refund_ref);
+        assert.equal(then.status, 'failed');
+        assert.equal((await again(time.later({ days: 3 }))).status, 'succeeded');
+      });
+
+      test('a refund that is declined on demand fails, at once or after its hour', async () => {
+        for (const [number, soon] of [
+          ['4242424242424242', 'failed'],
+          ['4000000000007726', 'pending'],
+        ] as const) {
+          const time = merchantAt();
+          const { again } = await refunded(number, time, { amount: 20_000 });
+          const path = local.begins ? '/refunds' : '/v1/refunds';
+          await local.fault({ fault: 'decline', method: 'POST', path });
+          const { refund_ref, status } = await again(time);
+          assert.equal(status, soon);
+          const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref ?? '');
+          assert.equal(then.status, 'failed');
+        }
+      });
+
+      async function refunded(
+        number: string,
+        time: ReturnType<typeof merchantAt>,
+        given: { amount?: number } = {},
+      ) {
+        const payment = await newPayment(local, number, { merchant: time });
+        const { payment_ref } = (await gateway.authorise(payment)) as Held;
+        const { key } = payment;
+        await gateway.capture({
+          key: `${key}:capture`,
+          merchant: time,
+          payment_ref,
+          amount: payment.amount,
+        });
+        const { amount = payment.amount } = given;
+        const again = (merchant: Payment['merchant']) =>
+          gateway.refund({
+            key: randomUUID(),
+            merchant,
+            payment_ref,
+            amount,
+            refund_id: randomUUID(),
+          });
+        return { refund: await again(time), again };
+      }
+    });
+
+    describe('the issuer’s challenge', () => {
+      const statusOf = (back: URL) =>
+        back.searchParams.get(local.begins ? 'status' : 'redirect_status');
+      async function challenged(number: string) {
+        const payment = await newPayment(local, number);
+        const answer = await gateway.authorise(payment);
+        assert.equal(answer.outcome, 'challenge');
+        const { url, payment_ref } = answer as { url: string; payment_ref: string };
+        const state = () => gateway.payment(payment.merchant, payment_ref);
+        return { payment, url, payment_ref, state };
+      }
+
+      for (const number of ['4000002500003155', '4000002760003184', '4000000000003220']) {
+        test(`${number}: an approved challenge holds the amount`, async () => {
+          const { url, payment_ref, state, payment } = await challenged(number);
+          const back = await answerChallenge(url, 'approve');
+          assert.equal(back.origin + back.pathname, payment.return_url);
+          const named = local.begins ? 'payment_id' : 'payment_intent';
+          assert.equal(back.searchParams.get(named), payment_ref);
+          assert.equal(statusOf(back), local.begins ? 'requires_capture' : 'succeeded');
+          assert.equal((await state()).outcome, 'authorised');
+        });
+      }
+
+      test('4000008260003178 and 4000008400001629: declined after an approved challenge', async () => {
+        for (const [number, reason] of [
+          ['4000008260003178', 'insufficient_funds'],
+          ['4000008400001629', 'generic'],
+        ] as const) {
+          const { url, state } = await challenged(number);
+          const back = await answerChallenge(url, 'approve');
+          assert.equal(statusOf(back), 'failed');
+          const found = await state();
+          assert.equal(found.outcome, 'declined');
+          assert.equal((found as { decline: Decline }).decline.reason, reason);
+        }
+      });
+
+      test('a declined challenge is a failed authentication, and the shopper may retry', async () => {
+        const { url, state, payment_ref } = await challenged('4000000000003220');
+        const back = await answerChallenge(url, 'decline');
+        assert.equal(statusOf(back), 'failed');
+        const found = await state();
+        assert.equal(found.outcome, 'declined');
+        assert.equal(found.payment_ref, payment_ref);
+        const { decline } = found as { decline: Decline };
+        assert.deepEqual(judged(decline), { reason: 'authentication_failed', may_retry: true });
+        assert.ok(decline.card_key, 'it recognises the card when it is entered again');
+      });
+
+      test('a challenge page that was closed can be answered or voided later', async () => {
+        const { url, state, payment, payment_ref } = await challenged('4000000000003220');
+        const back = await answerChallenge(url, 'close');
+        assert.equal(statusOf(back), local.begins ? 'requires_customer_action' : 'pending');
+        assert.deepEqual(await state(), { outcome: 'challenge', payment_ref, url });
+        const { merchant, key } = payment;
+        const voided = await gateway.void({ key: `${key}:void`, merchant, payment_ref });
+        assert.deepEqual(voided, { outcome: 'voided' });
+        // Approved after it was voided: nothing is held.
+        const late = await answerChallenge(url, 'approve');
+        assert.equal(statusOf(late), local.begins ? 'cancelled' : 'failed');
+        assert.equal((await state()).outcome, 'voided');
+      });
+
+      test('the page shows the amount and three buttons, cannot be framed, and takes only one answer', async () => {
+        const { url, state } = await challenged('4000000000003220');
+        const response = await fetch(url);
+        const page = await response.text();
+        assert.match(page.replaceAll(/&#160;|\u00a0/g, ' '), /R 500,00/);
+        for (const name of ['Approve', 'Decline', 'Close']) {
+          assert.match(page, new RegExp(`<button[^>]*>${name}</button>`));
+        }
+        const policy = response.headers.get('content-security-policy') ?? '';
+        assert.match(policy, /default-src 'none'/);
+        assert.match(policy, /frame-ancestors 'none'/);
+        await answerChallenge(url, 'approve');
+        await answerChallenge(url, 'decline');
+        assert.equal((await state()).outcome, 'authorised');
+        const reopened = await fetch(url, { redirect: 'manual' });
+        assert.equal(reopened.status, 303);
+      });
+
+      test('without its secret there is no challenge page', async () => {
+        const { url, payment_ref } = await challenged('4000000000003220');
+        const guessed = new URL(`/challenge/${payment_ref}/challenge_guess`, url);
+        const response = await fetch(guessed, {
+          method: 'POST',
+          body: new URLSearchParams({ decision: 'approve' }),
+        });
+        assert.equal(response.status, 404);
+      });
+    });
+
+    describe('the merchant’s time', () => {
+      test('a hold lapses after seven days', async () => {
+        const time = merchantAt();
+        const payment = await newPayment(local, '4242424242424242', { merchant: time });
+        const held = (await gateway.authorise(payment)) as Held;
+        assert.equal(held.capture_before, '2026-11-22T08:00:00.000Z');
+        const { payment_ref } = held;
+        const before = time.later({ days: 6, hours: 23 });
+        assert.equal((await gateway.payment(before, payment_ref)).outcome, 'authorised');
+        const lapsed = time.later({ days: 7 });
+        const capture = {
+          key: randomUUID(),
+          merchant: lapsed,
+          payment_ref,
+          amount: payment.amount,
+        };
+        assert.deepEqual(await gateway.capture(capture), { outcome: 'lapsed' });
+        assert.equal((await gateway.payment(lapsed, payment_ref)).outcome, 'voided');
+        const books = await local.books({ checkout: payment.checkout_id });
         assert.deepEqual(
-          {
-            intents: books.payment_intents.length,
-            received: books.payment_intents.reduce((sum, one) => sum + one.amount_received, 0),
-            refunds: books.refunds.length,
-          },
-          expected,
+          books.payment_intents.map(({ status }) => status),
+          ['canceled'],
         );
       });
-    }
-  }
 
-  test('a connection that was closed once makes one payment', async () => {
-    const payment = await newPayment(local, '4242424242424242');
-    await local.fault({ fault: 'drop_after', path, key_contains: payment.key });
-    assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
-    const books = await local.books({ checkout: payment.checkout_id });
-    assert.equal(books.payment_intents.length, 1);
-  });
+      test('one merchant’s time does not age another’s holds', async () => {
+        const [one, other] = [merchantAt(), merchantAt()];
+        const mine = (await gateway.authorise(
+          await newPayment(local, '4242424242424242', { merchant: one }),
+        )) as Held;
+        await newPayment(local, '4242424242424242', { merchant: other.later({ days: 30 }) });
+        assert.equal((await gateway.payment(one, mine.payment_ref)).outcome, 'authorised');
+      });
 
-  test('a gateway that is down leaves the outcome unknown', async () => {
-    const gone = await startGateway();
-    const payment = await newPayment(gone, '4242424242424242');
-    await gone.close();
-    await unknown(() => gone.gateway.authorise(payment));
-  });
-
-  /** The answer, once the key is no longer in flight. */
-  async function settled<T>(ask: () => Promise<T>): Promise<T> {
-    for (let left = 5_000; ; left -= 1) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (!(error instanceof OutcomeUnknown) || left === 0) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    }
-  }
-});
-
-describe('what the gateway refuses', () => {
-  test('a shopper whose address begins with refused has a checkout that cannot be paid', async () => {
-    for (const email of ['refused@example.com', 'refused+today@example.com']) {
-      const payment = await newPayment(local, '4242424242424242', { email });
-      assert.equal((await gateway.authorise(payment)).outcome, 'refused');
-    }
-  });
-
-  test('a shopper can pay although the gateway refuses the address', async () => {
-    const payment = await newPayment(local, '4242424242424242', { email: 'shopper@localhost' });
-    assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
-  });
-
-  for (const [decline_code, reason] of [
-    ['lost_card', 'lost_card'],
-    ['stop_payment_order', 'generic'],
-    ['revocation_of_authorization', 'generic'],
-  ] as const) {
-    test(`a decline on demand that forbids a retry: ${decline_code}`, async () => {
-      const { charge } = await storeCard(local, '4242424242424242');
-      await local.fault({ fault: 'decline', decline_code, key_contains: charge.key });
-      const answer = await gateway.charge(charge);
-      const { decline } = answer as { decline: Decline };
-      assert.deepEqual(decline, {
-        reason,
-        may_retry: false,
-        code: decline_code,
-        network_code: decline_code === 'lost_card' ? '41' : null,
+      test('a key is forgotten after 24 hours, and an id never', async () => {
+        const time = merchantAt();
+        const { charge } = await storeCard(local, '4242424242424242', { merchant: time });
+        const first = await gateway.charge(charge);
+        const soon = await gateway.charge({ ...charge, merchant: time.later({ hours: 23 }) });
+        assert.deepEqual(soon, first);
+        const late = await gateway.charge({ ...charge, merchant: time.later({ hours: 24 }) });
+        assert.equal(late.outcome, 'charged');
+        assert.equal(late.payment_ref === first.payment_ref, local.begins);
       });
     });
-  }
 
-  test('an error contains no key, no card and nothing that was sent', async () => {
-    const wrong = createStripeGateway({
-      environment: 'sandbox',
-      secretKey: 'sk_test_a_wrong_key',
-      publicKey: 'pk_test_x',
-      apiUrl: local.url,
+    describe('an unknown outcome', () => {
+      // Only for calls that must time out. Other calls must not fail because the machine is busy.
+      const quick = local.quick();
+
+      /** Calls once and expects an unknown outcome. */
+      async function unknown(request: () => Promise<unknown>): Promise<void> {
+        await assert.rejects(request(), (error) => {
+          assert.ok(error instanceof OutcomeUnknown, String(error));
+          return true;
+        });
+      }
+
+      // Stripe's SDK retries a closed connection once by itself, so the fault must strike twice.
+      const times = local.begins ? 1 : 2;
+      const withEffect = [
+        { fault: 'error_after' },
+        { fault: 'drop_after', times },
+        { fault: 'latency_after', ms: 1_000 },
+      ] as const;
+      const without = [{ fault: 'error_before' }, { fault: 'drop_before', times }] as const;
+
+      for (const fault of withEffect) {
+        test(`${fault.fault}: the effect is found, and a retry with the key returns it`, async () => {
+          const payment = await newPayment(local, '4242424242424242');
+          await local.fault({ ...fault, ...local.requestOf('authorise', payment) });
+          const asked = fault.fault === 'latency_after' ? quick : gateway;
+          await unknown(() => asked.authorise(payment));
+          await local.struck(fault.fault);
+          const found = await gateway.findPayment(payment.merchant, payment);
+          assert.equal(found?.outcome, local.begins ? 'begun' : 'authorised');
+          const held = await settled(() => gateway.authorise(payment));
+          assert.equal(held.outcome, 'authorised');
+          assert.deepEqual(await gateway.findPayment(payment.merchant, payment), held);
+          const books = await local.books({ checkout: payment.checkout_id });
+          assert.equal(books.payment_intents.length, 1);
+        });
+      }
+
+      for (const fault of without) {
+        test(`${fault.fault}: a retry with the key has the effect once`, async () => {
+          const payment = await newPayment(local, '4242424242424242');
+          await local.fault({ ...fault, ...local.requestOf('authorise', payment) });
+          await unknown(() => gateway.authorise(payment));
+          assert.equal(await gateway.findPayment(payment.merchant, payment), null);
+          assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+          assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+          const books = await local.books({ checkout: payment.checkout_id });
+          assert.equal(books.payment_intents.length, 1);
+        });
+      }
+
+      test('latency: a payment that happens after the time-out is found by a retry', async () => {
+        const payment = await newPayment(local, '4242424242424242');
+        const asked = local.requestOf('authorise', payment);
+        await local.fault({ fault: 'latency', ms: 1_000, ...asked });
+        await unknown(() => quick.authorise(payment));
+        const answer = await settled(() => gateway.authorise(payment));
+        assert.equal(answer.outcome, 'authorised');
+      });
+
+      test('a request in flight: the second one makes no second payment', async () => {
+        const payment = await newPayment(local, '4242424242424242');
+        await local.fault({ fault: 'hold_key', ...local.requestOf('authorise', payment) });
+        const first = gateway.authorise(payment);
+        await local.struck('hold_key');
+        // A key is refused while it is in flight. An id is free until its payment is made.
+        if (local.begins) assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+        else await unknown(() => gateway.authorise(payment));
+        await local.call('DELETE', '/_test/faults');
+        assert.deepEqual(await gateway.authorise(payment).catch(() => first), await first);
+        assert.equal((await first).outcome, 'authorised');
+        const books = await local.books({ checkout: payment.checkout_id });
+        assert.equal(books.payment_intents.length, 1);
+      });
+
+      const operations = [
+        'capture',
+        'void',
+        'charge',
+        'refund',
+        'createCustomer',
+        'pay',
+        'verifyCard',
+        'detachCard',
+      ] as const;
+      for (const operation of operations) {
+        for (const fault of ['error_before', 'error_after'] as const) {
+          test(`${operation} with ${fault}: unknown, then settled, with one effect`, async () => {
+            const { payment, charge } = await storeCard(local, '4242424242424242');
+            const { merchant, amount, checkout_id } = payment;
+            const found = await gateway.findPayment(merchant, payment);
+            const payment_ref = found?.payment_ref ?? '';
+            const key = `${checkout_id}:fault`;
+            const pay = {
+              ...(await newShopperPayment(local, '4242424242424242')),
+              checkout_id,
+              merchant,
+              customer_ref: payment.customer_ref,
+            };
+            if (operation === 'refund') {
+              await gateway.capture({ key: randomUUID(), merchant, payment_ref, amount });
+            }
+            const ask = {
+              capture: () => gateway.capture({ key, merchant, payment_ref, amount }),
+              void: () => gateway.void({ key, merchant, payment_ref }),
+              charge: () => gateway.charge({ ...charge, key }),
+              refund: () =>
+                gateway.refund({ key, merchant, payment_ref, amount, refund_id: 'one' }),
+              createCustomer: () =>
+                gateway.createCustomer({
+                  key,
+                  merchant,
+                  checkout_id,
+                  shopper: { email: 'shopper@example.com' },
+                }),
+              pay: () => gateway.pay({ ...pay, key }),
+              verifyCard: () => gateway.verifyCard({ ...pay, ...pay.card, key }),
+              detachCard: () => gateway.detachCard({ key, merchant, card_ref: charge.card_ref }),
+            }[operation];
+            const { attempt_id } = operation === 'charge' ? charge : pay;
+            const reference = operation === 'detachCard' ? charge.card_ref : payment_ref;
+            const names = { key, attempt_id, checkout_id, reference };
+            await local.fault({ fault, ...local.requestOf(operation, names) });
+            await unknown(ask);
+            const done = await ask();
+            assert.deepEqual(await ask(), done);
+            const books = await local.books({ checkout: checkout_id });
+            const expected = {
+              capture: { intents: 1, received: amount, refunds: 0 },
+              void: { intents: 1, received: 0, refunds: 0 },
+              charge: { intents: 2, received: amount, refunds: 0 },
+              refund: { intents: 1, received: amount, refunds: 1 },
+              createCustomer: { intents: 1, received: 0, refunds: 0 },
+              pay: { intents: 2, received: amount, refunds: 0 },
+              verifyCard: { intents: 1, received: 0, refunds: 0 },
+              detachCard: { intents: 1, received: 0, refunds: 0 },
+            }[operation];
+            assert.deepEqual(
+              {
+                intents: books.payment_intents.length,
+                received: books.payment_intents.reduce((sum, one) => sum + one.amount_received, 0),
+                refunds: books.refunds.length,
+              },
+              expected,
+            );
+          });
+        }
+      }
+
+      test('a connection that was closed once makes one payment', async () => {
+        const payment = await newPayment(local, '4242424242424242');
+        await local.fault({ fault: 'drop_after', ...local.requestOf('authorise', payment) });
+        const held = await settled(() => gateway.authorise(payment));
+        assert.equal(held.outcome, 'authorised');
+        const books = await local.books({ checkout: payment.checkout_id });
+        assert.equal(books.payment_intents.length, 1);
+      });
+
+      test('a gateway that is down leaves the outcome unknown', async () => {
+        const other = await startGateway();
+        const gone = local.begins ? useHyperswitch(other.url) : other;
+        const payment = await newPayment(gone, '4242424242424242');
+        await other.close();
+        await unknown(() => gone.gateway.authorise(payment));
+      });
+
+      /** The answer, once the key is no longer in flight. */
+      async function settled<T>(ask: () => Promise<T>): Promise<T> {
+        for (let left = 5_000; ; left -= 1) {
+          try {
+            return await ask();
+          } catch (error) {
+            if (!(error instanceof OutcomeUnknown) || left === 0) throw error;
+            await new Promise((resolve) => setTimeout(resolve, 20));
+          }
+        }
+      }
     });
-    const payment = await newPayment(local, '4242424242424242');
-    await assert.rejects(wrong.authorise(payment), (error: Error) => {
-      assert.ok(!(error instanceof OutcomeUnknown));
-      const text = `${error.message} ${JSON.stringify(error)} ${error.cause ?? ''}`;
-      assert.match(text, /401/);
-      assert.doesNotMatch(text, /sk_test|ctoken_|shopper|4242/);
-      return true;
+
+    describe('what the gateway refuses', () => {
+      test('a shopper whose address begins with refused has a checkout that cannot be paid', async () => {
+        for (const email of ['refused@example.com', 'refused+today@example.com']) {
+          const payment = await newPayment(local, '4242424242424242', { email });
+          assert.equal((await gateway.authorise(payment)).outcome, 'refused');
+        }
+      });
+
+      test('a shopper can pay although the gateway refuses the address', async () => {
+        const payment = await newPayment(local, '4242424242424242', { email: 'shopper@localhost' });
+        assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+      });
+
+      for (const [decline_code, reason] of [
+        ['lost_card', 'lost_card'],
+        ['stop_payment_order', 'generic'],
+        ['revocation_of_authorization', 'generic'],
+      ] as const) {
+        test(`a decline on demand that forbids a retry: ${decline_code}`, async () => {
+          const { charge } = await storeCard(local, '4242424242424242');
+          await local.fault({
+            fault: 'decline',
+            decline_code,
+            ...local.requestOf('charge', charge),
+          });
+          const answer = await gateway.charge(charge);
+          const { decline } = answer as { decline: Decline };
+          assert.deepEqual(decline, {
+            reason,
+            may_retry: false,
+            code: decline_code,
+            network_code: decline_code === 'lost_card' ? '41' : null,
+            card_key: local.begins ? 'visa 4242 2031-12' : 'testvisa00000000',
+          });
+        });
+      }
+
+      test('an error contains no key, no card and nothing that was sent', async () => {
+        const [secretKey, apiUrl] = ['sk_test_a_wrong_key', local.url];
+        const protocol = local.begins ? 'hyperswitch' : 'stripe';
+        const payment = await newPayment(local, '4242424242424242');
+        const { card_token, ...begun } = { ...payment, instalments: [1] };
+        const asked = createGateway({
+          ...{ protocol, environment: 'sandbox', secretKey, publicKey: 'pk_test_x', apiUrl },
+          scriptUrl: `${apiUrl}/v1/HyperLoader.js`,
+        }).begin({ ...begun, capture: 'later', card: local.begins ? null : { card_token } });
+        await assert.rejects(asked, (error: Error) => {
+          assert.ok(!(error instanceof OutcomeUnknown));
+          const text = `${error.message} ${JSON.stringify(error)} ${error.cause ?? ''}`;
+          assert.match(text, /401/);
+          assert.doesNotMatch(text, /sk_test|ctoken_|shopper|4242/);
+          return true;
+        });
+      });
+    });
+
+    describe('disputes, records and heartbeats', () => {
+      /** Takes a payment that its cardholder disputes. */
+      async function disputed(number: string) {
+        const payment = await newPayment(local, number);
+        const { payment_ref } = (await gateway.authorise(payment)) as Held;
+        const { merchant, key, amount } = payment;
+        await gateway.capture({ key: `${key}:capture`, merchant, payment_ref, amount });
+        const { disputes } = await gateway.listDisputes(null);
+        const found = disputes.find((one) => one.payment_ref === payment_ref);
+        assert.ok(found);
+        return { found, merchant, amount };
+      }
+
+      test('a dispute is listed, answered once, and its money is withdrawn until it is won', async () => {
+        const { found, merchant, amount } = await disputed('4000000000000259');
+        assert.equal(found.status, 'needs_response');
+        assert.deepEqual([found.amount, found.withdrawn, found.currency], [amount, amount, 'ZAR']);
+        assert.ok(found.due_by);
+        const { dispute_ref } = found;
+        const answer = { key: randomUUID(), merchant, dispute_ref, files: {} };
+        const staged = await gateway.stageEvidence({
+          ...answer,
+          evidence: { order: 'Coffee' },
+        });
+        assert.deepEqual([staged.status, staged.has_answer], ['needs_response', false]);
+        const evidence = { history: 'winning_evidence' };
+        const sent = await gateway.submitEvidence({ ...answer, key: randomUUID(), evidence });
+        assert.deepEqual([sent.status, sent.has_answer, sent.withdrawn], ['won', true, 0]);
+        assert.deepEqual(await gateway.dispute(merchant, dispute_ref), sent);
+        const again = gateway.submitEvidence({ ...answer, key: randomUUID(), evidence });
+        await assert.rejects(again, RequestRefused);
+      });
+
+      test('a dispute is accepted or expires, and an inquiry withdraws nothing', async () => {
+        const { found, merchant, amount } = await disputed('4000000000002685');
+        const { dispute_ref } = found;
+        const lost = await gateway.acceptDispute({ key: randomUUID(), merchant, dispute_ref });
+        assert.deepEqual([lost.status, lost.withdrawn], ['lost', amount]);
+        const inquiry = await disputed('4000000000001976');
+        const { status, withdrawn } = inquiry.found;
+        assert.deepEqual([status, withdrawn], ['inquiry', 0]);
+        const late = await disputed('4000000000000259');
+        const time = merchantAt();
+        const then = { id: late.merchant.id, now: time.later({ days: 90 }).now };
+        const expired = await gateway.dispute(then, late.found.dispute_ref);
+        assert.deepEqual([expired.status, expired.withdrawn], ['lost', late.amount]);
+      });
+
+      test('payments and refunds are listed with our names, page by page', async () => {
+        const { payment, charge } = await storeCard(local, '4242424242424242');
+        const charged = await gateway.charge(charge);
+        const payment_ref = charged.payment_ref ?? '';
+        const { merchant, customer_ref, checkout_id } = payment;
+        const refund_id = randomUUID();
+        const request = { id: randomUUID(), amount: 2_000, created_at: merchant.now };
+        const refund = { key: randomUUID(), merchant, payment_ref, amount: 1_000, refund_id };
+        const { refund_ref } = await gateway.refund({ ...refund, request });
+        assert.deepEqual(await gateway.findRefund(merchant, refund), {
+          refund_ref,
+          status: 'succeeded',
+        });
+        const other = { ...refund, refund_id: randomUUID() };
+        assert.equal(await gateway.findRefund(merchant, other), null);
+        const whole = { after: null, from: merchant.now, to: null };
+        const { records } = await gateway.listRecords('payments', whole);
+        const [newest] = records;
+        assert.deepEqual(newest, {
+          reference: payment_ref,
+          own_id: charge.attempt_id,
+          checkout_id,
+          amount: charge.amount,
+          state: 'taken',
+          created_at: merchant.now,
+          payment_ref,
+          customer_ref,
+          instalments: [2],
+          number_of_payments: 3,
+          request: null,
+          fee: null,
+        });
+        assert.equal(records[1]?.state, 'held');
+        const refunds = await gateway.listRecords('refunds', whole);
+        const [first] = refunds.records;
+        assert.deepEqual(
+          [first?.reference, first?.own_id, first?.payment_ref, first?.request],
+          [refund_ref, refund_id, payment_ref, request],
+        );
+        const past = { from: null, to: '2020-01-01T00:00:00.000Z' };
+        for (const kind of ['payments', 'refunds', 'disputes'] as const) {
+          let after: string | null = null;
+          do {
+            const listed: Listed = await gateway.listRecords(kind, { ...past, after });
+            assert.deepEqual(listed.records, []);
+            after = listed.next;
+          } while (after !== null);
+        }
+      });
+
+      test('each database has a heartbeat of its own', async () => {
+        const [one, other] = [randomUUID(), randomUUID()];
+        const write = async (database: string, count: number) => {
+          const known = (await gateway.listHeartbeats()).find((each) => each.database === database);
+          const heartbeat_ref = known?.heartbeat_ref ?? null;
+          await gateway.writeHeartbeat({ heartbeat_ref, database, count });
+        };
+        await write(one, 1);
+        await write(other, 7);
+        await write(one, 2);
+        const found = await gateway.listHeartbeats();
+        const counts = [one, other].map(
+          (database) => found.find((each) => each.database === database)?.count,
+        );
+        assert.deepEqual(counts, [2, 7]);
+      });
+    });
+
+    describe("the gateway's record of a shopper", () => {
+      test('can be deleted more than once; its cards go with it, and its payments stay', async () => {
+        const { payment, charge } = await storeCard(local, '4242424242424242');
+        const charged = await gateway.charge(charge);
+        const { merchant, customer_ref } = payment;
+        for (let time = 0; time < 2; time += 1)
+          await gateway.deleteCustomer({ merchant, customer_ref });
+        const { body } = await local.call('GET', `/v1/customers/${customer_ref}`);
+        assert.deepEqual(departures(body, 'DeletedCustomer'), []);
+        assert.deepEqual(body, { id: customer_ref, object: 'customer', deleted: true });
+        await assert.rejects(
+          gateway.charge({ ...charge, key: randomUUID(), attempt_id: randomUUID() }),
+          RequestRefused,
+        );
+        const payment_ref = charged.payment_ref ?? '';
+        const refund = { key: randomUUID(), merchant, payment_ref, amount: 1_000, refund_id: '1' };
+        assert.equal((await gateway.refund(refund)).status, 'succeeded');
+        await gateway.deleteCustomer({ merchant, customer_ref: 'cus_unknown' });
+      });
+
+      test('is found by its checkout until it is deleted', async () => {
+        const { payment } = await storeCard(local, '4242424242424242');
+        const { merchant, customer_ref, checkout_id } = payment;
+        assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), [customer_ref]);
+        assert.deepEqual(await gateway.findCustomers(merchant, randomUUID()), []);
+        await gateway.deleteCustomer({ merchant, customer_ref });
+        assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), []);
+      });
     });
   });
-});
+}
+
+const local = stripe;
+const { gateway } = local;
 
 describe('settings', () => {
   const good = {
-    sandbox: { environment: 'sandbox', secretKey: 'sk_test_x', publicKey: 'pk_test_x' },
-    production: { environment: 'production', secretKey: 'sk_live_x', publicKey: 'pk_live_x' },
-  } as const;
-  const cases: [name: string, settings: Parameters<typeof stripeProblems>[0], problems: number][] =
+    sandbox: {
+      ...{ protocol: 'stripe', environment: 'sandbox' },
+      ...{ secretKey: 'sk_test_x', publicKey: 'pk_test_x' },
+    },
+    production: {
+      ...{ protocol: 'stripe', environment: 'production' },
+      ...{ secretKey: 'sk_live_x', publicKey: 'pk_live_x' },
+    },
+  } satisfies Record<string, GatewaySettings>;
+  const cases: [name: string, settings: GatewaySettings, problems: number][] = [
+    ['a test key in the sandbox', good.sandbox, 0],
+    ['a live key in production', good.production, 0],
+    ['a restricted live key in production', { ...good.production, secretKey: 'rk_live_x' }, 0],
+    ['a live key in the sandbox', { ...good.sandbox, secretKey: 'sk_live_x' }, 1],
+    ['a live public key in the sandbox', { ...good.sandbox, publicKey: 'pk_live_x' }, 1],
+    ['a test key in production', { ...good.production, secretKey: 'sk_test_x' }, 1],
+    ['everything wrong in production', { ...good.sandbox, environment: 'production' }, 2],
+    ['a test gateway in production', { ...good.production, testGateway: true }, 1],
+    ['plain http on loopback', { ...good.sandbox, apiUrl: 'http://127.0.0.1:3001' }, 0],
+    ['plain http on IPv6 loopback', { ...good.sandbox, apiUrl: 'http://[::1]:3001' }, 0],
+    ['plain http elsewhere', { ...good.sandbox, apiUrl: 'http://gateway.example.com' }, 1],
     [
-      ['a test key in the sandbox', good.sandbox, 0],
-      ['a live key in production', good.production, 0],
-      ['a restricted live key in production', { ...good.production, secretKey: 'rk_live_x' }, 0],
-      ['a live key in the sandbox', { ...good.sandbox, secretKey: 'sk_live_x' }, 1],
-      ['a live public key in the sandbox', { ...good.sandbox, publicKey: 'pk_live_x' }, 1],
-      ['a test key in production', { ...good.production, secretKey: 'sk_test_x' }, 1],
-      ['everything wrong in production', { ...good.sandbox, environment: 'production' }, 2],
-      ['a test gateway in production', { ...good.production, testGateway: true }, 1],
-      ['plain http on loopback', { ...good.sandbox, apiUrl: 'http://127.0.0.1:3001' }, 0],
-      ['plain http on IPv6 loopback', { ...good.sandbox, apiUrl: 'http://[::1]:3001' }, 0],
-      ['plain http elsewhere', { ...good.sandbox, apiUrl: 'http://gateway.example.com' }, 1],
-      [
-        'a name that only looks like loopback',
-        { ...good.sandbox, apiUrl: 'http://127.0.0.1.example.com' },
-        1,
-      ],
-      [
-        'a script over plain http elsewhere',
-        { ...good.sandbox, scriptUrl: 'http://example.com/x.js' },
-        1,
-      ],
-      ['an address that is not a URL', { ...good.sandbox, apiUrl: 'gateway' }, 1],
-    ];
+      'a name that only looks like loopback',
+      { ...good.sandbox, apiUrl: 'http://127.0.0.1.example.com' },
+      1,
+    ],
+    [
+      'a script over plain http elsewhere',
+      { ...good.sandbox, scriptUrl: 'http://example.com/x.js' },
+      1,
+    ],
+    ['an address that is not a URL', { ...good.sandbox, apiUrl: 'gateway' }, 1],
+  ];
   for (const [name, settings, problems] of cases) {
     test(`${name}: ${problems === 0 ? 'accepted' : 'refused'}`, () => {
-      assert.equal(stripeProblems(settings).length, problems);
+      assert.equal(stripeSettings.problems(settings).length, problems);
       if (problems > 0) assert.throws(() => createStripeGateway(settings));
     });
   }
@@ -888,6 +1114,8 @@ describe('settings', () => {
   test('the page may load the card script and frame from the gateway only', () => {
     const { origin } = new URL(local.url);
     assert.deepEqual(gateway.cardEntry, {
+      form: 'stripe',
+      entersCard: 'before',
       scriptUrl: `${origin}/v1/tranche.js`,
       publicKey: 'pk_test_of_the_suite',
       scriptOrigins: [origin],
@@ -896,36 +1124,6 @@ describe('settings', () => {
     });
     const { cardEntry } = createStripeGateway(good.sandbox);
     assert.equal(new URL(cardEntry.scriptUrl).origin, 'https://js.stripe.com');
-  });
-});
-
-describe("the gateway's record of a shopper", () => {
-  test('can be deleted more than once; its cards go with it, and its payments stay', async () => {
-    const { payment, charge } = await storeCard(local, '4242424242424242');
-    const charged = await gateway.charge(charge);
-    const { merchant, customer_ref } = payment;
-    for (let time = 0; time < 2; time += 1)
-      await gateway.deleteCustomer({ merchant, customer_ref });
-    const { body } = await local.call('GET', `/v1/customers/${customer_ref}`);
-    assert.deepEqual(departures(body, 'DeletedCustomer'), []);
-    assert.deepEqual(body, { id: customer_ref, object: 'customer', deleted: true });
-    await assert.rejects(
-      gateway.charge({ ...charge, key: randomUUID(), attempt_id: randomUUID() }),
-      RequestRefused,
-    );
-    const payment_ref = charged.payment_ref ?? '';
-    const refund = { key: randomUUID(), merchant, payment_ref, amount: 1_000, refund_id: '1' };
-    assert.equal((await gateway.refund(refund)).status, 'succeeded');
-    await gateway.deleteCustomer({ merchant, customer_ref: 'cus_unknown' });
-  });
-
-  test('is found by its checkout until it is deleted', async () => {
-    const { payment } = await storeCard(local, '4242424242424242');
-    const { merchant, customer_ref, checkout_id } = payment;
-    assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), [customer_ref]);
-    assert.deepEqual(await gateway.findCustomers(merchant, randomUUID()), []);
-    await gateway.deleteCustomer({ merchant, customer_ref });
-    assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), []);
   });
 });
 
@@ -995,6 +1193,155 @@ describe('what the card schemes want to know', () => {
       may_retry: true,
       code: 'insufficient_funds',
       network_code: '51',
+      card_key: 'testinsufficient',
     });
+  });
+});
+
+describe('what only Hyperswitch’s protocol has', () => {
+  test('our ids become ids of 30 characters, the same each time and different for each', () => {
+    const ids = [paymentId, verificationId, customerId, refundId];
+    const uuid = 'ffffffff-ffff-8fff-bfff-ffffffffffff';
+    for (const id of [uuid, randomUUID(), 'no uuid', `${uuid}:a1`, '']) {
+      const made = ids.map((make) => make(id));
+      for (const one of made) assert.match(one, /^(pay|ver|cus|ref)_[0-9a-hjkmnp-tv-z]{26}$/);
+      assert.equal(new Set(made).size, made.length);
+      assert.deepEqual(
+        ids.map((make) => make(id)),
+        made,
+      );
+    }
+    const many = new Set(Array.from({ length: 1_000 }, () => paymentId(randomUUID())));
+    assert.equal(many.size, 1_000);
+  });
+
+  test('without the operator’s own mapping, declines are read from the raw codes', async () => {
+    const raw = await startGateway({ account: { mapsErrors: false } });
+    try {
+      const subject = useHyperswitch(raw.url);
+      for (const [, number, reason, may_retry] of declines) {
+        const answer = await subject.gateway.authorise(await newPayment(subject, number));
+        assert.equal(answer.outcome, 'declined', number);
+        assert.deepEqual(judged((answer as { decline: Decline }).decline), { reason, may_retry });
+      }
+    } finally {
+      await raw.close();
+    }
+  });
+
+  test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {
+    const answers: [status: number, body: unknown][] = [];
+    const server = http.createServer((_, response) => {
+      const [status, body] = answers.shift() ?? [200, {}];
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
+      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const adapter = createHyperswitchGateway({
+      ...hyperswitchKeys,
+      ...{ apiUrl, scriptUrl: `${apiUrl}/HyperLoader.js` },
+    });
+    const merchant = merchantAt();
+    const payment = { payment_id: 'pay_1', amount: 100, currency: 'ZAR', colour: 'blue' };
+    const look = () => adapter.payment(merchant, 'pay_1');
+    try {
+      for (const status of [
+        'conflicted',
+        'review',
+        'a_new_one',
+        'partially_captured_and_processing',
+      ]) {
+        answers.push([200, { ...payment, status }]);
+        const unknown = status === 'a_new_one' ? { unknown_status: status } : {};
+        const expected = { outcome: 'processing', payment_ref: 'pay_1', ...unknown };
+        assert.deepEqual(await look(), expected, status);
+      }
+      const unknown: [status: number, body: unknown, why: string][] = [
+        [500, { error: { code: 'HE_00' } }, 'no_answer'],
+        [502, '<html>', 'no_answer'],
+        [200, '<html>', 'undecided'],
+        [409, { error: { code: 'HE_00' } }, 'undecided'],
+        [429, {}, 'too_many'],
+      ];
+      for (const [status, body, why] of unknown) {
+        answers.push([status, body]);
+        await assert.rejects(look(), (error: OutcomeUnknown) => {
+          assert.ok(error instanceof OutcomeUnknown);
+          assert.equal(error.why, why);
+          assert.equal(error.retryAfterMs, why === 'too_many' ? 7_000 : null);
+          return true;
+        });
+      }
+      answers.push([200, { error: { code: 'HE_03', message: 'blocked' } }]);
+      await assert.rejects(look(), RequestRefused);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  test('plain http is taken on loopback only, and an address must be a URL', () => {
+    for (const [address, isGood] of [
+      ['https://api.example.com', true],
+      ['http://127.0.0.1:3001', true],
+      ['http://api.example.com', false],
+      ['http://127.0.0.1.example.com', false],
+      ['api', false],
+    ] as const) {
+      for (const given of [
+        { apiUrl: address, scriptUrl: 'https://js.example.com/HyperLoader.js' },
+        { apiUrl: 'https://api.example.com', scriptUrl: address },
+      ]) {
+        const open = () => createHyperswitchGateway({ ...hyperswitchKeys, ...given });
+        if (!isGood) assert.throws(open);
+        else assert.equal(open().cardEntry.scriptUrl, given.scriptUrl);
+      }
+    }
+    const { cardEntry } = createHyperswitchGateway({
+      ...{ ...hyperswitchKeys, apiUrl: 'https://api.example.com/v1' },
+      scriptUrl: 'https://js.example.com/web/HyperLoader.js',
+    });
+    assert.deepEqual(cardEntry, {
+      form: 'hyperswitch',
+      entersCard: 'after',
+      apiUrl: 'https://api.example.com/v1',
+      scriptUrl: 'https://js.example.com/web/HyperLoader.js',
+      publicKey: 'pk',
+      scriptOrigins: ['https://js.example.com'],
+      frameOrigins: ['https://js.example.com'],
+      connectOrigins: ['https://api.example.com'],
+    });
+  });
+
+  test('an event counts only with the signature of its very bytes', async () => {
+    const webhookSecret = 'the hash key of the profile';
+    const adapter = createHyperswitchGateway({
+      ...{ ...hyperswitchKeys, apiUrl: started.url, webhookSecret },
+      scriptUrl: `${started.url}/v1/HyperLoader.js`,
+    });
+    const sign = (body: string) => createHmac('sha512', webhookSecret).update(body).digest('hex');
+    const event = (type: string, object: object) =>
+      JSON.stringify({ event_id: 'evt_1', content: { type, object } });
+    const dispute = event('dispute_details', { dispute_id: 'dp_1' });
+    const payment = event('payment_details', { payment_id: 'pay_1' });
+    const read = (body: string, signature: string) =>
+      adapter.readEvent(Buffer.from(body), (name) =>
+        name === 'x-webhook-signature-512' ? signature : '',
+      );
+    const announced = { event_id: 'evt_1', dispute_ref: 'dp_1' };
+    assert.deepEqual(await read(dispute, sign(dispute)), announced);
+    assert.deepEqual(await read(payment, sign(payment)), { ...announced, dispute_ref: null });
+    for (const signature of [
+      '',
+      'x',
+      sign(payment),
+      sign(dispute).slice(2),
+      `${sign(dispute)}00`,
+    ]) {
+      assert.equal(await read(dispute, signature), null);
+    }
+    assert.equal(adapter.receivesEvents, true);
   });
 });

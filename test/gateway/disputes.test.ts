@@ -184,6 +184,38 @@ describe('disputes', () => {
     assert.equal(unknown.body.error.code, 'parameter_unknown');
   });
 
+  test('a file is uploaded once under its key, named by evidence, and removed again', async () => {
+    const { id } = await disputeOf(await pay('4000000000000259'));
+    const pdf = Buffer.from('%PDF-1.7\r\n--x\r\n\r\n\xff%%EOF', 'latin1');
+    const upload = async (content: Buffer, purpose = 'dispute_evidence') => {
+      const body = new FormData();
+      body.set('purpose', purpose);
+      body.set('file', new Blob([new Uint8Array(content)]), 'slip.pdf');
+      const headers = { Authorization: `Bearer ${secretKey}` };
+      const response = await fetch(`${local.url}/v1/files`, { method: 'POST', headers, body });
+      return { status: response.status, body: (await response.json()) as Stripe.File };
+    };
+    const { body: file } = await upload(pdf);
+    conforms(file, 'File');
+    assert.deepEqual([file.size, file.type, file.filename], [pdf.length, 'pdf', 'slip.pdf']);
+    assert.equal((await upload(Buffer.from('<html>'))).status, 400);
+    assert.equal((await upload(pdf, 'business_logo')).status, 400);
+    assert.equal((await upload(Buffer.concat([pdf, Buffer.alloc(5_000_000)]))).status, 400);
+    const send = (name: string, value: string) =>
+      call('POST', `/v1/disputes/${id}`, { [`evidence[${name}]`]: value, submit: 'false' });
+    const named = await send('shipping_documentation', file.id);
+    conforms(named.body, 'Dispute');
+    assert.equal(named.body.evidence.shipping_documentation, file.id);
+    assert.equal((await send('receipt', 'file_unknown')).body.error.code, 'resource_missing');
+    const emptied = await send('shipping_documentation', '');
+    assert.equal(emptied.body.evidence.shipping_documentation, null);
+    const { gateway } = local;
+    const merchant = merchantAt('2026-01-05T08:00:00Z');
+    const given = { key: 'file-1', merchant, name: 'a.pdf', media_type: 'application/pdf' };
+    const first = await gateway.uploadEvidence({ ...given, content: pdf });
+    assert.deepEqual(await gateway.uploadEvidence({ ...given, content: pdf }), first);
+  });
+
   test('a dispute that is won brings the amount back, but not the fee', async () => {
     const { id } = await disputeOf(await pay('4000000000000259'));
     const { body } = await call('POST', `/v1/disputes/${id}`, {

@@ -9,6 +9,7 @@ import {
   type GatewayUnderTest,
   newPayment,
   publishableKey,
+  secretKey,
   startGateway,
 } from '../support/gateway.ts';
 
@@ -35,7 +36,8 @@ describe('the card frame', { skip: noBrowser }, () => {
           'Content-Security-Policy': `default-src 'none'; script-src 'nonce-n' ${gateway.url}; style-src 'nonce-n'; img-src data:; frame-src ${gateway.url}`,
           'Referrer-Policy': 'no-referrer',
         });
-        response.end(shop(gateway.url));
+        const isHyper = request.url?.startsWith('/hyper');
+        response.end(shop(gateway.url, isHyper ? hyperPage(gateway.url) : stripePage));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -98,6 +100,46 @@ describe('the card frame', { skip: noBrowser }, () => {
     assert.equal(held.outcome, 'authorised');
     assert.ok(requests.every((request) => !/4000.?0025|3155/.test(request)));
     await context.close();
+  });
+
+  test('confirms a payment of the other protocol, at the bank or at once', async () => {
+    for (const [number, status] of [
+      ['4242424242424242', 'succeeded'],
+      ['4000000000000002', 'failed'],
+      ['4000000000003220', 'requires_customer_action'],
+    ] as const) {
+      const at = async (path: string, body?: object) => {
+        const response = await fetch(`${gateway.url}/payments${path}`, {
+          method: body ? 'POST' : 'GET',
+          headers: { 'api-key': secretKey },
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        // biome-ignore lint/suspicious/noExplicitAny: the test checks what the answer holds
+        return (await response.json()) as any;
+      };
+      const begun = await at('', { amount: 50_000, currency: 'ZAR' });
+      const secret = new URLSearchParams({ secret: begun.client_secret });
+      const { page, context } = await open({}, `${origin}/hyper?${secret}`);
+      const card = await ready(page);
+      await card.number.fill(number);
+      await card.expiry.fill('12/30');
+      await card.code.fill('123');
+      if (status === 'requires_customer_action') {
+        void page.evaluate('window.confirmPayment()').catch(() => {});
+        await page.getByRole('button', { name: 'Approve', exact: true }).click();
+        await page.waitForURL(`${origin}/return?*`);
+        const { searchParams } = new URL(page.url());
+        assert.equal(searchParams.get('status'), 'succeeded');
+      } else {
+        // biome-ignore lint/suspicious/noExplicitAny: what the script answers is what is tested
+        const answer = await page.evaluate<any>('window.confirmPayment()');
+        assert.equal(answer.status, status);
+      }
+      const { status: kept } = await at(`/${begun.payment_id}`);
+      assert.equal(kept, status === 'requires_customer_action' ? 'succeeded' : status);
+      await context.close();
+    }
+    assert.ok(requests.every((request) => !/4242|3220/.test(request)));
   });
 
   test('describes every problem beside its field without moving the layout', async () => {
@@ -183,7 +225,7 @@ describe('the card frame', { skip: noBrowser }, () => {
   });
 });
 
-function shop(gateway: string): string {
+function shop(gateway: string, script: string): string {
   return `<!doctype html>
 <html lang="en-ZA">
   <head>
@@ -193,6 +235,7 @@ function shop(gateway: string): string {
     <link rel="icon" href="data:,">
     <style nonce="n">:root { color-scheme: light dark } body { background: light-dark(#fff, #131d1c) }</style>
     <script nonce="n" src="${gateway}/v1/tranche.js"></script>
+    <script nonce="n" src="${gateway}/v1/HyperLoader.js"></script>
   </head>
   <body>
     <main>
@@ -200,7 +243,13 @@ function shop(gateway: string): string {
       <form><div id="card"></div><button>Pay</button></form>
     </main>
     <script nonce="n">
-      const stripe = Stripe('${publishableKey}');
+      ${script}
+    </script>
+  </body>
+</html>`;
+}
+
+const stripePage = `const stripe = Stripe('${publishableKey}');
       const dark = matchMedia('(prefers-color-scheme: dark)').matches;
       const elements = stripe.elements({ mode: 'payment', appearance: { theme: dark ? 'night' : 'stripe' } });
       const card = elements.create('payment');
@@ -213,8 +262,19 @@ function shop(gateway: string): string {
       window.createToken = async () => {
         const { error } = await elements.submit();
         return error ? { error } : stripe.createConfirmationToken({ elements });
-      };
-    </script>
-  </body>
-</html>`;
-}
+      };`;
+
+/** The five calls of HyperLoader.js that a page makes. */
+const hyperPage = (
+  gateway: string,
+) => `const hyper = Hyper('${publishableKey}', { customBackendUrl: '${gateway}' });
+      const clientSecret = new URL(location).searchParams.get('secret');
+      const elements = hyper.elements({ clientSecret });
+      const card = elements.create('payment');
+      card.on('ready', () => { window.isReady = true; });
+      card.mount('#card');
+      window.confirmPayment = () => hyper.confirmPayment({
+        elements,
+        confirmParams: { return_url: location.origin + '/return' },
+        redirect: 'if_required',
+      });`;

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { judgeSignatures, judgeVulnerabilities, readTimes } from '../../scripts/audit.ts';
-import { temporaryFolder } from '../support/sandbox-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const times = readTimes(fs.readFileSync(path.join(root, 'SECURITY.md'), 'utf8'));
@@ -82,7 +82,7 @@ test('a registry that does not answer fails nothing, and the audit says so', asy
   assert.equal(code, 0);
 });
 
-/** Runs the audit against a registry that answers so, and 503 where the answer is null. */
+/** Runs the audit against a registry that gives this answer, or a 503 if the answer is null. */
 async function audit(t: TestContext, answer: (url: string) => object | null) {
   const folder = await temporaryFolder();
   t.after(folder.remove);

@@ -5,8 +5,10 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { findLockGaps } from '../../scripts/check-lock.ts';
-import { request, temporaryFolder, until } from '../support/sandbox-process.ts';
+import { request } from '../support/http.ts';
 import { createTestDatabase } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 

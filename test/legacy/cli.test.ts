@@ -88,7 +88,7 @@ describe('tranche integrations v1', () => {
     assert.match(stdout, /^v1 client secret +v1s_sandbox_[\w-]{43}$/m);
     assertFits(stdout);
     const off = await tranche.run('integrations', 'v1', id, '--disable');
-    assert.match(off.stdout, /^v1 is off since 15 November 2026, \d\d:\d\d UTC\.\n$/);
+    assert.match(off.stdout, /^v1 has been off since 15 November 2026, \d\d:\d\d UTC\.\n$/);
   });
 
   test('withdraws them with their tokens at once; a repeated call says since when', async () => {
@@ -344,7 +344,7 @@ describe('tranche legacy usage', () => {
   test('refuses unknown merchants and integrations', async () => {
     const usage = (...rest: string[]) => ['legacy', 'usage', ...rest];
     await tranche.refused(1, /There is no merchant/, ...usage('--merchant', unknownId));
-    await tranche.refused(1, /There is no integration/, ...usage('--integration', 'x'));
+    await tranche.refused(2, /--integration .* must be an ID/, ...usage('--integration', 'x'));
     await tranche.refused(2, /--days/, ...usage('--days', '0'));
     assert.deepEqual((await tranche.json(...usage('--integration', unknownId))).data, []);
   });

@@ -21,7 +21,7 @@ before(async () => {
   service = await startService();
   account = await createAccount(service);
   checkout_id = await createSuccessfulCheckout(service, account);
-  mailbox = await startMailbox({ database: service.deps.database, log }, 0);
+  mailbox = await startMailbox({ ...service.deps, log }, 0);
 });
 after(async () => {
   await mailbox.stop();

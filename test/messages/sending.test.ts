@@ -4,11 +4,11 @@ import net from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import tls from 'node:tls';
 import { pino } from 'pino';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Logger } from '#platform/shared/logger.ts';
-import { listMessages } from '#purchases/messages/message.sql.ts';
 import { type Message, messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueuedMessage, queueMessages } from '#purchases/messages/queue-messages.ts';
 import type { Mail, MailTransport } from '#purchases/messages/sending/mail.ts';
@@ -94,9 +94,16 @@ function linkTo({ deps }: Service, token: string) {
   return { id, sealed_token: deps.sealing.seal(token, messageTokenContext({ id })) };
 }
 
+async function readAll({ deps }: Service): Promise<Message[]> {
+  const { rows } = await deps.database.pool.query(
+    'select * from messages where merchant_id = $1 and checkout_id = $2 order by created_at, id',
+    [account.merchant.id, checkout_id],
+  );
+  return rows;
+}
+
 async function read(service: Service): Promise<Message[]> {
-  const key = { merchant_id: account.merchant.id, checkout_id };
-  const messages = await listMessages(service.deps.database.db, key);
+  const messages = await readAll(service);
   return messages.filter(({ status, attempts }) => status !== 'skipped' || attempts > 0);
 }
 
@@ -219,8 +226,9 @@ test('after three days without a server the message is given up and the operator
   assert.equal(message?.status, 'refused');
   const kinds = (await readAlerts(service)).map(({ kind }) => kind);
   assert.equal(kinds.filter((kind) => kind === 'message_refused').length, 1);
-  // One for the outage each day, not one per retry.
+  // One for the outage each day, not one per retry. It ends when nothing waits any more.
   assert.equal(kinds.filter((kind) => kind === 'messages_failing').length, 3);
+  assert.equal(await closeEndedAlerts(service.deps), 3);
 });
 
 test('a recipient that the server refuses permanently is not retried, and the audit does not name them', async () => {
@@ -435,10 +443,7 @@ test('a reminder of a payment that is no longer to come is skipped', async () =>
   await queue(service, { kind: 'charge_soon', facts: { instalment: 1 } });
   assert.equal(await sendDueMessages(service.deps), 1);
   assert.equal(server.mails.length, 0);
-  const messages = await listMessages(service.deps.database.db, {
-    merchant_id: account.merchant.id,
-    checkout_id,
-  });
+  const messages = await readAll(service);
   assert.equal(messages.find(({ kind }) => kind === 'charge_soon')?.status, 'skipped');
 });
 
@@ -523,7 +528,7 @@ test('production without a mail server starts with a warning and writes no messa
 
 type Forwarder = {
   url: string;
-  /** Reply to new connections without an end, instead of passing them on. */
+  /** Reply to new connections without ever finishing, instead of passing them on. */
   trickles: boolean;
   /** Resolves when the client has left such a connection. */
   abandoned: Promise<void>;

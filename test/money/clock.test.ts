@@ -9,8 +9,13 @@ import {
   type Paying,
   startPaying,
 } from '../support/payments.ts';
-import { productionSettings } from '../support/sandbox-process.ts';
-import { type Account, createAccount, createTestDatabase, send } from '../support/service.ts';
+import {
+  type Account,
+  createAccount,
+  createTestDatabase,
+  productionSettings,
+  send,
+} from '../support/service.ts';
 
 const start = '2026-11-15T08:00:00.000Z';
 const at = (duration: Temporal.DurationLike) =>

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { stripeEvidence } from '#gateway/stripe/disputes.ts';
+import { advanceClock } from '#operating/clock/advance-clock.ts';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import {
   acceptDispute,
@@ -10,9 +16,13 @@ import {
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
+import { pdfFile, pngFile } from '../support/files.ts';
+import { gatewayOf, onlyGateway } from '../support/gateway.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
   assertSound,
@@ -62,6 +72,12 @@ const dispute = (shopper: Shopper, number = 1) =>
   tranche.json('sandbox', 'gateway', 'dispute', `${shopper.id}:${number}`);
 const resolve = (id: string, outcome: '--won' | '--lost') =>
   tranche.json('sandbox', 'gateway', 'resolve', id, outcome);
+
+async function folderFor(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tranche-evidence-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
 
 async function assertBooks(): Promise<void> {
   const now = timestamp(paying.clock.now());
@@ -246,12 +262,14 @@ test('money day counts disputes of a merchant without terms too', async () => {
   const disputed = async () => {
     const date = paying.clock.now().toZonedDateTimeISO('Africa/Johannesburg').toPlainDate();
     const { data } = await tranche.json('money', 'day', '--date', date.toString());
-    return data.find((row: { merchant_id: string }) => row.merchant_id === account.merchant.id)
-      .disputed;
+    const own = data.filter(
+      (row: { merchant_id: string }) => row.merchant_id === account.merchant.id,
+    );
+    return own.map((row: { disputed: number }) => row.disputed);
   };
-  assert.equal(await disputed(), 90_000);
+  assert.deepEqual(await disputed(), [90_000]);
   await resolve(id, '--won');
-  assert.equal(await disputed(), 0);
+  assert.deepEqual(await disputed(), []);
 });
 
 test('the page says what a dispute stops, and takes no payment meanwhile', async () => {
@@ -387,16 +405,18 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   const shopper = await collected();
   const { id } = await dispute(shopper);
   const { evidence } = await tranche.json('disputes', 'evidence', id);
-  assert.equal(evidence.customer_email_address, 'thandi@example.com');
+  assert.equal(evidence.customer_email, 'thandi@example.com');
   for (const said of [
-    /number 1\. The cardholder made it in person with the order/,
+    /number 1\. The cardholder made it themselves, on the payment page, with the order/,
     /3-D Secure of the disputed payment: flow frictionless, result attempt_acknowledged/,
     /agreed to these charges \(consent version /,
     /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
-    /payment 1: R\s300,00, due .*, collected at .*, receipt .*:1/,
+    /payment 1: R\s300,00, due on \d+ \w+ 20\d\d, collected on \d+ \w+ 20\d\d at \d\d:\d\d, receipt .*:1/,
+    /All times are local times in Africa\/Johannesburg\./,
   ]) {
-    assert.match(evidence.uncategorized_text, said);
+    assert.match(evidence.history, said);
   }
+  assert.doesNotMatch(JSON.stringify(evidence), /\d{4}-\d\d-\d\d/, 'dates as a clerk reads them');
   const page = await tranche.run('disputes', 'evidence', id, '--format', 'html');
   assert.match(page.stdout, /<title>Evidence for dispute du_/);
   assert.match(page.stdout, /<dt>Disputed amount<\/dt><dd>R\s300,00</);
@@ -421,9 +441,9 @@ test('what an operator looked at is what is submitted, also if something changes
   await tranche.json('disputes', 'evidence', id, '--stage');
   const looked = await tranche.json('disputes', 'evidence', id);
   assert.deepEqual([looked.is_staged, looked.is_outdated], [true, false]);
-  assert.deepEqual(await evidenceThere(shopper), [looked.evidence, 0]);
+  assert.deepEqual(await evidenceThere(shopper), [stripeEvidence({ ...looked, files: {} }), 0]);
 
-  // A refund is requested, and the shopper's name becomes another.
+  // A refund is requested, and the shopper's name is changed.
   await askRefund(paying, shopper, 30_000);
   await paying.service.deps.database.pool.query(
     `update checkouts set customer = customer || '{"first_name": "Another"}' where id = $1`,
@@ -440,18 +460,168 @@ test('what an operator looked at is what is submitted, also if something changes
   const anew = await tranche.json('disputes', 'evidence', id);
   assert.deepEqual([anew.is_staged, anew.is_outdated], [true, false]);
   assert.match(anew.evidence.customer_name, /^Another/);
-  assert.match(anew.evidence.uncategorized_text, /R\s300,00 requested .*, requested/);
-  assert.deepEqual(await evidenceThere(shopper), [anew.evidence, 0]);
+  assert.match(anew.evidence.history, /R\s300,00 requested .*, requested/);
+  assert.deepEqual(await evidenceThere(shopper), [stripeEvidence({ ...anew, files: {} }), 0]);
 
   await paying.service.deps.database.pool.query(
     `update checkouts set customer = customer || '{"first_name": "Third"}' where id = $1`,
     [shopper.id],
   );
   await tranche.json(...submit, '--hash', anew.hash);
-  assert.deepEqual(await evidenceThere(shopper), [anew.evidence, 1]);
+  assert.deepEqual(await evidenceThere(shopper), [stripeEvidence({ ...anew, files: {} }), 1]);
   const after = await tranche.json('disputes', 'evidence', id);
   assert.deepEqual([after.evidence, after.is_staged], [anew.evidence, true]);
   await resolve(id, '--won');
+});
+
+test('the merchant’s facts and files are staged with the rest, and what was removed is gone at the gateway', async (t) => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const folder = await folderFor(t);
+  const [slip, photo] = [join(folder, 'slip.pdf'), join(folder, 'photo.png')];
+  await writeFile(slip, pdfFile('delivered'));
+  await writeFile(photo, pngFile(20, 10));
+  const change = (...given: string[]) => tranche.json('disputes', 'evidence', id, ...given);
+  const first = await change(
+    ...['--field', 'carrier=Aramex', '--field', 'tracking_number=AR 1'],
+    ...['--field', 'delivered_on=2026-01-20', '--field', 'statement=He signed for it.'],
+    ...['--file', `delivery=${slip}`, '--file', `other=${photo}`],
+  );
+  assert.equal(first.supplied.carrier, 'Aramex');
+  const held = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual(
+    [held.evidence.delivered_on, held.evidence.carrier, held.is_staged],
+    ['20 January 2026', 'Aramex', false],
+  );
+  assert.deepEqual(
+    held.files.map(({ kind, media_type }: { kind: string; media_type: string }) => [
+      kind,
+      media_type,
+    ]),
+    [
+      ['delivery', 'application/pdf'],
+      ['other', 'image/png'],
+    ],
+  );
+  await change('--stage');
+  const [there] = (await evidenceThere(shopper)) as [Record<string, string>, number];
+  assert.equal(there.shipping_tracking_number, 'AR 1');
+  assert.match(there.uncategorized_text ?? '', /delivered on 20 January 2026.*signed for it/s);
+  const sent = await paying.gateway.call('GET', `/v1/files/${there.shipping_documentation}`);
+  assert.deepEqual([sent.body.filename, sent.body.type], ['slip.pdf', 'pdf']);
+
+  // The staged evidence stays as it is until it is staged anew, also the file that was removed.
+  await change('--field', 'carrier=', '--file', 'other=');
+  const looked = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([looked.evidence.carrier, looked.files.length], ['Aramex', 2]);
+  assert.equal(looked.is_outdated, true);
+  assert.equal((await shopper.rows('dispute_files')).length, 2);
+  await change('--stage');
+  const anew = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([anew.evidence.carrier, anew.files.length], [undefined, 1]);
+  assert.equal((await shopper.rows('dispute_files')).length, 1);
+  const files = { delivery: there.shipping_documentation as string };
+  assert.deepEqual(await evidenceThere(shopper), [stripeEvidence({ ...anew, files }), 0]);
+
+  await change('--submit', '--hash', anew.hash);
+  assert.deepEqual(await evidenceThere(shopper), [stripeEvidence({ ...anew, files }), 1]);
+  for (const given of [
+    ['--field', 'carrier=DHL'],
+    ['--file', `other=${photo}`],
+  ]) {
+    await tranche.refused(1, /its evidence was submitted/, 'disputes', 'evidence', id, ...given);
+  }
+  await resolve(id, '--won');
+});
+
+test('a file whose upload has no answer is uploaded again, and evidence is not staged without it', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const content = pngFile(2, 2);
+  await addFile(deps, 'nomsa', id, { kind: 'receipt', name: 'receipt.png', content });
+  await paying.gateway.fault({ fault: 'drop_after', method: 'POST', path: '/v1/files', times: 2 });
+  await assert.rejects(stageEvidence(deps, 'nomsa', id), OutcomeUnknown);
+  assert.deepEqual(await evidenceThere(shopper), [{}, 0]);
+  await paying.clearFaults();
+  await stageEvidence(deps, 'nomsa', id);
+  const [{ file_ref }] = await shopper.rows('dispute_files');
+  const [there] = (await evidenceThere(shopper)) as [Record<string, string>, number];
+  assert.equal(there.receipt, file_ref);
+  await acceptDispute(deps, 'nomsa', id);
+});
+
+test('what a merchant supplies is checked, and files by their content', async (t) => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const folder = await folderFor(t);
+  const page = join(folder, 'page.pdf');
+  await writeFile(page, '<html>%PDF-1.7');
+  const evidence = ['disputes', 'evidence', id];
+  for (const [code, why, ...given] of [
+    [1, /must be a day/, '--field', 'delivered_on=2026-02-30'],
+    [1, /printable characters/, '--field', 'carrier=a\nb'],
+    [
+      1,
+      /before it is shipped/,
+      '--field',
+      'shipped_on=2026-02-02',
+      '--field',
+      'delivered_on=2026-02-01',
+    ],
+    [1, /whole PDF, PNG or JPEG/, '--file', `delivery=${page}`],
+    [1, /cannot be read/, '--file', `delivery=${join(folder, 'no.pdf')}`],
+    [1, /has no file of the kind/, '--file', 'receipt='],
+    [2, /--file is "invoice" and must be/, '--file', 'invoice=x.pdf'],
+    [2, /--field is "carrier" and must be/, '--field', 'carrier'],
+    [2, /or one of --ask/, '--ask', '--stage'],
+  ] as [1 | 2, RegExp, ...string[]][]) {
+    await tranche.refused(code, why, ...evidence, ...given);
+  }
+  const add = (kind: 'delivery' | 'receipt' | 'other', size: number) =>
+    addFile(deps, 'nomsa', id, { kind, name: 'a.pdf', content: pdfFile('x'.repeat(size)) });
+  await assert.rejects(add('delivery', 2_000_001), /larger than 2 MB/);
+  await add('delivery', 1_900_000);
+  await add('receipt', 1_900_000);
+  await assert.rejects(add('other', 1_900_000), /together may have 4.5 MB/);
+  // A file takes the place of the one of its kind.
+  await add('receipt', 10);
+  await add('other', 1_900_000);
+  assert.equal((await shopper.rows('dispute_files')).length, 3);
+  await assert.rejects(
+    supplyEvidence(deps, 'nomsa', id, { carrier: 'DHL' }, null),
+    /Another person changed/,
+  );
+  await acceptDispute(deps, 'nomsa', id);
+});
+
+test('a merchant is asked by mail at its contact, once a day, with a deadline before the bank’s', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const { id, due_by } = await dispute(shopper);
+  const merchant = ['merchants', 'page', paying.account.merchant.id];
+  const ask = ['disputes', 'evidence', id, '--ask'];
+  await tranche.refused(1, /is not an e-mail address/, ...ask);
+  await tranche.json(...merchant, '--contact', 'help@karoo.example');
+  const asked = await tranche.json(...ask);
+  const hoursLeft = Temporal.Instant.from(asked.asked_until).until(due_by).total('hours');
+  assert.ok(hoursLeft >= 48, asked.asked_until);
+  await tranche.refused(1, /less than a day ago/, ...ask);
+  await paying.work();
+  const [mail, ...more] = (await shopper.rows('mailbox')).filter(
+    ({ recipient }) => recipient === 'help@karoo.example',
+  );
+  assert.equal(more.length, 0);
+  assert.match(mail.text, new RegExp(`${deps.console.merchantUrl}/disputes/${id}`));
+  assert.match(mail.text, /disputes R 300,00 of order .*: fraudulent\./);
+  assert.doesNotMatch(mail.text + mail.html, /thandi|Thandi/, 'it does not name the shopper');
+  const { evidence } = await tranche.json('disputes', 'evidence', id);
+  assert.doesNotMatch(evidence.history, /evidence asked/, 'it is no message to the shopper');
+  await paying.pass({ days: 1 });
+  await tranche.json(...ask);
+  await paying.work();
+  await acceptDispute(deps, 'nomsa', id);
 });
 
 test('two operators who submit at once submit once', async () => {
@@ -472,7 +642,8 @@ test('two operators who submit at once submit once', async () => {
   }
   const [texts, count] = await evidenceThere(shopper);
   const [row] = await shopper.rows('disputes');
-  assert.deepEqual([texts, count], [row.staged_evidence, 1]);
+  const staged = stripeEvidence({ evidence: row.staged_evidence, files: {} });
+  assert.deepEqual([texts, count], [staged, 1]);
   const { rows } = await deps.database.pool.query(
     `select details ->> 'evidence_sha256' as hash from operator_actions
      where subject_id = $1 and action = 'disputes submit'`,
@@ -496,7 +667,8 @@ test('evidence whose submission has no answer stays as it is, and is submitted a
   await assert.rejects(stageEvidence(deps, 'thabo', id), /is being submitted/);
   await assert.rejects(acceptDispute(deps, 'thabo', id), /is being submitted/);
   assert.equal((await submitEvidence(deps, 'thabo', id)).status, 'under_review');
-  assert.deepEqual(await evidenceThere(shopper), [staged_evidence, 1]);
+  const staged = stripeEvidence({ evidence: staged_evidence, files: {} });
+  assert.deepEqual(await evidenceThere(shopper), [staged, 1]);
   await resolve(id, '--won');
 });
 
@@ -505,7 +677,7 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
     const { id } = await dispute(shopper, number);
     const { evidence } = await tranche.json('disputes', 'evidence', id);
     await resolve(id, '--won');
-    return evidence.uncategorized_text;
+    return evidence.history;
   };
   const bought = async (card: string) => {
     const shopper = await paying.shopper({ amount: 90_000 });
@@ -527,19 +699,22 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
   await paying.pass({ days: 32 });
 
   const stored = await historyOf(challenged, 2);
-  assert.match(stored, /charged at .* to the stored card \(visa ending 3155\).* without the card/);
-  assert.match(stored, /The card was stored by the first payment at /);
+  assert.match(stored, /charged on .* to the stored card \(visa ending 3155\).* without the card/);
+  assert.match(stored, /The card was stored by the first payment on /);
   assert.match(stored, /3-D Secure when the card was stored: flow challenge, result authenticated/);
 
   const verified = await historyOf(replaced, 2);
   assert.match(verified, /to the stored card \(mastercard ending 4444\)/);
-  assert.match(verified, /The card was stored by a verification of the bank at /);
+  assert.match(verified, /The card was stored by a verification of the bank on /);
   assert.match(verified, /when the card was stored: flow frictionless, result attempt_acknow/);
   assert.match(verified, /agreed anew, for the card that was charged \(consent version /);
   assert.match(verified, /“By saving this card you agree that it is charged …/);
 
   const present = await historyOf(inPerson, 2);
-  assert.match(present, /number 2\. The cardholder made it in person at .* with amex ending 0005/);
+  assert.match(
+    present,
+    /number 2\. The cardholder made it themselves, on the payment page, on .* with amex ending 0005/,
+  );
   assert.match(present, /3-D Secure of the disputed payment: result not_supported\./);
   assert.match(
     await historyOf(inPerson, 1),
@@ -563,6 +738,43 @@ test('each payment of a plan can be disputed separately, and each is recorded on
   await resolve(other.id, '--won');
   assert.equal((await shopper.rows('instalments'))[0].paused, false);
   await assertBooks();
+});
+
+test('a dispute of a payment whose record waits raises no alert, and is recorded once it is known', async () => {
+  const { deps } = paying.service;
+  const shopper = await paying.shopper({ amount: 90_000 });
+  await shopper.pay(3, { card: '4000000000002685' });
+  // The gateway captures the payment and the cardholder disputes it; its answer is lost.
+  const path = '/v1/payment_intents/:id/capture';
+  await paying.gateway.fault({ fault: 'error_after', method: 'POST', path, times: 1_000 });
+  paying.clock.advance({ days: 1 });
+  await collectDueInstalments(deps);
+  const unknown = async () =>
+    (await deps.database.pool.query("select 1 from alerts where kind = 'dispute_unknown'"))
+      .rowCount;
+  const before = await unknown();
+  await findNewDisputes(deps);
+  assert.deepEqual(await shopper.rows('disputes'), []);
+  await paying.clearFaults();
+  await paying.pass({ hours: 6 });
+  await findNewDisputes(deps);
+  const [row] = await shopper.rows('disputes');
+  assert.equal(row.reason, 'product_not_received');
+  assert.equal(await unknown(), before);
+  await resolve(row.id, '--won');
+});
+
+test('disputes come on the merchant’s clock when it is moved', async () => {
+  const { deps } = paying.service;
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({ amount: 90_000 }, account);
+  await shopper.pay(3, { card: '4000000000002685' });
+  const by = Temporal.Duration.from({ hours: 5 * 24 });
+  await advanceClock(deps, 'nomsa', account.merchant.id, { by });
+  const [row] = await shopper.rows('disputes');
+  assert.equal(row.status, 'needs_response');
+  const opened = Temporal.Instant.from(row.created_at);
+  assert.ok(paying.clock.now().until(opened).total('hours') < 48, 'at the capture, not days after');
 });
 
 test('an inquiry pauses the plan and withdraws nothing', async () => {
@@ -629,12 +841,12 @@ test('a poll that fails on a later page, or on one dispute, leaves none out', as
     const listDisputes = async (after: string | null) => {
       pages += 1;
       if (pages > pagesMax) throw new OutcomeUnknown('a failure of the test');
-      const { disputes } = await deps.gateway.listDisputes(null);
+      const { disputes } = await gatewayOf(deps).listDisputes(null);
       const index = after === null ? 0 : 1 + disputes.findIndex((one) => one.dispute_ref === after);
       const next = disputes[index + 1] ? (disputes[index]?.dispute_ref ?? null) : null;
       return { disputes: disputes.slice(index, index + 1), next };
     };
-    await findNewDisputes({ ...deps, gateway: { ...deps.gateway, listDisputes } });
+    await findNewDisputes({ ...deps, gateways: onlyGateway({ ...gatewayOf(deps), listDisputes }) });
     return pages;
   };
   const counts = () =>
@@ -658,10 +870,18 @@ test('a poll that fails on a later page, or on one dispute, leaves none out', as
   await poll();
   await pool.query('alter table disputes drop constraint refused_by_the_test');
   assert.deepEqual(await counts(), [2, 1, 2]);
-  const { rows } = await pool.query(`select id from alerts where kind = 'dispute_unrecorded'`);
-  assert.equal(rows.length, 1);
+  const open = async () => {
+    await closeEndedAlerts(paying.service.deps);
+    const { rows } = await pool.query(
+      `select closed_at is null as open from alerts where kind = 'dispute_unrecorded'`,
+    );
+    assert.equal(rows.length, 1);
+    return rows[0].open;
+  };
+  assert.equal(await open(), true);
   await poll();
   assert.deepEqual(await counts(), [2, 2, 2]);
+  assert.equal(await open(), false);
   assert.equal(await poll(), 1);
   for (const shopper of shoppers) {
     const open = (await shopper.rows('disputes')).filter(({ closed_at }) => closed_at === null);
@@ -711,10 +931,10 @@ test('an event is a hint: a signed one makes the dispute be read, and its body i
   const { body } = await paying.gateway.call('POST', '/_test/disputes', {
     payment_intent: payment_ref,
   });
-  const post = (secret: string) => {
+  const post = (secret: string, id = 'evt_1') => {
     const object = { id: body.id, object: 'dispute', status: 'lost', amount: 1 };
     const payload = JSON.stringify({
-      id: 'evt_1',
+      id,
       object: 'event',
       type: 'charge.dispute.created',
       data: { object },
@@ -740,6 +960,8 @@ test('an event is a hint: a signed one makes the dispute be read, and its body i
   }
   await paying.gateway.call('POST', `/_test/disputes/${body.id}/resolve`, { outcome: 'won' });
   await post(webhookSecret);
+  assert.equal((await shopper.rows('disputes'))[0].status, 'needs_response', 'read once');
+  await post(webhookSecret, 'evt_2');
   assert.equal((await shopper.rows('disputes'))[0].status, 'won');
   const answers = new Set<number>();
   for (let forged = 0; forged < 60; forged += 1) {

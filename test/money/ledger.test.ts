@@ -8,9 +8,9 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
-import { until } from '../support/sandbox-process.ts';
 import { createAccount } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
+import { until } from '../support/until.ts';
 
 let paying: Paying;
 /** A checkout with two collected payments and a partial refund. */

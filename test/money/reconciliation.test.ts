@@ -7,9 +7,12 @@ import {
   reconcile as reconcileRecords,
   runDailyReconciliation,
 } from '#checks/reconciliation/reconcile.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
+import { gatewayOf, onlyGateway } from '../support/gateway.ts';
 import { refundNow } from '../support/money.ts';
 import {
   assertSound,
@@ -18,7 +21,7 @@ import {
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
-import { until } from '../support/sandbox-process.ts';
+import { until } from '../support/until.ts';
 
 // Our rows against the records of the real test gateway.
 
@@ -156,21 +159,21 @@ test('a process that is killed within a kind of records is continued after the l
   const calls: (string | null)[] = [];
   const killed = Promise.withResolvers<never>();
   // Pages of one record, so that ten payments are a batch.
-  const paged = (killAt: number | null): typeof deps.gateway => ({
-    ...deps.gateway,
+  const paged = (killAt: number | null): Gateway => ({
+    ...gatewayOf(deps),
     async listRecords(kind, range) {
-      if (kind !== 'payments') return await deps.gateway.listRecords(kind, range);
+      if (kind !== 'payments') return await gatewayOf(deps).listRecords(kind, range);
       calls.push(range.after);
       if (calls.length === killAt) return await killed.promise;
-      const { records, next } = await deps.gateway.listRecords(kind, range);
+      const { records, next } = await gatewayOf(deps).listRecords(kind, range);
       const [record] = records;
       const hasMore = records.length > 1 || next !== null;
       return { records: records.slice(0, 1), next: hasMore ? (record?.reference ?? null) : null };
     },
   });
   const range = { from: '2025-12-01T00:00:00.000Z', to: null };
-  const reconcileBy = (gateway: typeof deps.gateway) =>
-    reconcileRecords({ ...deps, gateway }, range);
+  const reconcileBy = (gateway: Gateway) =>
+    reconcileRecords({ ...deps, gateways: onlyGateway(gateway) }, range);
   const interrupted = assert.rejects(reconcileBy(paged(12)), /killed/);
   const findRun = async () => {
     const { rows } = await pool.query(
@@ -218,17 +221,20 @@ test('what the gateway could not list in the range is not missing there', async 
   assert.deepEqual(late.differences, []);
   // A payment is collected after the run has read the payments.
   let isCollected = false;
-  const gateway: typeof deps.gateway = {
-    ...deps.gateway,
+  const gateway: Gateway = {
+    ...gatewayOf(deps),
     async listRecords(kind, range) {
       if (kind === 'charges' && !isCollected) {
         isCollected = true;
         await paying.pass({ days: 31 });
       }
-      return await deps.gateway.listRecords(kind, range);
+      return await gatewayOf(deps).listRecords(kind, range);
     },
   };
-  const reconciled = await reconcileRecords({ ...deps, gateway }, { from: null, to: null });
+  const reconciled = await reconcileRecords(
+    { ...deps, gateways: onlyGateway(gateway) },
+    { from: null, to: null },
+  );
   assert.equal((await shopper.rows('instalments'))[1].status, 'collected');
   assert.deepEqual(reconciled.differences, []);
 });
@@ -285,7 +291,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   const time = { id: paying.account.merchant.id, now: paying.clock.now().toString() };
   // A payment that another program made.
   const [card] = await at(0).rows('stored_cards');
-  const charge = await deps.gateway.charge({
+  const charge = await gatewayOf(deps).charge({
     key: randomUUID(),
     merchant: time,
     checkout_id: randomUUID(),
@@ -308,7 +314,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     ['dispute_ref = $1', known],
   );
   // A refund that an operator made in the gateway's own console.
-  const { refund_ref: byHand } = await deps.gateway.refund({
+  const { refund_ref: byHand } = await gatewayOf(deps).refund({
     key: randomUUID(),
     merchant: time,
     payment_ref: await referenceOf(at(2), 1),
@@ -355,7 +361,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   }
   for (const shopper of held.slice(0, 2)) {
     const payment_ref = await referenceOf(shopper, 1);
-    await deps.gateway.void({ key: randomUUID(), merchant: time, payment_ref });
+    await gatewayOf(deps).void({ key: randomUUID(), merchant: time, payment_ref });
     expected.push(`other_state ${payment_ref}`);
   }
   const unheld = held.pop() as Shopper;
@@ -429,7 +435,7 @@ test('a dispute that is not recorded is a difference until it is found', async (
 
 test('a range of dates reads only the records of that range', async () => {
   const run = await tranche.run('gateway', 'reconcile', '--from', '2036-01-01', '--json');
-  assert.deepEqual(JSON.parse(run.stdout), { checked: 0, differences: [] });
+  assert.deepEqual(JSON.parse(run.stdout), { checked: 0, differences: [], not_compared: [] });
   await tranche.refused(2, /must be a date/, 'gateway', 'reconcile', '--from', 'monday');
   // The end of the range is the day before --to.
   const read = async (...dates: string[]) => {
@@ -464,7 +470,7 @@ test('an operator is called once when no daily run has ended for a day and a hal
   const { deps } = paying.service;
   const { pool } = deps.database;
   const alerts = async () =>
-    (await pool.query(`select detail from alerts where kind = 'gateway_not_reconciled'`)).rows;
+    (await pool.query(`select * from alerts where kind = 'gateway_not_reconciled'`)).rows;
   paying.clock.advance({ hours: 25 });
   await runDailyReconciliation(deps);
   assert.deepEqual(await alerts(), []);
@@ -479,9 +485,13 @@ test('an operator is called once when no daily run has ended for a day and a hal
   const [alert, ...others] = await alerts();
   assert.match(alert?.detail ?? '', /was due at .* and has not ended/);
   assert.deepEqual(others, []);
+  await closeEndedAlerts(deps);
+  assert.equal((await alerts())[0].closed_at, null);
   await paying.clearFaults();
   paying.clock.advance({ hours: 1 });
   await runDailyReconciliation(deps);
+  await closeEndedAlerts(deps);
+  assert.notEqual((await alerts())[0].closed_at, null);
   const { rows } = await pool.query('select due_at, leased_until from reconciliation');
   assert.ok(rows[0].due_at > paying.clock.now().toString());
   assert.equal(rows[0].leased_until, null);
@@ -492,8 +502,8 @@ test('a daily run whose lease another process has claimed stops', async () => {
   const { pool } = deps.database;
   paying.clock.advance({ hours: 25 });
   let isOvertaken = false;
-  const gateway: typeof deps.gateway = {
-    ...deps.gateway,
+  const gateway: Gateway = {
+    ...gatewayOf(deps),
     async listRecords(kind, range) {
       // No batch has been read yet that could renew the lease meanwhile.
       if (!isOvertaken) {
@@ -501,10 +511,10 @@ test('a daily run whose lease another process has claimed stops', async () => {
         paying.clock.advance({ hours: 1 });
         await runDailyReconciliation(deps);
       }
-      return await deps.gateway.listRecords(kind, range);
+      return await gatewayOf(deps).listRecords(kind, range);
     },
   };
-  const slow = runDailyReconciliation({ ...deps, gateway });
+  const slow = runDailyReconciliation({ ...deps, gateways: onlyGateway(gateway) });
   await assert.rejects(slow, /another process has claimed/);
   const { rows } = await pool.query('select due_at from reconciliation');
   assert.ok(rows[0].due_at > paying.clock.now().toString());

@@ -3,6 +3,8 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { collectMerchantInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { type PartAnswer, recordParts } from '#purchases/refunds/record-refund.ts';
+import { findRefund, listParts } from '#purchases/refunds/refund.sql.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
 import {
@@ -293,45 +295,26 @@ describe('review', () => {
       approveRefund({ ...deps(), database }, 'nomsa', { merchant_id, id }),
     );
     assert.deepEqual(statements, [
-      // The decision, with the split and the audit row.
       'select merchants',
       'begin',
       'select',
       'select checkouts locked',
       'select refund_requests locked',
-      // The threshold as it is now, and the sum that one person alone let pass of the checkout.
-      'select merchants',
-      'select refund_requests',
-      'select disputes',
-      'select gateway_blocks',
-      'select collections',
-      'select refund_parts',
+      // The split, the threshold as it is now, and the sum that one person alone let pass.
       'select instalments',
-      'select postings',
-      'insert refund_parts',
-      'update instalments',
-      'update refund_requests',
+      'write refund_requests refund_parts instalments',
       'select operator_chain locked',
       'select a',
       'insert operator_actions',
       'update operator_chain',
       'commit',
-      // The request to the gateway is noted before it is sent.
-      'select refund_parts',
-      'select disputes',
-      'update refund_parts',
-      // The outcome counts only if the refund is still claimed.
+      // The gateway is asked. The outcome counts only if the refund is still claimed.
       'begin',
       'select checkouts locked',
       'select refund_requests locked',
-      'update refund_parts',
-      'insert postings',
-      'select settlement_terms',
-      'select refund_parts',
-      'update refund_requests',
-      'insert postings',
+      'select instalments',
+      'write refund_parts postings refund_requests messages',
       'update instalments',
-      'insert messages',
       'commit',
     ]);
     await assertBalanced(paying, shopper);
@@ -400,6 +383,23 @@ describe('review', () => {
 });
 
 describe('at the gateway', () => {
+  test('an answer counts only under the current lease of the refund', async () => {
+    const shopper = await collected(1, cards.refundPending);
+    const { id } = await refundNow(paying, shopper, 70_000);
+    const { db } = deps().database;
+    const refund = await findRefund(db, paying.account.merchant.id, id);
+    assert.ok(refund);
+    const part = (await listParts(db, refund)).find(({ status }) => status === 'open');
+    assert.ok(part);
+    // A slow process reports an answer from before another one claimed the refund.
+    const slow = { ...refund, lease: deps().random.uuid() };
+    const answer = { outcome: 'failed', refund_ref: part.refund_ref } as PartAnswer;
+    await recordParts(deps(), paying.account.merchant, slow, [{ part, answer }]);
+    assert.deepEqual(await findRefund(db, paying.account.merchant.id, id), refund);
+    await paying.pass({ hours: 3 });
+    assert.equal(await statusOf(paying, id), 'complete');
+  });
+
   test('a refund that stays pending is complete when the gateway says so', async () => {
     const shopper = await collected(1, cards.refundPending);
     // The day before the second payment: its date comes while the refund is in progress.

@@ -11,7 +11,7 @@ import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
-import { answerChallenge } from '../support/gateway.ts';
+import { answerChallenge, onlyGateway } from '../support/gateway.ts';
 import {
   askRefund,
   assertBalanced,
@@ -34,7 +34,6 @@ import {
 } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import { backUp, type Restorable, startRestorable } from '../support/restore.ts';
-import { until } from '../support/sandbox-process.ts';
 import {
   type Account,
   createAccount,
@@ -43,6 +42,7 @@ import {
   type Service,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // A database is restored from a backup while the gateway remembers everything. The restored service
 // does again what the lost one did, and no money may move twice.
@@ -783,7 +783,7 @@ describe('whether money may move', () => {
   const guard = (changes: Partial<Parameters<typeof createMoneyGuard>[0]> = {}) =>
     createMoneyGuard({
       ...paying.service.deps,
-      gateway: paying.gateway.gateway,
+      gateways: onlyGateway(paying.gateway.gateway),
       environment: 'sandbox',
       endAccess: endAllAccess,
       ...changes,
@@ -822,7 +822,7 @@ describe('whether money may move', () => {
     );
     const heartbeats = await paying.gateway.gateway.listHeartbeats();
     const { rows } = await paying.service.deps.database.pool.query(
-      'select * from gateway_heartbeat',
+      'select * from gateway_heartbeat, gateway_heartbeats',
     );
     const own = heartbeats.filter(({ database }) => database === rows[0].id);
     assert.deepEqual(
@@ -854,7 +854,7 @@ describe('whether money may move', () => {
     const { gateway } = paying.gateway;
     const money = guard({
       database: { ...database, db: database.db.withPlugin(rowReader) },
-      gateway: {
+      gateways: onlyGateway({
         ...gateway,
         async listHeartbeats() {
           const heartbeats = await gateway.listHeartbeats();
@@ -865,7 +865,7 @@ describe('whether money may move', () => {
           await pass('write');
           await gateway.writeHeartbeat(heartbeat);
         },
-      },
+      }),
     });
     return {
       money,
@@ -880,7 +880,7 @@ describe('whether money may move', () => {
 
   async function readHeartbeats() {
     const { rows } = await paying.service.deps.database.pool.query(
-      'select * from gateway_heartbeat',
+      'select * from gateway_heartbeat, gateway_heartbeats',
     );
     const heartbeats = await paying.gateway.gateway.listHeartbeats();
     return { row: rows[0], there: heartbeats.find(({ database }) => database === rows[0].id) };
@@ -960,10 +960,10 @@ describe('whether money may move', () => {
     const { clock } = paying;
     const fresh = await startService({ clock, env: gatewayEnv(paying.gateway) });
     try {
-      const money = guard({ ...fresh.deps, gateway: paying.gateway.gateway });
+      const money = guard({ ...fresh.deps, gateways: onlyGateway(paying.gateway.gateway) });
       assert.equal(await money.problem(), null);
-      const { gateway } = paying.gateway;
-      const strict = guard({ ...fresh.deps, gateway, environment: 'production' });
+      const gateways = onlyGateway(paying.gateway.gateway);
+      const strict = guard({ ...fresh.deps, gateways, environment: 'production' });
       assert.match((await strict.problem()) ?? '', /Another database has used this account/);
     } finally {
       await fresh.close();

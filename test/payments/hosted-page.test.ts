@@ -3,7 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { readConfig } from '#config.ts';
 import { changePage } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
+import { logoPath } from '#merchants/logo-path.ts';
+import { readImage } from '#platform/shared/file-type.ts';
 import { words } from '#platform/shared/words/words.ts';
+import { pngFile } from '../support/files.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
 // Tests what the hosted page shows besides the order: the shopper's language, the merchant's
@@ -15,6 +18,7 @@ before(async () => {
     env: {
       TERMS_URL: 'https://pay.example/terms',
       SUPPORT_CONTACT: '+27 21 555 0100',
+      COMPLAINTS_CONTACT: 'complaints@pay.example',
       CARD_BRANDS: 'visa, amex',
     },
   });
@@ -113,6 +117,72 @@ test('the page says that instalments cost nothing only if the merchant says so',
   await changePage(service.deps, 'test', { id, no_fees: false });
 });
 
+test('page, receipt and mails show the merchant’s contact, address and VAT number, as text', async () => {
+  const { service, account } = paying;
+  const { id } = account.merchant;
+  const shopper = await paying.shopper();
+  assert.doesNotMatch(await open(shopper), /class="shop"/);
+  const address = '12 <b>Long</b> Street\nCape Town';
+  const profile = { contact: 'help@bean.example', address, vat_number: '4123456789' };
+  await changePage(service.deps, 'test', { id, ...profile });
+  const html = await open(shopper);
+  assert.match(html, /<a href="mailto:help@bean[.]example"[^>]*>help@bean[.]example<\/a>/);
+  assert.match(html, /12 &lt;b>Long&lt;\/b> Street\nCape Town<\/span><span>VAT number 4123456789/);
+  await shopper.pay(1);
+  await paying.work();
+  const receipt = String((await shopper.send('GET', 'receipts/1')).body);
+  assert.match(receipt, /12 &lt;b&gt;Long&lt;\/b&gt; Street, Cape Town/);
+  assert.match(receipt, /4123456789/);
+  const [mail] = await shopper.rows('mailbox');
+  assert.match(mail.text, /12 <b>Long<\/b> Street, Cape Town · VAT number 4123456789 · help@bean/);
+  assert.doesNotMatch(mail.html, /<b>/);
+  await changePage(service.deps, 'test', { id, contact: null, address: null, vat_number: null });
+});
+
+test('page, receipt and mails show the merchant’s logo, and one that was replaced is gone', async () => {
+  const { service, account } = paying;
+  const change = async (logo: Buffer | null) =>
+    await changePage(service.deps, 'test', { id: account.merchant.id, logo });
+  const { logo } = await change(pngFile(100, 40));
+  assert.match(logo ?? '', /^[0-9a-f]{64}$/);
+  const path = logoPath(logo ?? '');
+  const load = (url: string) => service.app.inject(url);
+  const { headers, rawPayload } = await load(path);
+  assert.deepEqual(readImage(rawPayload), { type: 'image/png', width: 100, height: 40 });
+  assert.deepEqual(
+    ['content-type', 'cache-control', 'content-security-policy', 'x-content-type-options'].map(
+      (name) => headers[name],
+    ),
+    ['image/png', 'public, max-age=31536000, immutable', "default-src 'none'; sandbox", 'nosniff'],
+  );
+  const shopper = await paying.shopper();
+  const html = await open(shopper);
+  assert.ok(html.includes(`<img class="shop-logo" src="${path}" alt`));
+  await shopper.pay(1);
+  await paying.work();
+  const receipt = String((await shopper.send('GET', 'receipts/1')).body);
+  assert.ok(receipt.includes(`<img class="shop-logo" src="${path}" alt="">`));
+  const pdf = await load(`${shopper.url}/receipts/1/pdf`);
+  assert.match(pdf.rawPayload.toString('latin1'), /\/Subtype \/Image/);
+  const [mail] = await shopper.rows('mailbox');
+  assert.ok(mail.html.includes(`<img src="${service.deps.baseUrl}${path}" alt="Bean There"`));
+  const { logo: next } = await change(pngFile(40, 40));
+  assert.notEqual(next, logo);
+  assert.deepEqual(
+    [(await load(path)).statusCode, (await load(logoPath(next ?? ''))).statusCode],
+    [404, 200],
+  );
+  assert.equal((await change(null)).logo, null);
+  assert.equal((await load(logoPath(next ?? ''))).statusCode, 404);
+  for (const name of ['x', 'a'.repeat(64), '%00', `${logo}.svg`]) {
+    assert.equal((await load(`/pay/logos/${name}.png`)).statusCode, 404);
+  }
+  await assert.rejects(
+    change(Buffer.from('<svg/>')),
+    /The logo cannot be used. It is not a whole PNG/,
+  );
+});
+
 test('the operator’s terms, contact and card logos are on the page', async () => {
   const shopper = await paying.shopper();
   const { operator, card_brands } = await shopper.state();
@@ -120,6 +190,7 @@ test('the operator’s terms, contact and card logos are on the page', async () 
     terms_url: 'https://pay.example/terms',
     privacy_url: null,
     contact: '+27 21 555 0100',
+    complaints: 'complaints@pay.example',
   });
   assert.deepEqual(card_brands, ['visa', 'amex']);
   const html = await open(shopper);
@@ -134,6 +205,7 @@ test('settings that the page cannot use are refused', () => {
     TERMS_URL: 'http://pay.example/terms',
     PRIVACY_URL: 'javascript:alert(1)',
     SUPPORT_CONTACT: 'call me',
+    COMPLAINTS_CONTACT: '+27 21 555 0100',
     CARD_BRANDS: 'visa,diners',
   };
   assert.throws(
@@ -142,7 +214,7 @@ test('settings that the page cannot use are refused', () => {
       const named = Object.keys(wrong).filter((name) =>
         error.problems?.some((problem) => problem.startsWith(name)),
       );
-      return named.length === 4;
+      return named.length === 5;
     },
   );
   for (const contact of ['help@pay.example', 'https://pay.example/help', '+27 (0)21 555-0100']) {

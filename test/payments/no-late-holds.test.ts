@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { gatewayOf } from '../support/gateway.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
@@ -68,7 +69,7 @@ for (const [name, path] of Object.entries(calls)) {
 
 test('a shopper who cancels before the request is sent keeps it from being sent', async () => {
   const shopper = await paying.shopper();
-  const { gateway } = paying.service.deps;
+  const gateway = gatewayOf(paying.service.deps);
   const { createCustomer } = gateway;
   // The shopper cancels while the gateway makes the customer.
   gateway.createCustomer = async (customer) => {

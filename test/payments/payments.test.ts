@@ -9,6 +9,7 @@ import { lookUpAttempt } from '#purchases/payments/ask-gateway.ts';
 import { claimAttempt } from '#purchases/payments/payment-attempt.sql.ts';
 import { recordOutcome } from '#purchases/payments/record-outcome.ts';
 import { testCards } from '../../test-gateway/cards.ts';
+import { gatewayOf } from '../support/gateway.ts';
 import {
   assertSound,
   challengeCard,
@@ -17,8 +18,8 @@ import {
   startPaying,
   visa,
 } from '../support/payments.ts';
-import { until } from '../support/sandbox-process.ts';
 import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 let paying: Paying;
 before(async () => {
@@ -408,8 +409,8 @@ test('an answer counts only under the current lease of the attempt', async () =>
   assert.deepEqual(await shopper.attempts(), [quick]);
   await shopper.decide('approve');
   const time = { id: paying.account.merchant.id, now: timestamp(paying.clock.now()) };
-  const held = await lookUpAttempt(deps.gateway, time, quick);
-  assert(held);
+  const held = await lookUpAttempt(gatewayOf(deps), time, quick);
+  assert(held?.outcome === 'done');
   await recordOutcome(deps, paying.account.merchant, quick, held);
   assert.equal((await shopper.attempts())[0]?.status, 'authorised');
 });

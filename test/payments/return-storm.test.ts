@@ -73,7 +73,7 @@ describe('all users of the gateway in a process share', () => {
     const clock = { ...systemClock, monotonic: () => 0, sleep };
     const limited = limitGateway(gateway, { clock, log }, { requestsPerSecond: 20 });
     for (let event = 0; event < 200; event += 1) {
-      assert.equal(await limited.readEvent(Buffer.from('{}'), 'forged'), null);
+      assert.equal(await limited.readEvent(Buffer.from('{}'), () => 'forged'), null);
     }
     await assert.rejects(limited.payment(merchantAt(), 'pi_unknown'), /status 404/);
     await assert.rejects(limited.refundStatus(merchantAt(), 're_unknown'), /status 404/);

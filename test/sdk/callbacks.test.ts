@@ -9,12 +9,14 @@ import {
   type Callback,
   CallbackError,
   callbackHandlers,
+  type Event,
   type GivenHeaders,
   RefuseCallback,
   type ReplayStore,
   sign,
   type VerifyOptions,
   verifyCallback,
+  verifyEvent,
 } from '../../sdk/src/index.ts';
 import { readCallback } from '../support/callbacks.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
@@ -31,8 +33,70 @@ const callback: Callback = {
 const text = JSON.stringify(callback);
 const bytes = Buffer.from(text);
 
+const event: Event = {
+  event: 'refund.updated',
+  id: '0199a8f4-0d3b-7b90-a1c2-6e5d4c3b2a10',
+  sequence: 2,
+  created_at: '2026-11-15T08:06:10.000Z',
+  merchant_id: '0199a8e0-11f2-7c3d-8b4e-2f1a0b9c8d77',
+  data: {
+    id: '0199b3d0-64e8-7a1b-9c2f-8d7e6f5a4b31',
+    type: 'refund_requests',
+    attributes: {
+      amount: 50_000,
+      currency: 'ZAR',
+      status: 'complete',
+      created_at: '2026-11-15T08:05:00.000Z',
+      checkout_id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24',
+    },
+  },
+};
+
+describe('events', () => {
+  const eventText = JSON.stringify(event);
+  const post = async (body: string) =>
+    new Request('https://shop.example/callback', {
+      method: 'POST',
+      headers: { 'x-signature': await sign(body, key) },
+      body,
+    });
+  const undated = { requireTimestamp: false };
+
+  test('are verified like the result of a payment, and neither passes for the other', async () => {
+    const signature = await sign(eventText, key);
+    assert.deepEqual(await verifyEvent(eventText, signature, key, undated), event);
+    await assert.rejects(verifyEvent(eventText, signature, newKey(), undated), {
+      code: 'signature_mismatch',
+    });
+    await assert.rejects(verifyCallback(eventText, signature, key, undated), {
+      code: 'not_a_callback',
+      message: /the event refund\.updated/,
+    });
+    await assert.rejects(verifyEvent(text, await sign(text, key), key, undated), {
+      code: 'not_a_callback',
+      message: /verifyCallback/,
+    });
+    const other = eventText.replace('refund.updated', 'refund.deleted');
+    await assert.rejects(verifyEvent(other, await sign(other, key), key, undated), {
+      code: 'not_a_callback',
+    });
+  });
+
+  test('go to onEvent, and are refused without it', async () => {
+    const told: Event[] = [];
+    const settings = { signingKey: key, ...undated, onCallback() {}, onError() {} };
+    const taking = callbackHandlers({ ...settings, onEvent: (one) => told.push(one) });
+    assert.equal((await taking.fetch(await post(eventText))).status, 200);
+    assert.equal((await taking.fetch(await post(text))).status, 200);
+    assert.deepEqual(told, [event]);
+    const refused = await callbackHandlers(settings).fetch(await post(eventText));
+    assert.equal(refused.status, 400);
+    assert.match(await refused.text(), /onEvent/);
+  });
+});
+
 describe('verifyCallback', () => {
-  /** For what is about the signature alone. */
+  /** For tests that are about the signature alone. */
   const undated = { requireTimestamp: false };
 
   test('returns the callback if one of the keys signed its bytes', async () => {

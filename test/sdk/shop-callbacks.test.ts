@@ -8,8 +8,9 @@ import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.
 import { approveRefund, declineRefund } from '#purchases/refunds/review-refund.ts';
 import { Tranche } from '../../sdk/src/index.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { temporaryFolder, until } from '../support/sandbox-process.ts';
 import { type Account, log, type Service, sign } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 // The demo shop as a program against the real service, without a browser.
 

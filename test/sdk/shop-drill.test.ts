@@ -5,7 +5,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { drillChecks } from '#hosting/sandbox/drill.ts';
 import { commandLine } from '../support/cli.ts';
-import { kill, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
+import { kill, startSandbox } from '../support/sandbox-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const server = path.join(import.meta.dirname, '../../examples/shop/server.js');
 

@@ -2,12 +2,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+
 import { readJson } from '#platform/http/json.ts';
+import { writeSamples } from '#platform/http/request-samples.ts';
 import { sign as signAsService, verifySignature } from '#platform/signing/signature.ts';
 import { sign, verifyCallback } from '../../sdk/src/index.ts';
+import { isLong } from '../support/service.ts';
 
 // The shared vectors, for everything that signs: the service, the SDK, and the examples of the
 // guides, each on its own interpreter if the machine has one.
@@ -74,11 +79,16 @@ const isHere = (program: string) =>
     .split(path.delimiter)
     .some((folder) => existsSync(path.join(folder, program)));
 
-async function run([program = '', ...args]: string[], cwd: string, input: string) {
+async function run(
+  [program = '', ...args]: string[],
+  cwd: string,
+  input: string,
+  more: Record<string, string> = {},
+) {
   const child = spawn(program, args, {
     cwd,
     // Compilers must not download anything.
-    env: { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' },
+    env: { ...process.env, ...more, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -172,3 +182,78 @@ async function project(cwd: string): Promise<string> {
   const version = Number.parseInt(await run(['dotnet', '--version'], cwd, ''), 10);
   return `<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><OutputType>Exe</OutputType><TargetFramework>net${version}.0</TargetFramework></PropertyGroup></Project>\n`;
 }
+
+describe('the sample of the reference in', () => {
+  const order = {
+    checkout: {
+      amount: 150_000,
+      client_reference_id: `it's "1001"`,
+      customer: { email: 'thandi@example.com' },
+      line_items: [{ name: 'Boots', amount: 150_000, quantity: 1 }],
+    },
+  };
+  const secrets = { CLIENT_SECRET: 'cs_sandbox_x', SIGNING_KEY: 'sig_sandbox_y' };
+  type Received = { line: string; headers: IncomingHttpHeaders; body: Buffer };
+  let received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray());
+    received.push({ line: `${request.method} ${request.url}`, headers: request.headers, body });
+    response.setHeader('content-type', 'application/json').end('{"data":[]}');
+  });
+  let folder: string;
+  let origin: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tranche-samples-'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(async () => {
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  // Compilers take seconds, so their languages run in the long tests only.
+  const programs: [lang: string, file: string, command: string[], isSlow: boolean][] = [
+    ['Shell', 'sample.sh', ['bash'], false],
+    ['JavaScript', 'sample.mjs', ['node'], false],
+    ['PHP', 'sample.php', ['php'], false],
+    ['Python', 'sample.py', ['python3'], false],
+    ['Ruby', 'sample.rb', ['ruby'], false],
+    ['Java', 'Example.java', ['java'], true],
+    ['Go', 'sample.go', ['go', 'run'], true],
+    ['C#', 'Sample.cs', ['dotnet', 'run', '--project', '.'], true],
+  ];
+  for (const [lang, file, command, isSlow] of programs) {
+    const [program = ''] = command;
+    const missing = isHere(program) ? false : `there is no ${program} on this machine`;
+    const skip = missing || (isSlow && !isLong && 'it runs in the long tests');
+    test(`${lang} asks for a page, and sends an order that is signed`, { skip }, async () => {
+      received = [];
+      const own = path.join(folder, file);
+      await mkdir(own);
+      const query = [{ name: 'page[number]', value: '2' }];
+      for (const request of [
+        { address: `${origin}/api/checkouts`, query },
+        { address: `${origin}/api/checkouts`, query: [], body: order },
+      ]) {
+        const sample = writeSamples(request).find((one) => one.lang === lang);
+        await writeFile(path.join(own, file), sample?.source ?? '');
+        const args = lang === 'C#' ? [] : [file];
+        if (lang === 'C#') await writeFile(path.join(own, 'run.csproj'), await project(own));
+        assert.match(await run([...command, ...args], own, '', secrets), /"data":|data: \[\]/);
+      }
+      const [asked, sent] = received as [Received, Received];
+      assert.equal(decodeURIComponent(asked.line), 'GET /api/checkouts?page[number]=2');
+      assert.equal(sent.line, 'POST /api/checkouts');
+      for (const { headers } of received) {
+        assert.equal(headers.authorization, `Bearer ${secrets.CLIENT_SECRET}`);
+      }
+      assert.equal(sent.headers['content-type'], 'application/json');
+      assert.equal(sent.headers['idempotency-key'], 'order-1001-attempt-1');
+      assert.deepEqual(JSON.parse(sent.body.toString()), order);
+      assert.deepEqual(readJson(sent.body).compact, sent.body);
+      const signature = String(sent.headers['x-signature']);
+      assert.notEqual(verifySignature(signature, sent.body, [secrets.SIGNING_KEY]), null);
+    });
+  }
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { cardKeyOf } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { claimBatch } from '#merchants/run-due-work.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -12,6 +13,7 @@ import {
 import { dueInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import {
   accountsOf,
   assertBalanced,
@@ -28,7 +30,7 @@ import {
   visa,
 } from '../support/payments.ts';
 import { type Acting, actingOn } from '../support/plan-attempts.ts';
-import { until } from '../support/sandbox-process.ts';
+import { until } from '../support/until.ts';
 
 let paying: Paying;
 before(async () => {
@@ -38,6 +40,7 @@ after(() => paying.close());
 
 const mastercard = '5555555555554444';
 const declinedCard = '4000000000009995';
+const stolenCard = '4000000000009979';
 
 /** A shopper whose payment 2 of 3 the bank declined until it became overdue. */
 async function lateShopper(card = cards.laterLost): Promise<[Shopper, Acting]> {
@@ -131,6 +134,44 @@ test('a stored card that the bank forbids is not charged for the shopper, and an
   assert.equal(await requests(), asked);
   assert.equal((await acting.pay('late', { card: mastercard })).attempt?.status, 'done');
   await assertBalanced(paying, shopper);
+});
+
+test('a card that the bank forbids is recognised when it is entered again, and is not charged', async () => {
+  const [shopper, acting] = await lateShopper(cards.laterLost);
+  const requests = async () => (await shopper.books()).payment_intents.length;
+  const refusalOf = async (page: Promise<PayPage>) => {
+    const { attempt } = await page;
+    return attempt?.refusal ?? attempt?.status;
+  };
+  const asked = await requests();
+  assert.equal(await refusalOf(acting.pay('late', { card: cards.laterLost })), 'card_refused');
+  assert.equal(await refusalOf(acting.replaceCard(cards.laterLost)), 'card_refused');
+  assert.equal(await requests(), asked);
+  assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'declined');
+  assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'card_refused');
+  assert.equal(await requests(), asked + 1);
+  // As if it had been stored again before it was declined.
+  const { deps } = paying.service;
+  const stored = "update stored_cards set card_ref = 'pm_again' where checkout_id = $1";
+  await deps.database.pool.query(stored, [shopper.id]);
+  await assert.rejects(retryInstalment(deps, 'nomsa', `${shopper.id}:2`), /forbids another charge/);
+  assert.equal(await refusalOf(acting.pay('late')), 'card_refused');
+  assert.equal(await requests(), asked + 1);
+  const face = { brand: 'visa', last4: '4242', expires: '2027-03' };
+  assert.equal(cardKeyOf(face), 'visa 4242 2027-03', 'a gateway without fingerprints');
+  assert.equal(await refusalOf(acting.pay('late', { card: mastercard })), 'done');
+});
+
+test('a card that was declined for good while it was verified is recognised, and is not charged', async () => {
+  const [shopper, acting] = await paidShopper();
+  const requests = async () => (await shopper.books()).payment_intents.length;
+  assert.equal((await acting.replaceCard(stolenCard)).attempt?.status, 'declined');
+  const asked = await requests();
+  assert.equal((await acting.replaceCard(stolenCard)).attempt?.refusal, 'card_refused');
+  const paid = await acting.pay('next', { card: stolenCard });
+  assert.equal(paid.attempt?.refusal, 'card_refused');
+  assert.equal(await requests(), asked);
+  assert.equal((await acting.pay('next', { card: mastercard })).attempt?.status, 'done');
 });
 
 test('a payment that is late because the stored card expired is paid with another one', async () => {
@@ -314,7 +355,7 @@ test('an operator cannot retry a payment that the shopper pays now', async () =>
 
 test('what a lost database had charged is recorded and not charged again', async () => {
   const { gateway } = paying.gateway;
-  /** As a service charged it whose database was lost since. */
+  /** Charges payments as a service would whose database has been lost since. */
   const payBefore = async (shopper: Shopper, instalments: number[]) => {
     const [card] = await shopper.rows('stored_cards');
     const { customer_ref, card_ref } = card;
@@ -568,7 +609,7 @@ test('a request that the gateway refuses is given up at once, with an alert', as
   await paying.pass({ minutes: 30 });
   assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
   const { rows } = await pool.query("select detail from alerts where kind = 'gateway_trouble'");
-  assert.match(rows[0]?.detail, /Attempt 1 of the shopper of checkout .* was refused/);
+  assert.match(rows[0]?.detail, /Attempt 1 of the shopper on the plan was refused/);
   await pool.query('update stored_cards set customer_ref = $2 where checkout_id = $1', [
     shopper.id,
     card.customer_ref,

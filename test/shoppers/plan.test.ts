@@ -4,6 +4,7 @@ import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { countStatuses, inParallel } from '../support/expectations.ts';
 import { cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { readPdf } from '../support/pdf.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 
 let paying: Paying;
@@ -152,6 +153,79 @@ test('the page says until when its browser may act, and the link in the mail ser
   assert.match(String(page.body), new RegExp(`"path":"${shopper.url}"`));
 });
 
+const late = async (shopper: Shopper): Promise<string[]> =>
+  (await mailsOf(shopper))
+    .flatMap(({ text }) => [...text.matchAll(/manage#([\w-]+)\.late\.2$/gm)])
+    .map(([, token = '']) => token);
+
+test('the link in a decline mail pays what is late, and nothing else, as often as it is opened', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(6, { card: cards.laterInsufficientFunds });
+  const other = await paying.shopper();
+  await other.pay(6, { card: cards.laterInsufficientFunds });
+  await paying.pass({ months: 1, hours: 1 });
+  const [token, ...more] = await late(shopper);
+  assert(token);
+  assert.deepEqual(more, []);
+  const open = (who: Shopper, given: string) => who.send('POST', 'session', { token: given });
+  // A program that looks at mails opens the link; nothing is used up.
+  await shopper.send('GET', 'manage');
+  assert.equal((await open(shopper, token)).status, 200);
+  const opened = await open(shopper, token);
+  assert.equal(opened.body.scope, 'late');
+  assert.equal((await open(other, token)).status, 422, 'another plan');
+
+  const cookie = cookieOf(opened);
+  const post = (path: string, body: unknown) => shopper.send('POST', path, body, { cookie });
+  const full = await actingOn(paying, shopper);
+  assert.equal((await post('plan/pay', await full.payBody('rest'))).status, 403);
+  assert.equal((await post('plan/pay', await full.payBody('next'))).status, 403);
+  assert.equal((await post('plan/card', await full.cardBody('5555555555554444'))).status, 403);
+  assert.equal((await post('report', { text: 'hello' })).status, 403);
+
+  // The payment after it is late too. The mail about that revokes the first link.
+  await paying.pass({ days: 8 });
+  const [, last] = await late(shopper);
+  assert(last);
+  assert.equal((await open(shopper, token)).status, 422, 'revoked');
+  assert.equal((await open(shopper, last)).status, 200);
+  paying.clock.advance({ days: 14, minutes: 1 });
+  assert.equal((await open(shopper, last)).status, 422, 'ended');
+});
+
+test('of two late payments the shopper pays one, by the link in its mail; with nothing late it opens nothing', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(6, { card: cards.laterInsufficientFunds });
+  await paying.pass({ months: 2, hours: 1 });
+  const mail = (await mailsOf(shopper)).at(-1)?.text ?? '';
+  const token = /manage#([\w-]+)\.late\.3$/m.exec(mail)?.[1];
+  const opened = await shopper.send('POST', 'session', { token });
+  const cookie = cookieOf(opened);
+  const full = await actingOn(paying, shopper);
+  const all = await full.payBody('late', { card: '5555555555554444' });
+  assert.deepEqual(all.payments, [2, 3]);
+  const one = { ...all, payments: [3], amount: all.amount / 2 };
+  const wrong = { ...one, payments: [3, 4] };
+  const refused = await shopper.send('POST', 'plan/pay', wrong, { cookie });
+  assert.equal(refused.body.attempt.refusal, 'plan_changed');
+  const paid = await shopper.send('POST', 'plan/pay', one, { cookie });
+  assert.equal(paid.body.attempt.status, 'done');
+  const states = paid.body.plan.payments.map(({ status }: { status: string }) => status);
+  assert.deepEqual(states, ['paid', 'late', 'paid', 'next', 'planned', 'planned']);
+  await full.pay('late', { card: '5555555555554444' });
+  assert.equal((await shopper.send('POST', 'session', { token })).status, 422);
+  await assertSound(paying);
+});
+
+test('a link goes on with what the shopper asked for', async () => {
+  const shopper = await paidShopper();
+  await shopper.send('POST', 'link', { email: 'thandi@example.com', panel: 'card' });
+  await paying.work();
+  assert.match((await mailsOf(shopper)).at(-1)?.text ?? '', /manage#[\w-]{43}\.card$/m);
+  const odd = await shopper.send('POST', 'link', { email: 'thandi@example.com', panel: 'all' });
+  assert.equal(odd.status, 422);
+});
+
 test('the page says whether a link can be mailed', async () => {
   const shopper = await paidShopper();
   assert.equal((await shopper.state()).sends_links, true);
@@ -239,7 +313,7 @@ test('guesses at a link and reports are limited, and the right link works after 
   const other = await paidShopper();
   const { headers } = await actingOn(paying, other);
   const report = () => other.send('POST', 'report', { text: 'Where is it?' }, headers);
-  assert.deepEqual(countStatuses(await inParallel(6, report)), { 202: 5, 429: 1 });
+  assert.deepEqual(countStatuses(await inParallel(11, report)), { 202: 10, 429: 1 });
 });
 
 test('no token of a link or session is in the database in clear', async () => {
@@ -275,25 +349,33 @@ test('a page of another site cannot act with the shopper’s session', async () 
   assert.equal(answer.status, 403);
 });
 
-test('“something is wrong” is an alert with the plan’s id and one line of text', async () => {
+test('“something is wrong” opens a conversation, which a session of the whole plan shows', async () => {
   const shopper = await paidShopper();
   const opened = await shopper.send('POST', 'session', { token: await linkFor(shopper) });
-  const text = 'Where is\nmy \u202erefund\u0007?';
-  await shopper.send('POST', 'report', { text }, { cookie: cookieOf(opened) });
+  const cookie = cookieOf(opened);
+  const report = async (text: string) =>
+    (await shopper.send('POST', 'report', { text }, { cookie })).status;
+  const shown = async (headers: Record<string, string>) =>
+    (await shopper.send('GET', 'state', undefined, headers)).body.conversation;
+  assert.equal(await report('Where is\r\nmy \u202erefund\u0007? 🙏'), 202);
+  // A page that got no answer sends its text again.
+  assert.equal(await report('Where is\r\nmy \u202erefund\u0007? 🙏'), 202);
+  const { entries, is_answered } = await shown({ cookie });
+  assert.deepEqual(
+    entries.map(({ name, text }: { name: string | null; text: string }) => [name, text]),
+    [[null, 'Where is\nmy refund? 🙏']],
+  );
+  assert.equal(is_answered, false);
+  assert.equal(await shown({}), null, 'the link alone');
   const { rows } = await paying.service.deps.database.pool.query(
-    "select detail from alerts where kind = 'shopper_report' and subject_id = $1",
+    'select kind from alerts where subject_id = $1',
     [shopper.id],
   );
-  assert.deepEqual(rows, [
-    { detail: `The shopper of checkout ${shopper.id} says: Where is my refund?` },
-  ]);
-  const long = await shopper.send(
-    'POST',
-    'report',
-    { text: 'x'.repeat(1_001) },
-    { cookie: cookieOf(opened) },
-  );
-  assert.equal(long.status, 422);
+  assert.deepEqual(rows, [], 'it has a queue and is no alert');
+  assert.equal(await report('x'.repeat(1_001)), 422);
+  assert.equal(await report(' \u202e\n '), 422);
+  for (let count = 0; count < 8; count += 1) await report(`again ${count}`);
+  assert.equal(await report('once more'), 429, 'ten a day');
 });
 
 test('the dates to come are an iCalendar file of whole lines', async () => {
@@ -319,6 +401,34 @@ test('a paid payment has a receipt, one that is not paid has none', async () => 
   assert.match(String(receipt.headers['content-security-policy']), /default-src 'none'/);
   assert.equal((await shopper.send('GET', 'receipts/2')).status, 404);
   assert.equal((await shopper.send('GET', 'receipts/9')).status, 404);
+});
+
+test('a receipt is a PDF too, with the items of the order, in the shopper’s language', async () => {
+  const items = [
+    { name: 'Stewels <b>', amount: 40_000, quantity: 2 },
+    { name: 'Kouse', amount: 30_000, quantity: 1 },
+  ];
+  const shopper = await paying.shopper({ amount: 150_000, line_items: items });
+  await shopper.pay(3);
+  await paying.work();
+  const html = String((await shopper.send('GET', 'receipts/1')).body).replaceAll('\u00a0', ' ');
+  assert.match(html, /<dt>2 × Stewels &lt;b&gt;<\/dt><dd>R 800,00<\/dd>/);
+  const read = async (number: number) =>
+    await paying.service.app.inject({
+      url: `${shopper.url}/receipts/${number}/pdf`,
+      headers: { 'accept-language': 'af' },
+    });
+  const answer = await read(1);
+  assert.equal(answer.statusCode, 200);
+  assert.equal(answer.headers['content-type'], 'application/pdf');
+  const { pages, source } = readPdf(answer.rawPayload);
+  const texts = pages.flat().map((text) => text.replaceAll('\u00a0', ' '));
+  for (const said of ['Kwitansie', 'R 500,00', '2 × Stewels <b>', 'R 800,00', '1 × Kouse']) {
+    assert.ok(texts.includes(said), `${said} in ${texts}`);
+  }
+  assert.deepEqual(texts.slice(-5), ['Ander koste', 'R 400,00', 'Totaal', 'R 1 500,00', '1']);
+  assert.match(source, /\/Lang \(af\)/);
+  assert.equal((await read(2)).statusCode, 404);
 });
 
 test('a receipt names the day and the card of its own payment', async () => {

@@ -56,7 +56,7 @@ async function customersOf(shopper: Shopper): Promise<{ deleted?: boolean; email
   );
 }
 
-describe('after the time of retention', () => {
+describe('after the retention period', () => {
   test('what is finished is erased by itself, here and at the gateway, and the rest stays', async () => {
     const once = await paying.shopper(bodyOf('order-1'));
     await once.pay(1);
@@ -206,7 +206,7 @@ describe("the gateway's record of an erased shopper", () => {
   });
 });
 
-test('without a time of retention nothing falls due', async () => {
+test('without a retention period nothing falls due', async () => {
   await findExpired({ ...paying.service.deps, retentionDays: null });
   for (const table of ['retention_dates', 'erasures']) {
     const { rows } = await paying.service.deps.database.pool.query(`select 1 from ${table}`);

@@ -18,9 +18,21 @@ type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
  * opening another page for that.
  */
 export async function axeViolations(page: Page): Promise<string[]> {
-  const results: FrameResult[] = (await inspect(page.mainFrame())).map((text) => JSON.parse(text));
+  const results: FrameResult[] = (await inspectPage(page)).map((text) => JSON.parse(text));
   const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+class FrameGone extends Error {}
+
+/** A page may replace a frame while axe looks at it. Then axe looks again. */
+async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
+  try {
+    return await inspect(page.mainFrame());
+  } catch (error) {
+    if (!(error instanceof FrameGone) || rounds === 1) throw error;
+    return await inspectPage(page, rounds - 1);
+  }
 }
 
 /**
@@ -39,7 +51,7 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
       const selector = JSON.stringify(frameSelector);
       const element = await frame.evaluateHandle(`axe.utils.shadowSelect(${selector})`);
       const child = await element.asElement()?.contentFrame();
-      if (!child) throw new Error(`axe cannot look into ${selector}`);
+      if (!child) throw new FrameGone(`axe cannot look into ${selector}`);
       return await inspectOnce(child, frameContext);
     }),
   );

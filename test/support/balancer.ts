@@ -1,7 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from './sandbox-process.ts';
+import { request } from './http.ts';
 
 // A load balancer in front of several nodes, as HAProxy is in ops/container/haproxy.cfg: it asks each
 // node's /readyz, sends requests to the nodes that are ready in turn, and keeps its connections to

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { findMerchant } from '#merchants/merchant.sql.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Account, Service } from './service.ts';
 
@@ -19,6 +21,21 @@ export async function readCallback(
   const callback = await findCallback(db, rows[0]);
   assert.ok(callback);
   return { ...callback, tried: await listCallbackAttempts(db, callback) };
+}
+
+/**
+ * The first delivery of a callback that was never attempted, as by the process that ended the
+ * checkout.
+ */
+export async function deliverFirstOf(deps: DeliveryDeps, checkout_id: string): Promise<void> {
+  const { lease, leased_until } = newLease(deps, leaseSeconds);
+  const callback = await deps.database.db
+    .updateTable('callbacks')
+    .set({ lease, leased_until })
+    .where('checkout_id', '=', checkout_id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await deliverFirst(deps, callback);
 }
 
 /** An id that ascends with time and then with a number, as the service's own do. */
@@ -79,7 +96,7 @@ export async function alertsOf(
   { deps }: Pick<Service, 'deps'>,
   merchant_id: string,
   kind = 'callback_exhausted',
-): Promise<{ detail: string }[]> {
+): Promise<{ detail: string; subject_id: string | null }[]> {
   const { rows } = await deps.database.pool.query(
     'select * from alerts where merchant_id = $1 and kind = $2 order by at',
     [merchant_id, kind],

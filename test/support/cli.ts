@@ -19,8 +19,9 @@ export function commandLine(
     const outcome = { code: 0, stdout: '', stderr: '' };
     const collect = (name: 'stdout' | 'stderr') => ({
       isTTY: options.terminal === true,
-      write: (text: string) => {
-        outcome[name] += text;
+      write: (text: string | Uint8Array) => {
+        // Bytes are kept one for one.
+        outcome[name] += typeof text === 'string' ? text : Buffer.from(text).toString('latin1');
       },
     });
     outcome.code = await runCli(argv, {

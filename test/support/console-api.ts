@@ -14,7 +14,7 @@ function strict(schema: unknown): unknown {
   const copy = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => [name, strict(value)]),
   );
-  // The names of an object's members, not a schema of that name.
+  // `properties` may also be the name of a member. Then the object has no `type`.
   if ('properties' in copy && copy.type === 'object') copy.additionalProperties = false;
   return copy;
 }

@@ -42,6 +42,8 @@ export async function startConsoleBrowser(
   // Passkeys belong to a host name, not to an IP address.
   const url = `http://localhost:${(app.server.address() as AddressInfo).port}`;
   paying.service.deps.console.url = url;
+  // Merchants' people use the same console here.
+  paying.service.deps.console.merchantUrl = null;
   const browser = await connectBrowser();
   let people = 0;
 

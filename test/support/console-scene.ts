@@ -60,8 +60,11 @@ export async function startConsoleScene(): Promise<ConsoleScene> {
   await paying.pass({ days: 45 });
   const { deps } = paying.service;
   await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });
-  await raiseAlert(deps, deps.database.db, { kind: 'refund failed', detail: hostile('alert') });
-  const difference = { kind: 'gateway_other_amount', detail: hostile('difference') };
+  await raiseAlert(deps, deps.database.db, {
+    kind: 'signature_mismatches',
+    detail: hostile('alert'),
+  });
+  const difference = { kind: 'gateway_other_amount' as const, detail: hostile('difference') };
   await raiseAlert(deps, deps.database.db, difference);
   while ((await rollUp(deps)) > 0);
   return { console, shopper, unlucky, disputed, receiver };

@@ -46,7 +46,10 @@ export async function addPerson(
       created_at: timestamp(deps.clock.now()),
       registered_at: timestamp(deps.clock.now()),
       access_since: timestamp(deps.clock.now()),
+      unconfirmed_since: null,
+      unconfirmed_by: null,
       revoked_at: null,
+      duplicate_of: null,
     });
     await openConsoleSession(deps, db, {
       id: session_id,

@@ -15,7 +15,7 @@ let found: Nodes | undefined;
  * that its file awaited, and the files of one process must not await each other's.
  */
 export async function findNodes(): Promise<Nodes> {
-  found ??= await onNode(serverUrl, async (client): Promise<Nodes> => {
+  found ??= await onDatabase(serverUrl, async (client): Promise<Nodes> => {
     const { rowCount } = await client.query(`select from pg_extension where extname = 'citus'`);
     if (rowCount === 0) return { urls: [serverUrl], hasCitus: false };
     const { rows } = await client.query<{ nodename: string; nodeport: number }>(
@@ -32,9 +32,14 @@ export async function findNodes(): Promise<Nodes> {
   return found;
 }
 
-export async function onNode<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function onDatabase<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   if (url === '') throw new Error('TEST_DATABASE_URL is missing: run the tests with npm test');
   const client = new pg.Client({ connectionString: url });
+  // A test may kill the server at any moment. The statement in flight fails as well.
+  client.on('error', () => {});
   await client.connect();
   try {
     return await work(client);
@@ -52,9 +57,9 @@ export function urlOf(database: string, node = serverUrl): string {
 /** Joins the databases of one name on all nodes to a cluster. */
 export async function joinCluster(name: string): Promise<void> {
   const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
-  for (const url of urls) await onNode(url, (client) => client.query('create extension citus'));
+  for (const url of urls) await onDatabase(url, (client) => client.query('create extension citus'));
   const [coordinator = '', ...workers] = urls;
-  await onNode(coordinator, async (client) => {
+  await onDatabase(coordinator, async (client) => {
     // Few shards are enough to put merchants on every node, and they are made sooner.
     await client.query(`alter database ${name} set citus.shard_count = 4`);
     await client.query('select citus_set_coordinator_host($1, $2)', addressOf(coordinator));

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Authorisation, Gateway, MerchantTime } from '#gateway/gateway.ts';
+import type {
+  CardVerification,
+  Gateway,
+  MerchantTime,
+  PaymentState,
+  RefusedData,
+} from '#gateway/gateway.ts';
+import { type GatewayName, mainGateway } from '#gateway/gateway-name.ts';
+import { createGateways, type Gateways } from '#gateway/gateways.ts';
+import type { Protocol } from '#gateway/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { startTestGateway, type TestGatewayOptions } from '../../test-gateway/gateway.ts';
@@ -10,7 +19,8 @@ export const publishableKey = 'pk_test_of_the_suite';
 /** The test gateway in this process, the adapter that calls it, and the means to disturb it. */
 export type GatewayUnderTest = {
   url: string;
-  gateway: Gateway;
+  protocol: Protocol;
+  gateway: GatewayWithShopper;
   /** Calls the gateway's API without the adapter. */
   call(
     method: string,
@@ -28,6 +38,71 @@ export type GatewayUnderTest = {
   struck(kind: Fault['fault']): Promise<void>;
   books(filter: { checkout?: string; customer?: string }): Promise<Books>;
   close(): Promise<void>;
+};
+
+export type Operation =
+  | 'authorise'
+  | 'capture'
+  | 'void'
+  | 'charge'
+  | 'refund'
+  | 'createCustomer'
+  | 'pay'
+  | 'verifyCard'
+  | 'detachCard';
+
+type Begin = Parameters<Gateway['begin']>[0];
+
+/** Everything that a first payment with a card needs. */
+export type Payment = Omit<Begin, 'instalments' | 'capture' | 'card' | 'statement'> & {
+  statement: NonNullable<Begin['statement']>;
+  card_token: string;
+};
+
+type ShopperPayment = Omit<Begin, 'capture' | 'card' | 'store_card'> & {
+  card: { card_ref: string } | { card_token: string; store: boolean };
+};
+
+type Verification = Omit<Parameters<Gateway['beginVerification']>[0], 'card_token' | 'currency'> & {
+  card_token: string;
+};
+
+/**
+ * The port with a shopper who enters a card, before a payment begins or in its session, whichever
+ * the gateway wants. Each call ends when the gateway has the card.
+ */
+export type GatewayWithShopper = Gateway & {
+  authorise(payment: Payment): Promise<PaymentState | RefusedData>;
+  pay(payment: ShopperPayment): Promise<PaymentState>;
+  verifyCard(card: Verification): Promise<CardVerification>;
+};
+
+/** A shopper whose card becomes a token before the payment begins. */
+export const withTokens = (gateway: Gateway): GatewayWithShopper => ({
+  ...gateway,
+  authorise: ({ card_token, ...payment }) =>
+    gateway.begin({ ...payment, instalments: [1], capture: 'later', card: { card_token } }),
+  pay: ({ card, ...payment }) =>
+    gateway.begin({
+      ...payment,
+      capture: 'now',
+      card: 'card_ref' in card ? card : { card_token: card.card_token },
+      store_card: 'store' in card && card.store,
+    }) as Promise<PaymentState>,
+  verifyCard: (card) => gateway.beginVerification({ ...card, currency: 'ZAR' }),
+});
+
+/** An adapter with a face of the test gateway, as the contract sees it. */
+export type ContractSubject = Omit<GatewayUnderTest, 'close'> & {
+  /** The same adapter with a short time-out, only for calls that must time out. */
+  quick(): GatewayWithShopper;
+  /** Whether a payment begins before the card is entered. */
+  begins: boolean;
+  /** The requests of an operation, for a fault that strikes them. */
+  requestOf(
+    operation: Operation,
+    names: { key?: string; attempt_id?: string; checkout_id?: string; reference?: string },
+  ): Partial<Fault>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests check what the answer holds
@@ -74,9 +149,18 @@ export async function startGateway(
   return { ...useGateway(test.url, timeoutMs), close: () => test.close() };
 }
 
+/** A service that has this gateway alone. */
+export const onlyGateway = (gateway: Gateway): Gateways =>
+  createGateways([{ name: mainGateway, isClosed: false, gateway }]);
+
+/** The gateway of a service that has one. */
+export const gatewayOf = ({ gateways }: { gateways: Gateways }): Gateway =>
+  gateways.of(gateways.names[0] as GatewayName);
+
 /** The same for a test gateway that is already running. */
 export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
-  const gateway = createStripeGateway({
+  const adapter = createStripeGateway({
+    protocol: 'stripe',
     environment: 'sandbox',
     secretKey,
     publicKey: publishableKey,
@@ -85,6 +169,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
     testGateway: true,
     timeoutMs,
   });
+  const gateway = withTokens(adapter);
 
   async function call(
     method: string,
@@ -103,6 +188,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
 
   return {
     url,
+    protocol: 'stripe',
     gateway,
     call,
     async tokenFor(card, expires) {
@@ -143,6 +229,16 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
   };
 }
 
+/** The adapter for Stripe with the test gateway's first face. */
+export function useStripe(url: string): ContractSubject {
+  return {
+    ...useGateway(url),
+    quick: () => useGateway(url, 250).gateway,
+    begins: false,
+    requestOf: (_, { key = '' }) => ({ method: 'POST', key_contains: key }),
+  };
+}
+
 /** A new merchant whose time the test chooses. */
 export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
   later(duration: Temporal.DurationLike): MerchantTime;
@@ -161,8 +257,6 @@ export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
     }),
   };
 }
-
-export type Payment = Parameters<Gateway['authorise']>[0];
 
 /** Everything that the first payment with a card needs. */
 export async function newPayment(
@@ -195,7 +289,7 @@ export async function newPayment(
   };
 }
 
-export type Held = Extract<Authorisation, { outcome: 'authorised' }>;
+export type Held = Extract<PaymentState, { outcome: 'authorised' }>;
 
 /** Answers the challenge as the issuer's page does. Returns where the shopper is sent. */
 export async function answerChallenge(

@@ -2,11 +2,11 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { openGateways } from '#gateway/adapters/create-gateway.ts';
 import type { Gateway } from '#gateway/gateway.ts';
-import { guardGateway } from '#gateway/guard-gateway.ts';
-import { limitGateway } from '#gateway/limit-gateway.ts';
-import { limitsFor } from '#gateway/settings.ts';
-import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { eachGateway } from '#gateway/gateways.ts';
+import { guardGateways } from '#gateway/guard-gateway.ts';
+import type { Protocol } from '#gateway/settings.ts';
 import { createDeps, type Deps } from '#main.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { handleErrors } from '#platform/http/errors.ts';
@@ -162,7 +162,7 @@ export async function incarnate(
   },
 ): Promise<Incarnation> {
   const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
-  config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  for (const one of config.gateways) one.timeoutMs = options.gatewayTimeoutMs;
   const end = new AbortController();
   const clock: Clock = {
     ...options.clock,
@@ -206,13 +206,22 @@ export async function incarnate(
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    // A server runs the statements of a connection in order, also those that were sent together.
+    let last: Promise<unknown> | null = null;
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // It is sent together with the next statement, with or without a setting.
       if (/^begin\b/.test(text)) return mortal(() => query(...args));
       const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
       const { processID } = client as unknown as { processID: number };
-      return step({ to: 'database', name }, processID, () => query(...args));
+      const run = () => step({ to: 'database', name }, processID, () => query(...args));
+      const answer = last === null ? run() : last.then(run);
+      const ended = answer.catch(() => {});
+      last = ended;
+      void ended.then(() => {
+        if (last === ended) last = null;
+      });
+      return answer;
     }) as typeof client.query;
   });
   pool.on('remove', (client) => clients.delete(client as pg.PoolClient));
@@ -225,25 +234,24 @@ export async function incarnate(
   };
   // Each call is a step. The money guard wraps it, so that the guard's statements and its look at
   // the gateway's heartbeats are steps of their own.
-  const unguarded = limitGateway(
-    createStripeGateway(config.gateway),
-    { clock, log },
-    limitsFor(config.gateway),
+  const stepped = eachGateway(
+    openGateways(config.gateways, { clock, log }),
+    (gateway) =>
+      Object.fromEntries(
+        Object.entries(gateway).map(([name, member]) => [
+          name,
+          typeof member === 'function' && name !== 'isAnswering'
+            ? (...args: unknown[]) =>
+                step({ to: 'gateway', name }, null, () =>
+                  stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
+                )
+            : member,
+        ]),
+      ) as Gateway,
   );
-  const stepped = Object.fromEntries(
-    Object.entries(unguarded).map(([name, member]) => [
-      name,
-      typeof member === 'function'
-        ? (...args: unknown[]) =>
-            step({ to: 'gateway', name }, null, () =>
-              stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
-            )
-        : member,
-    ]),
-  ) as Gateway;
   const money = createMoneyGuard({
     ...deps,
-    gateway: stepped,
+    gateways: stepped,
     environment: config.environment,
     endAccess: endAllAccess,
     // The guard reads its row again when the test's time has moved, because real time differs
@@ -251,8 +259,8 @@ export async function incarnate(
     clock: { ...clock, monotonic: elapsedOn(clock) },
   });
   const acting = options.isGuarded
-    ? { money, gateway: guardGateway(stepped, money.problem) }
-    : { gateway: stepped };
+    ? { money, gateways: guardGateways(stepped, money) }
+    : { gateways: stepped };
 
   const app = Fastify();
   handleErrors(app, deps.metrics);
@@ -300,8 +308,10 @@ function elapsedOn(clock: Clock): () => number {
 /** A service with its gateway, a stage for its processes, and all processes so far. */
 export type Scene = { paying: Paying; stage: Stage; processes: Incarnation[] };
 
-export async function startScene(): Promise<Scene & { close(): Promise<void> }> {
-  const paying = await startPaying();
+export async function startScene(
+  options: { protocol?: Protocol } = {},
+): Promise<Scene & { close(): Promise<void> }> {
+  const paying = await startPaying(options);
   const processes: Incarnation[] = [];
   return {
     paying,

@@ -134,7 +134,8 @@ export async function assertBalanced(paying: Paying, shopper: Shopper): Promise<
 
 export async function alertsOf(paying: Paying, shopper: Shopper): Promise<string[]> {
   const { rows } = await paying.service.deps.database.pool.query(
-    `select kind from alerts where detail like '%' || $1 || '%' order by at, id`,
+    `select kind from alerts where subject_id = $1
+       or subject_id in (select id from refund_requests where checkout_id = $1) order by at, id`,
     [shopper.id],
   );
   return rows.map(({ kind }) => kind);

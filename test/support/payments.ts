@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import { findViolations } from '#checks/invariants/invariants.ts';
+import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
+import type { Protocol } from '#gateway/settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import type { CallbackSenderOptions } from '#purchases/callbacks/delivery/send-callback.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
@@ -16,6 +20,7 @@ import {
   type PaymentAttempt,
 } from '#purchases/payments/payment-attempt.ts';
 import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
+import { makeDueMonthlyStatements } from '#purchases/payouts/make-monthly-statements.ts';
 import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
@@ -34,6 +39,7 @@ import {
   secretKey,
   startGateway,
 } from './gateway.ts';
+import { confirmInSession, useHyperswitch } from './hyperswitch.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import {
   type Account,
@@ -49,10 +55,16 @@ export const visa = '4242424242424242';
 export const challengeCard = '4000002500003155';
 
 /** The settings with which a service finds a test's gateway. */
-export const gatewayEnv = ({ url }: { url: string }) => ({
-  TEST_GATEWAY_URL: url,
-  STRIPE_SECRET_KEY: secretKey,
-  STRIPE_PUBLISHABLE_KEY: publishableKey,
+export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol?: Protocol }) => ({
+  // A service of the tests has keys of the first adapter unless it is told otherwise.
+  ...(protocol !== 'stripe' && { STRIPE_SECRET_KEY: '', STRIPE_PUBLISHABLE_KEY: '' }),
+  ...environmentOf([
+    {
+      ...{ name: mainGateway, protocol, environment: 'sandbox', secretKey },
+      publicKey: publishableKey,
+      ...atTestGateway(protocol, url),
+    },
+  ]),
 });
 
 /** The tables with due rows, and what does their work. */
@@ -67,6 +79,7 @@ const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][
   ['erasures', eraseExpired],
   ['deleted_customers', deleteErasedCustomers],
   ['payout_days', makeDuePayouts],
+  ['statement_months', makeDueMonthlyStatements],
   ['statement_mails', sendDueStatements],
 ];
 
@@ -118,6 +131,8 @@ export type Paying = {
 export async function startPaying(
   options: {
     env?: NodeJS.ProcessEnv;
+    /** The face of the test gateway, and the adapter for it. */
+    protocol?: Protocol;
     gatewayTimeoutMs?: number;
     log?: Logger;
     start?: string;
@@ -125,11 +140,15 @@ export async function startPaying(
     pageOrigins?: string[];
     callbackSender?: CallbackSenderOptions;
     databaseUrl?: string;
+    clock?: Paying['clock'];
+    random?: Random;
   } = {},
 ): Promise<Paying> {
-  const gateway = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
+  const started = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
+  const gateway: GatewayUnderTest =
+    options.protocol === 'hyperswitch' ? { ...started, ...useHyperswitch(started.url) } : started;
   const receiver = await startReceiver();
-  const clock = movableClock(options.start);
+  const clock = options.clock ?? movableClock(options.start);
   const service = await startService({
     clock,
     env: { ...gatewayEnv(gateway), ...options.env },
@@ -137,6 +156,7 @@ export async function startPaying(
     ...(options.log && { log: options.log }),
     ...(options.callbackSender && { callbackSender: options.callbackSender }),
     ...(options.databaseUrl && { databaseUrl: options.databaseUrl }),
+    ...(options.random && { random: options.random }),
   }).catch(async (error) => {
     // Servers that stay open would keep the test process alive after its failure.
     await gateway.close();
@@ -172,7 +192,7 @@ function payingOn(
   async function work(): Promise<void> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
-      // If there is a time of retention, this also makes the rows that fall due.
+      // If there is a retention period, this also makes the rows that fall due.
       let moved = service.deps.retentionDays === null ? 0 : await findExpired(service.deps);
       const due = await listDue();
       for (const [table, run] of dueWork) if (due.has(table)) moved += await run(service.deps);
@@ -271,9 +291,19 @@ function shopperOf(
     return answer.body;
   }
 
+  const cardOf = async (options: PayOptions) =>
+    options.token ?? (await gateway.tokenFor(options.card ?? visa, options.expires));
+
+  /** Enters the card in the session of a payment that has begun. */
+  async function confirm(begun: PayPage, card: string): Promise<PayPage> {
+    const session = begun.card_session ?? begun.attempt?.card_session;
+    assert(session, 'a session is open');
+    await confirmInSession(gateway.url, session.client_secret, card);
+    return await page('POST', 'confirm', {});
+  }
+
   async function payBody(number_of_payments: number, options: PayOptions = {}) {
-    const card_token =
-      options.token ?? (await gateway.tokenFor(options.card ?? visa, options.expires));
+    const card_token = gateway.protocol === 'stripe' ? await cardOf(options) : null;
     const { plans, consent_version } = await page('GET', 'state');
     const plan = plans.find((one) => one.number_of_payments === number_of_payments);
     const shown = plan && { version: consent_version, payments: plan.payments };
@@ -295,8 +325,10 @@ function shopperOf(
     },
     payBody,
     state: () => page('GET', 'state'),
+    confirm,
     async pay(number_of_payments = 1, options: PayOptions = {}): Promise<PayPage> {
-      return await page('POST', 'pay', await payBody(number_of_payments, options));
+      const begun = await page('POST', 'pay', await payBody(number_of_payments, options));
+      return begun.status === 'begun' ? await confirm(begun, await cardOf(options)) : begun;
     },
     cancel: (number_of_payments = 1) => page('POST', 'cancel', { number_of_payments }),
     /** Answers the bank's challenge without returning from the bank. */

@@ -3,6 +3,7 @@ import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { hashToken } from '#purchases/shoppers/send-link.ts';
 import { answerChallenge } from './gateway.ts';
+import { confirmInSession } from './hyperswitch.ts';
 import type { Paying, Shopper } from './payments.ts';
 
 // A shopper who proved the e-mail address and acts on the plan, as the page does.
@@ -35,6 +36,24 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
     return answer.body;
   }
 
+  /** A card that the shopper enters, before the attempt begins or in its session. */
+  async function entered(card: string | null) {
+    if (card === null) return { card_token: null };
+    return paying.gateway.protocol === 'stripe'
+      ? { card_token: await paying.gateway.tokenFor(card) }
+      : { card_token: null, enters_card: true };
+  }
+
+  /** Begins an attempt, and confirms it if it has a session. */
+  async function begin(path: string, body: unknown, card: string): Promise<PayPage> {
+    const began = await page(path, body);
+    const session = began.attempt?.card_session;
+    if (!session) return began;
+    const token = await paying.gateway.tokenFor(card);
+    await confirmInSession(paying.gateway.url, session.client_secret, token);
+    return await page('confirm', {});
+  }
+
   async function payBody(what: PayablePart, options: PayOptions = {}) {
     const { plan, consent_version } = options.shown ?? (await state());
     assert(plan);
@@ -49,7 +68,7 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
       what,
       payments: covered.map(({ number }) => number),
       amount: covered.reduce((sum, { amount }) => sum + amount, 0),
-      card_token: options.card ? await paying.gateway.tokenFor(options.card) : null,
+      ...(await entered(options.card ?? null)),
       keep_card: options.keep ?? false,
       consent: options.keep ? consentTo(consent_version, rest) : null,
       ...options.changes,
@@ -60,7 +79,7 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
     const { plan, consent_version } = await state();
     assert(plan);
     const rest = plan.payments.filter(({ status }) => !['paid', 'cancelled'].includes(status));
-    const card_token = await paying.gateway.tokenFor(card);
+    const { card_token } = await entered(card);
     return { card_token, consent: consentTo(consent_version, rest) };
   }
 
@@ -80,8 +99,8 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
     payBody,
     cardBody,
     pay: async (what: PayablePart, options: PayOptions = {}) =>
-      await page('plan/pay', await payBody(what, options)),
-    replaceCard: async (card: string) => await page('plan/card', await cardBody(card)),
+      await begin('plan/pay', await payBody(what, options), options.card ?? ''),
+    replaceCard: async (card: string) => await begin('plan/card', await cardBody(card), card),
     /** Answers the bank's challenge and, if `returns`, comes back from the bank. */
     async decide(decision: 'approve' | 'decline' | 'close', returns = true): Promise<PayPage> {
       const { attempt } = await state();

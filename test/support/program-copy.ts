@@ -7,7 +7,10 @@ import path from 'node:path';
 
 const root = path.join(import.meta.dirname, '../..');
 const parts = ['src', 'migrations'];
-const links = ['node_modules', 'web', 'docs', 'sdk', 'examples', 'test-gateway', 'package.json'];
+const links = [
+  ...['node_modules', 'web', 'docs', 'sdk', 'examples', 'test-gateway'],
+  ...['package.json', 'CHANGELOG.md'],
+];
 
 async function link(folder: string): Promise<string> {
   for (const name of links) await fs.symlink(path.join(root, name), path.join(folder, name));

@@ -9,9 +9,10 @@ import { createDeps } from '#main.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { findNodes, onNode, urlOf } from './database-server.ts';
-import { temporaryFolder } from './sandbox-process.ts';
+import { findNodes, onDatabase, urlOf } from './database-server.ts';
+import { copySandboxModel } from './sandbox-model.ts';
 import { testConfig } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 // A backup of a test's database. PostgreSQL's own `create database … template …` stands in for
 // pg_dump and pg_restore, which the embedded distribution lacks: both give a database with the rows
@@ -23,14 +24,14 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
   const name = `test_${randomBytes(8).toString('hex')}`;
   const { urls } = await findNodes();
   const onEveryNode = async (statement: string) => {
-    for (const node of urls) await onNode(node, (client) => client.query(statement));
+    for (const node of urls) await onDatabase(node, (client) => client.query(statement));
   };
   // PostgreSQL does not copy a database that has connections.
   await onEveryNode(`alter database ${source} with allow_connections false`);
   await onEveryNode(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${source}'`,
   );
-  await onEveryNode(`create database ${name} template ${source}`);
+  await onEveryNode(`create database ${name} template ${source} strategy file_copy`);
   await onEveryNode(`alter database ${source} with allow_connections true`);
   return {
     url: urlOf(name),
@@ -47,9 +48,9 @@ export async function putBack(databaseUrl: string, backup: { url: string }): Pro
   const copy = new URL(backup.url).pathname.slice(1);
   const { urls } = await findNodes();
   for (const node of urls) {
-    await onNode(node, async (client) => {
+    await onDatabase(node, async (client) => {
       await client.query(`drop database ${name} with (force)`);
-      await client.query(`create database ${name} template ${copy}`);
+      await client.query(`create database ${name} template ${copy} strategy file_copy`);
     });
   }
 }
@@ -68,6 +69,7 @@ export async function startRestorable(): Promise<Restorable> {
   const folder = await temporaryFolder();
   const dataDir = path.join(folder.path, 'server');
   const log = pino({ level: 'silent' });
+  await copySandboxModel(dataDir);
   let server = await startEmbeddedPostgres({ dataDir, log });
   const { url } = server;
   const deps = await createDeps(testConfig(url), log);

@@ -1,30 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash, createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { findViolations } from '#checks/invariants/invariants.ts';
+import { commandLine } from './cli.ts';
+import { onDatabase } from './database-server.ts';
+import { type Credentials, post } from './http.ts';
+import { copySandboxModel } from './sandbox-model.ts';
 import { checkoutBody } from './service.ts';
+import { until } from './until.ts';
 
 // Runs the real command line in a separate process, on free ports, and talks to it over HTTP.
 
 const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
-
-/** The settings that production needs besides a database, with made-up values. */
-export const productionSettings = {
-  TRANCHE_ENV: 'production',
-  BASE_URL: 'https://pay.example',
-  MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
-  DATABASE_URL: 'postgres://127.0.0.1/tranche',
-  STRIPE_SECRET_KEY: 'sk_live_0123456789',
-  STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
-  FOUR_EYES_ABOVE: '1000000',
-};
-
-export type Credentials = { id: string; client_secret: string; signing_key: string };
 
 export type SandboxFile = {
   base_url: string;
@@ -37,23 +27,6 @@ export type SandboxFile = {
   merchant: { id: string; name: string };
   integration: Credentials;
 };
-
-/** Polls until the condition holds. Throws an error that says what it waited for. */
-export async function until<T>(
-  what: string,
-  condition: () => T | Promise<T>,
-  // A loaded machine may need half a minute to start a program.
-  seconds = 120,
-): Promise<NonNullable<Exclude<T, false>>> {
-  const deadline = performance.now() + seconds * 1000;
-  // Asks ever less often, because asking takes the processor from what it waits for.
-  for (let pause = 5; ; pause = Math.min(pause * 1.3, 150)) {
-    const value = await condition();
-    if (value) return value as NonNullable<Exclude<T, false>>;
-    if (performance.now() > deadline) throw new Error(`waited ${seconds} seconds for ${what}`);
-    await sleep(pause);
-  }
-}
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 
@@ -70,10 +43,10 @@ export type Program = {
 
 /** Starts `tranche …` with only those variables of our environment that a program needs to run. */
 export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry): Program {
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS } = process.env;
   const child = spawn(process.execPath, [program, ...args], {
-    // A test run starts hundreds of these, and a short one spends most of its time compiling.
-    env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: os.tmpdir(), ...env },
+    // A test run starts hundreds of these, and a short one spends most of its time on modules.
+    env: { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS, TMPDIR: os.tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -108,74 +81,36 @@ export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry):
   };
 }
 
-/** Runs a command to its end and returns the object that it printed. */
+/** Runs a command in this process and returns the object that it printed. */
 export async function tranche(
   args: string[],
   env: NodeJS.ProcessEnv,
   // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
 ): Promise<any> {
-  const program = launch([...args, '--json'], env);
-  const { code } = await program.exited;
-  if (code !== 0) throw new Error(`tranche ${args.join(' ')}: ${program.stderr()}`);
-  return JSON.parse(program.stdout());
-}
-
-/** A folder that is removed with everything that was started in it. */
-export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
-  const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-faults-'));
-  // As root, the embedded server runs as another user, which has to reach its data.
-  await fs.chmod(folder, 0o711);
-  return {
-    path: folder,
-    async remove() {
-      for (const name of await fs.readdir(folder)) await removeCluster(path.join(folder, name));
-      await fs.rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-    },
-  };
-}
-
-/** Waits for the server of a killed sandbox, and removes what is not below its folder. */
-async function removeCluster(dataDir: string): Promise<void> {
-  const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
-  if (home === null) return;
-  await until('the orphaned PostgreSQL to stop', async () => {
-    const pid = await postmasterPid(dataDir);
-    return pid === null || !(await isServer(pid));
-  });
-  await fs.rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-}
-
-/** The PostgreSQL server of a sandbox, by its postmaster.pid. */
-export async function postmasterPid(dataDir: string): Promise<number | null> {
-  const file = path.join(dataDir, 'postgres/data/postmaster.pid');
-  const text = await fs.readFile(file, 'utf8').catch(() => '');
-  const pid = Number.parseInt(text, 10);
-  return pid > 0 ? pid : null;
-}
-
-async function isServer(pid: number): Promise<boolean> {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  // Without an init process a dead orphan keeps its id, but it has no command line.
-  const commandLine = await fs.readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
-  return commandLine === null ? process.platform !== 'linux' : commandLine.includes('postgres');
+  // A sandbox has its own master key.
+  const run = commandLine({ MASTER_KEY: '', ...env }).run;
+  const { code, stdout, stderr } = await run(...args, '--json');
+  if (code !== 0) throw new Error(`tranche ${args.join(' ')}: ${stderr}`);
+  return JSON.parse(stdout);
 }
 
 export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file: SandboxFile };
 
-/** Starts `tranche sandbox`, and returns once it has written its sandbox.json. */
+/**
+ * Starts `tranche sandbox`, and returns once it has written its sandbox.json. Its cluster is a copy,
+ * unless it runs in another way than by the command.
+ */
 export async function startSandbox(
   dataDir: string,
   settings: NodeJS.ProcessEnv = {},
-  run = (env: NodeJS.ProcessEnv) => launch(['sandbox'], env),
+  run?: (env: NodeJS.ProcessEnv) => Program,
 ): Promise<Sandbox> {
+  const isNew = (await fs.stat(dataDir).catch(() => null)) === null;
+  if (isNew && run === undefined) await copySandboxModel(dataDir);
   const env = { DATA_DIR: dataDir, PORT: '0', ...settings };
   const name = path.join(dataDir, 'sandbox.json');
   const before = await fs.stat(name).catch(() => null);
-  const program = run(env);
+  const program = run?.(env) ?? launch(['sandbox'], env);
   const file = await until(
     'sandbox.json',
     async () => {
@@ -190,13 +125,15 @@ export async function startSandbox(
   ).catch(async (error) => {
     // The caller does not know this process yet, so end it here.
     await kill(program);
-    // The sandbox chose free ports, and another program took one before the sandbox listened on it.
-    if (env.PORT === '0' && /Port \d+ is in use/.test(program.stderr())) return null;
+    if (env.PORT === '0' && wasPortTaken(program)) return null;
     throw error;
   });
   if (file === null) return await startSandbox(dataDir, settings, run);
   return { ...program, dataDir, env, file };
 }
+
+/** It chose free ports, and another program took one before it listened there. */
+const wasPortTaken = (program: Program) => /Port \d+ is in use/.test(program.stderr());
 
 export type ServeReady = Program & { metricsUrl: string; baseUrl: string };
 
@@ -213,8 +150,10 @@ export async function startServe(
   }).catch(async (error) => {
     // The caller does not know this process yet, so end it here.
     await kill(program);
+    if ((env.PORT ?? '0') === '0' && wasPortTaken(program)) return null;
     throw error;
   });
+  if (ready === null) return await startServe(args, env, file);
   return {
     ...program,
     metricsUrl: String(ready.metrics_url),
@@ -239,21 +178,6 @@ export async function stop(
   return { ...exit, seconds: (performance.now() - begun) / 1000 };
 }
 
-export async function onDatabase<T>(
-  url: string,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  // The server may be killed at any moment. The statement in flight fails as well.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
-
 export async function liftLimits(databaseUrl: string, integration_id: string): Promise<void> {
   const endpoints = ['POST /api/checkouts', 'GET /api/checkouts/{id}', 'GET /api/checkouts'];
   await onDatabase(databaseUrl, (client) =>
@@ -263,73 +187,6 @@ export async function liftLimits(databaseUrl: string, integration_id: string): P
       [integration_id, endpoints],
     ),
   );
-}
-
-export type HttpAnswer = {
-  status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
-  body: any;
-  headers: http.IncomingHttpHeaders;
-};
-
-/** Sends one request over a real connection. Rejects if no complete answer came. */
-export function request(
-  url: string,
-  options: {
-    method?: string;
-    headers?: Record<string, string>;
-    body?: string;
-    agent?: http.Agent;
-  } = {},
-): Promise<HttpAnswer> {
-  return new Promise((resolve, reject) => {
-    const { method = 'GET', headers = {}, body = '', agent } = options;
-    const sent = http.request(url, { method, headers, agent: agent ?? false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk) => {
-        text += chunk;
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        const isJson = response.headers['content-type']?.includes('json');
-        resolve({
-          status: response.statusCode ?? 0,
-          body: isJson ? JSON.parse(text) : text,
-          headers: response.headers,
-        });
-      });
-    });
-    sent.on('error', reject);
-    sent.end(body);
-  });
-}
-
-export function authorised(credentials: Credentials): Record<string, string> {
-  return { authorization: `Bearer ${credentials.client_secret}` };
-}
-
-/** A signed POST, as a merchant's server sends it. */
-export function post(
-  url: string,
-  credentials: Credentials,
-  body: object,
-  options: { headers?: Record<string, string>; agent?: http.Agent } = {},
-): Promise<HttpAnswer> {
-  const text = JSON.stringify(body);
-  const signature = createHmac('sha512', credentials.signing_key).update(text).digest('base64');
-  return request(url, {
-    method: 'POST',
-    body: text,
-    headers: {
-      ...authorised(credentials),
-      'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(text)),
-      'x-signature': signature,
-      ...options.headers,
-    },
-    ...(options.agent && { agent: options.agent }),
-  });
 }
 
 /** One checkout that a client tried to create. */

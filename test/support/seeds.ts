@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
-import { runs } from './service.ts';
+import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
+import { isLong } from './service.ts';
 
 // Shared by seeded tests. A seed is a story that can be repeated.
 
@@ -21,6 +22,9 @@ export type Story = {
   note(kind: string, text?: string): void;
 };
 
+/** How many seeds a run plays: `npm run test:long` takes more time. */
+export type SeedCounts = { usual: number; long: number };
+
 /**
  * Plays many seeds and returns how often each event happened. Each scene plays one story at a time;
  * while one waits for its database or gateway, another continues. With TRANCHE_SEED it plays only
@@ -28,12 +32,14 @@ export type Story = {
  */
 export async function playSeeds<Scene>(
   t: TestContext,
-  long: number,
+  { usual, long }: SeedCounts,
   scenes: Scene[],
   play: (story: Story, scene: Scene) => Promise<void>,
 ): Promise<Record<string, number>> {
   const only = Number(process.env.TRANCHE_SEED ?? 0);
-  const seeds = only ? [only] : Array.from({ length: runs(long) }, (_, index) => index + 1);
+  const seeds = only
+    ? [only]
+    : Array.from({ length: isLong ? long : usual }, (_, index) => index + 1);
   const count: Record<string, number> = {};
   let failure: Error | null = null;
   const playOne = async (seed: number, scene: Scene): Promise<void> => {
@@ -65,7 +71,7 @@ export async function playSeeds<Scene>(
 export const isReplay = () => process.env.TRANCHE_SEED !== undefined;
 
 function chanceOf(seed: number): Chance {
-  const next = randomOf(seed);
+  const next = seededNumbers(seed);
   return {
     next,
     between: (from, to) => from + Math.floor(next() * (to - from + 1)),
@@ -79,16 +85,5 @@ function chanceOf(seed: number): Chance {
       });
       return (chosen ?? list.at(-1))?.[1] as T;
     },
-  };
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { buildApp } from '#app.ts';
@@ -16,19 +17,22 @@ import { openDatabase } from '#platform/database/database.ts';
 import { distributeDatabase } from '#platform/database/distribute-database.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { type Clock, systemClock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
 import type { Resolve } from '#purchases/callbacks/delivery/resolve-name.ts';
 import type { CallbackSenderOptions } from '#purchases/callbacks/delivery/send-callback.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
 import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
-import { findNodes, joinCluster, onNode, serverUrl, urlOf } from './database-server.ts';
+import { findNodes, joinCluster, onDatabase, serverUrl, urlOf } from './database-server.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
 async function onEveryNode(statement: string): Promise<void> {
   for (const node of (await findNodes()).urls) {
-    await onNode(node, (client) => client.query(statement));
+    await onDatabase(node, (client) => client.query(statement));
   }
 }
 
@@ -38,7 +42,7 @@ async function onEveryNode(statement: string): Promise<void> {
  */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
-  return onNode(serverUrl, async (client) => {
+  return onDatabase(serverUrl, async (client) => {
     // When two files start together, one creates the template and the other waits.
     await client.query('select pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
@@ -65,8 +69,29 @@ async function createTemplate(name: string): Promise<void> {
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}_new'`,
   );
   for (const node of urls.toReversed()) {
-    await onNode(node, (client) => client.query(`alter database ${name}_new rename to ${name}`));
+    await onDatabase(node, (client) =>
+      client.query(`alter database ${name}_new rename to ${name}`),
+    );
   }
+}
+
+const scansFile = process.env.TRANCHE_INDEX_SCANS;
+
+/** For `npm test -- --indexes`: notes how often each index of a database was used. */
+async function noteIndexScans(name: string): Promise<void> {
+  if (scansFile === undefined) return;
+  await onDatabase(urlOf(name), async (client) => {
+    // A server process tells its counts when it ends.
+    await client.query(
+      `select pg_terminate_backend(pid, 10000) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    const { rows } = await client.query<{ index: string; scans: number }>(
+      `select s.indexrelname as index, s.idx_scan::int as scans
+       from pg_stat_user_indexes s join pg_index i using (indexrelid) where not i.indisunique`,
+    );
+    appendFileSync(scansFile, rows.map(({ index, scans }) => `${index} ${scans}\n`).join(''));
+  });
 }
 
 /** A database without migrations. */
@@ -82,9 +107,14 @@ export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
 async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onEveryNode(`create database ${name} ${from}`);
+  // The tables of a test are small, and the server would read through them.
+  if (scansFile) await onEveryNode(`alter database ${name} set enable_seqscan = off`);
   return {
     url: urlOf(name),
-    drop: () => onEveryNode(`drop database if exists ${name} with (force)`),
+    async drop() {
+      await noteIndexScans(name);
+      await onEveryNode(`drop database if exists ${name} with (force)`);
+    },
   };
 }
 
@@ -141,9 +171,20 @@ export function testConfig(
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
     ...env,
   });
-  assert(config.gateway);
-  return { ...config, databaseUrl, rateLimitStore, gateway: config.gateway };
+  assert(config.gateways);
+  return { ...config, databaseUrl, rateLimitStore, gateways: config.gateways };
 }
+
+/** The settings that production needs besides a database, with made-up values. */
+export const productionSettings = {
+  TRANCHE_ENV: 'production',
+  BASE_URL: 'https://pay.example',
+  MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
+  DATABASE_URL: 'postgres://127.0.0.1/tranche',
+  STRIPE_SECRET_KEY: 'sk_live_0123456789',
+  STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
+  FOUR_EYES_ABOVE: '1000000',
+};
 
 /** Resolves no names, so that no test uses the network. A test can pass its own answers. */
 const resolveNowhere: Resolve = async (hostname) => {
@@ -161,14 +202,17 @@ export async function startService(
     /** The gateway's time limit, if it differs from production. */
     gatewayTimeoutMs?: number;
     log?: Logger;
+    random?: Random;
   } = {},
 ): Promise<Service> {
   const own = options.databaseUrl === undefined ? await createTestDatabase() : null;
   const databaseUrl = options.databaseUrl ?? own?.url ?? '';
   const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
-  if (options.gatewayTimeoutMs !== undefined) config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  const { gatewayTimeoutMs: timeoutMs } = options;
+  if (timeoutMs !== undefined) for (const one of config.gateways) one.timeoutMs = timeoutMs;
   const deps = await createDeps(config, options.log ?? log, {
     ...(options.clock && { clock: options.clock }),
+    ...(options.random && { random: options.random }),
     callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
   });
   const app = buildApp(deps);
@@ -302,10 +346,11 @@ export async function completeTestCheckout(
 ): Promise<void> {
   await transaction(deps, async ({ db }) => {
     const now = timestamp(merchant.now());
-    const completed = await completeCheckout(deps, db, { merchant_id: merchant.id, id }, 1, now);
-    if (!completed) throw new Error('the checkout was not received');
+    const received = await lockCheckout(db, merchant.id, id);
+    if (!received) throw new Error('there is no such checkout');
+    const { checkout, writes } = completeCheckout(deps, received, 1, now, null);
     const held = { payment_ref: `pi_test_${id}`, stored_card: null };
-    await scheduleInstalments(deps, db, merchant, completed, held);
+    await writeTogether(db, { ...writes, ...scheduleInstalments(deps, merchant, checkout, held) });
   });
 }
 

@@ -4,14 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Protocol } from '#gateway/settings.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import { connectBrowser, hangMilliseconds } from './browser.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from './payments.ts';
-import { until } from './sandbox-process.ts';
 import { type Account, liftLimits, rules } from './service.ts';
+import { until } from './until.ts';
 
 // Shoppers in a real browser. The service, the test gateway and the merchant's pages are on three
 // origins, so redirects between them are real.
@@ -31,13 +32,14 @@ export type Shop = {
   close(): Promise<void>;
 };
 
-export async function startShop(): Promise<Shop> {
+export async function startShop(options: { protocol?: Protocol } = {}): Promise<Shop> {
   const pageOrigins: string[] = [];
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
   // The page reads the browser's clock, which is the real one.
   const start = Temporal.Now.instant().toString();
   const paying = await startPaying({
+    ...options,
     pageOrigins,
     log,
     start,

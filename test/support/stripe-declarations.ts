@@ -8,7 +8,7 @@ type Declaration =
   | { kind: 'interface'; members: Map<string, { optional: boolean; type: string }> }
   | { kind: 'alias'; type: string };
 
-const folder = new URL('./', import.meta.resolve('stripe'));
+const folder = new URL('../../node_modules/stripe/esm/', import.meta.url);
 const files = [
   'resources/Customers',
   'resources/ConfirmationTokens',
@@ -17,6 +17,7 @@ const files = [
   'resources/SetupIntents',
   'resources/SetupAttempts',
   'resources/Disputes',
+  'resources/Files',
   'resources/BalanceTransactions',
   'resources/Charges',
   'resources/Refunds',

@@ -34,16 +34,17 @@ const backgroundHeader = (): Record<string, string> =>
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 async function request<T>(method: Method, path: string, body?: unknown, signal?: AbortSignal) {
-  const text = await requestText(method, path, body, signal);
+  const text = await (await ask(method, path, body, signal)).text();
   return (text === '' ? null : JSON.parse(text)) as T;
 }
 
-async function requestText(
+/** An answer that is a success. */
+async function ask(
   method: Method,
   path: string,
   body?: unknown,
   signal?: AbortSignal,
-): Promise<string> {
+): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(path, {
@@ -59,8 +60,8 @@ async function requestText(
     if (signal?.aborted) throw error;
     throw new ApiError(0, 'unreachable', 'The console cannot reach the service.');
   }
+  if (response.ok) return response;
   const text = await response.text();
-  if (response.ok) return text;
   let code = 'failed';
   let message = `The service answered ${response.status}.`;
   try {
@@ -100,9 +101,21 @@ export async function sendChange<T>(
   return await withProof(what, () => request<T>(method, path, body));
 }
 
-/** The text of a file. Files that name people need a fresh proof too. */
-export const readFile = (path: string, what: string): Promise<string> =>
-  withProof(what, () => requestText('GET', path));
+/** Reads a page of a list. A person who reads very many of them proves that it is them. */
+export async function readList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
+  try {
+    return await get<T>(path, query, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'proof_needed' && askProof)) throw error;
+    // The page then says why it shows nothing.
+    if (!(await askProof('Show this list'))) throw error;
+    return await get<T>(path, query, signal);
+  }
+}
+
+/** A file. Files that name people need a fresh proof too. */
+export const readFile = (path: string, what: string): Promise<Blob> =>
+  withProof(what, async () => (await ask('GET', path)).blob());
 
 async function withProof<T>(what: string, send: () => Promise<T>): Promise<T> {
   try {

@@ -35,6 +35,26 @@ const pages: { path: string; permission: string | null; page: Page }[] = [
     permission: 'checkouts.read',
     page: lazy(() => import('./pages/checkout.tsx')),
   },
+  {
+    path: '/payment-links',
+    permission: 'links.read',
+    page: lazy(() => import('./pages/payment-links.tsx')),
+  },
+  {
+    path: '/payment-links/:id',
+    permission: 'links.read',
+    page: lazy(() => import('./pages/payment-link.tsx')),
+  },
+  {
+    path: '/messages',
+    permission: 'messages.read',
+    page: lazy(() => import('./pages/messages.tsx')),
+  },
+  {
+    path: '/messages/:id',
+    permission: 'messages.read',
+    page: lazy(() => import('./pages/message.tsx')),
+  },
   { path: '/refunds', permission: 'refunds.read', page: lazy(() => import('./pages/refunds.tsx')) },
   {
     path: '/overdue',
@@ -62,6 +82,18 @@ const pages: { path: string; permission: string | null; page: Page }[] = [
     permission: 'payouts.read',
     page: lazy(() => import('./pages/payout.tsx')),
   },
+  {
+    path: '/statements',
+    permission: 'payouts.read',
+    page: lazy(() => import('./pages/statements.tsx')),
+  },
+  {
+    path: '/statements/:id',
+    permission: 'payouts.read',
+    page: lazy(() => import('./pages/statement.tsx')),
+  },
+  { path: '/money', permission: 'money.read', page: lazy(() => import('./pages/money.tsx')) },
+  { path: '/balance', permission: 'payouts.read', page: lazy(() => import('./pages/balance.tsx')) },
   {
     path: '/reconciliation',
     permission: 'differences.read',
@@ -160,7 +192,10 @@ function Pages() {
       {pages.map(({ path, permission, page: Content }) => (
         <Route key={path} path={path}>
           {(parameters) =>
-            permission !== null && !can(permission) ? (
+            path === '/' && !can('overview.read') ? (
+              // A till has no overview. Its work begins with the orders.
+              <Redirect to="/checkouts" />
+            ) : permission !== null && !can(permission) ? (
               <Card>
                 <Problem error={new ApiError(403, 'forbidden', '')} page />
               </Card>

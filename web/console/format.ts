@@ -38,7 +38,7 @@ function dateFormat(key: string, options: Intl.DateTimeFormatOptions): Intl.Date
   return format;
 }
 
-/** `15 November 2026, 14:02:31`. */
+/** `15 November 2026, 14:02:31`, for tooltips. */
 export function exactTime(at: string, timeZone = home.time_zone): string {
   return dateFormat(`exact ${timeZone}`, {
     dateStyle: 'long',
@@ -48,6 +48,10 @@ export function exactTime(at: string, timeZone = home.time_zone): string {
     .format(new Date(at))
     .replace(' at ', ', ');
 }
+
+/** `15 November 2026, 14:02`, for sentences. */
+export const longTime = (at: string, timeZone = home.time_zone) =>
+  exactTime(at, timeZone).replace(/:\d\d$/, '');
 
 /** `15 Nov, 14:02`, with the year if it is another one. */
 export function shortTime(at: string, timeZone = home.time_zone): string {
@@ -66,6 +70,12 @@ export function shortTime(at: string, timeZone = home.time_zone): string {
 /** A local date such as `2026-12-15` as `15 December 2026`. */
 export const longDate = (day: string) =>
   dateFormat('long', { dateStyle: 'long', timeZone: 'UTC' }).format(new Date(`${day}T00:00:00Z`));
+
+/** A month such as `2026-12` as `December 2026`. */
+export const monthName = (month: string) =>
+  dateFormat('month', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
+    new Date(`${month}-01T00:00:00Z`),
+  );
 
 /** A local date such as `2026-12-15` as `15 Dec 2026`. */
 export const shortDate = (day: string) =>
@@ -88,13 +98,16 @@ const steps: [number, Intl.RelativeTimeFormatUnit][] = [
   [Number.POSITIVE_INFINITY, 'year'],
 ];
 const relative = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto', style: 'short' });
+const relativeMonth = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto' });
 
 /** `3 min ago`, `in 2 days`. */
 export function relativeTime(at: string, now = Date.now()): string {
   let value = (new Date(at).getTime() - now) / 1000;
   if (Math.abs(value) < 45) return value < 0 ? 'just now' : 'now';
   for (const [size, unit] of steps) {
-    if (Math.abs(value) < size) return relative.format(Math.round(value), unit);
+    // The short style says "last mo".
+    const format = unit === 'month' ? relativeMonth : relative;
+    if (Math.abs(value) < size) return format.format(Math.round(value), unit);
     value /= size;
   }
   return at;
@@ -118,7 +131,10 @@ export function duration(milliseconds: number): string {
 /** The end of an id, for tables. Ids begin with their time, so rows of one day begin alike. */
 export const shortId = (id: string) => `…${id.slice(-8)}`;
 
-/** A code of a reason in words: `http_502` as `HTTP 502`, `insufficient_funds` as they are. */
+/**
+ * The code of a reason in words: `http_502` becomes `HTTP 502`, `insufficient_funds` becomes
+ * `insufficient funds`.
+ */
 export const reasonWords = (reason: string) =>
   /^[a-z0-9_]+$/.test(reason) ? words(reason).replace(/^http (?=\d)/, 'HTTP ') : reason;
 

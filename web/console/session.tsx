@@ -1,14 +1,36 @@
 import { useQuery } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext } from 'react';
+import { createContext, type ReactNode, useContext, useState } from 'react';
 import type { Counts } from '#operating/console/overview.schema.ts';
 import type { Session } from '#operating/console/session.schema.ts';
 import { get } from './api.ts';
 
 const SessionContext = createContext<Session | null>(null);
 
-export function SessionProvider(props: { session: Session; children: ReactNode }) {
-  return <SessionContext value={props.session}>{props.children}</SessionContext>;
+type Choice = { merchant: string | null; choose: (merchant: string | null) => void };
+const ChoiceContext = createContext<Choice>({ merchant: null, choose: () => {} });
+const choiceKey = 'tranche-merchant';
+
+export function SessionProvider({ session, children }: { session: Session; children: ReactNode }) {
+  const [chosen, setChosen] = useState(() => window.localStorage.getItem(choiceKey));
+  const { scope } = session;
+  // The choice of an earlier person in this browser, or of a merchant that was taken away, is void.
+  const isTheirs = scope !== 'all' && scope.length > 1 && chosen !== null && scope.includes(chosen);
+  const choose = (merchant: string | null) => {
+    if (merchant === null) window.localStorage.removeItem(choiceKey);
+    else window.localStorage.setItem(choiceKey, merchant);
+    setChosen(merchant);
+  };
+  return (
+    <SessionContext value={session}>
+      <ChoiceContext value={{ merchant: isTheirs ? chosen : null, choose }}>
+        {children}
+      </ChoiceContext>
+    </SessionContext>
+  );
 }
+
+/** The merchant that a person of several merchants looks at. Null shows all of theirs. */
+export const useChoice = (): Choice => useContext(ChoiceContext);
 
 export function useSession(): Session {
   const session = useContext(SessionContext);
@@ -23,9 +45,13 @@ export function useCan(): (permission: string) => boolean {
 }
 
 export function useCounts() {
+  const can = useCan();
+  const { merchant } = useChoice();
+  const query = merchant === null ? {} : { merchant };
   return useQuery({
-    queryKey: ['/api/counts'],
-    queryFn: ({ signal }) => get<Counts>('/api/counts', {}, signal),
+    enabled: can('overview.read'),
+    queryKey: ['/api/counts', query],
+    queryFn: ({ signal }) => get<Counts>('/api/counts', query, signal),
     refetchInterval: 30_000,
   });
 }

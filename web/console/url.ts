@@ -1,4 +1,5 @@
 import { useLocation, useSearch } from 'wouter';
+import { useChoice } from './session.tsx';
 
 export type Filters = Record<string, string>;
 
@@ -20,7 +21,9 @@ function changed(search: string, path: string, change: Filters): string {
 export function useFilters(): [Filters, (change: Filters) => void] {
   const search = useSearch();
   const [path, navigate] = useLocation();
-  const filters = Object.fromEntries(new URLSearchParams(search));
+  const { merchant } = useChoice();
+  const inAddress = Object.fromEntries(new URLSearchParams(search));
+  const filters: Filters = { ...(merchant !== null && { merchant }), ...inAddress };
   const change = (wanted: Filters) =>
     navigate(changed(search, path, wanted), { replace: !('after' in wanted) });
   return [filters, change];

@@ -7,7 +7,9 @@ const tabs = ['html', 'text', 'source'];
 let messages = [];
 let shown = null;
 
-const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const day = { day: 'numeric', month: 'short', year: 'numeric' };
+const hour = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' };
+const time = new Intl.DateTimeFormat('en-GB', { ...day, ...hour });
 
 function row(message) {
   const item = document.createElement('li');
@@ -25,6 +27,7 @@ function row(message) {
     location.hash = message.id;
   });
   item.dataset.id = message.id;
+  item.dataset.to = message.to.toLowerCase();
   item.append(button);
   return item;
 }
@@ -34,6 +37,13 @@ function refreshList() {
   const fresh = messages.filter(({ id }) => !known.has(id));
   list.prepend(...fresh.map(row));
   find('empty').hidden = messages.length > 0;
+  filterList();
+}
+
+/** Shows the mails to addresses that contain what was typed. */
+function filterList() {
+  const wanted = find('filter').value.trim().toLowerCase();
+  for (const item of list.children) item.hidden = !item.dataset.to.includes(wanted);
 }
 
 function show() {
@@ -41,6 +51,7 @@ function show() {
   const message = messages.find((one) => one.id === id);
   document.body.classList.toggle('reading', message !== undefined);
   find('message').hidden = message === undefined;
+  find('choose').hidden = message !== undefined;
   for (const item of list.children) {
     const button = item.firstElementChild;
     if (item.dataset.id === id) button.setAttribute('aria-current', 'true');
@@ -83,6 +94,7 @@ find('shown-source').tabIndex = 0;
 find('back').addEventListener('click', () => {
   location.hash = '';
 });
+find('filter').addEventListener('input', filterList);
 addEventListener('hashchange', show);
 
 async function refresh() {

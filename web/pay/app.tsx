@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Language } from '#platform/shared/language.ts';
 import type { PageWords } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { EnterCard } from './enter-card.tsx';
 import { Footer } from './footer.tsx';
 import { buttonWords, PayForm } from './form.tsx';
 import { I18nContext } from './i18n.tsx';
@@ -10,7 +11,7 @@ import { isPayable, Order } from './order.tsx';
 import { Challenge, Outcome, UnknownLink, Waiting } from './outcome.tsx';
 import { type Payment, startPayment } from './payment.ts';
 import { firstView, isBusy, type View } from './payment-state.ts';
-import { PlanPage, type Proof } from './plan-page.tsx';
+import { type Arrival, PlanPage, type Proof } from './plan-page.tsx';
 import { openSession } from './session.ts';
 import { TestRibbon } from './test-cards.tsx';
 import { createI18n, type I18n } from './words.ts';
@@ -22,11 +23,17 @@ type AppProps = {
   words: PageWords;
   /** The term that the shopper picked before this script had loaded. */
   pickedTerm?: number | undefined;
-  /** The token of the one-time link that opened the page. */
-  linkToken?: string | undefined;
+  /** The link in a mail that opened the page. */
+  arrival?: Arrival | null;
 };
 
-export function App({ page: first, path, words: firstWords, pickedTerm, linkToken }: AppProps) {
+export function App({
+  page: first,
+  path,
+  words: firstWords,
+  pickedTerm,
+  arrival = null,
+}: AppProps) {
   const [view, setView] = useState<View>(() => firstView(first));
   const [payment, setPayment] = useState<Payment | null>(null);
   const [term, setTerm] = useState(first?.number_of_payments ?? 1);
@@ -42,7 +49,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
     const started = startPayment(first, path, setView);
     setPayment(started);
     if (pickedTerm !== undefined) setTerm(pickedTerm);
-    if (linkToken !== undefined && first.plan !== null) void prove(linkToken, started);
+    if (arrival?.token && first.plan !== null) void prove(arrival.token, started);
   }, []);
 
   async function prove(token: string, started: Payment) {
@@ -98,9 +105,12 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
               path={path}
               payment={payment}
               proof={proof}
+              arrival={arrival}
             />
           ) : scene === 'challenge' ? (
             <Challenge view={view} page={page} payment={payment} />
+          ) : scene === 'begun' ? (
+            <EnterCard view={view} page={page} payment={payment} />
           ) : (
             <Outcome view={view} page={page} path={path} />
           )}
@@ -117,10 +127,12 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
 
 type Scene = 'form' | 'plan' | 'waiting' | 'challenge' | 'unknown' | PayPage['status'];
 
-function sceneOf({ page, anotherCard, returning }: View, hasForm: boolean): Scene {
+function sceneOf({ page, choosesAgain, returning }: View, hasForm: boolean): Scene {
   if (page === null) return 'unknown';
   if (page.status === 'open') return 'form';
-  if (page.status === 'challenge') return anotherCard ? 'form' : 'challenge';
+  if (page.status === 'begun' || page.status === 'challenge') {
+    return choosesAgain ? 'form' : page.status;
+  }
   if (page.status === 'paying') return hasForm ? 'form' : 'waiting';
   if (page.status === 'successful' && page.plan !== null && !returning) return 'plan';
   return page.status;
@@ -131,6 +143,7 @@ export function title({ page, returning }: View, i18n: I18n): string {
   const what = {
     open: page.decline === null ? 'title_open' : 'title_declined',
     paying: 'title_paying',
+    begun: 'title_open',
     challenge: 'title_challenge',
     expired: 'title_expired',
     successful: returning ? 'title_approved' : 'plan',

@@ -1,7 +1,9 @@
 import { hydrate } from 'preact';
 import type { PageWords } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { planPanels } from '#purchases/shoppers/plan-attempt.ts';
 import { App } from './app.tsx';
+import type { Arrival } from './plan-page.tsx';
 
 const data = document.getElementById('pay-page')?.textContent;
 const root = document.getElementById('root');
@@ -12,19 +14,20 @@ if (data && root) {
     <App
       {...given}
       pickedTerm={picked ? Number(picked) : undefined}
-      linkToken={takeToken(given.path)}
+      arrival={takeArrival(given.path)}
     />,
     root,
   );
 }
 
 /**
- * The one-time link's token, which is in the address after the `#`. It leaves the address at once,
- * so that it is neither in the history nor in what a shopper copies.
+ * A mail's link has its token in the address after the `#`, and what to go on with. It leaves the
+ * address at once, so that it is neither in the history nor in what a shopper copies.
  */
-function takeToken(path: string): string | undefined {
-  if (location.pathname !== `${path}/manage`) return undefined;
-  const token = location.hash.slice(1);
+function takeArrival(path: string): Arrival | null {
+  if (location.pathname !== `${path}/manage`) return null;
+  const [token = '', panel = '', number = ''] = location.hash.slice(1).split('.');
   history.replaceState(null, '', path);
-  return token === '' ? undefined : token;
+  const known = planPanels.find((one) => one === panel) ?? null;
+  return { token, panel: known, payment: Number(number) || null };
 }

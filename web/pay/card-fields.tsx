@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { CardSession } from '#gateway/gateway.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
-import { type CardForm, type CardUse, mountCard } from './card-entry.ts';
+import type { CardForm, CardUse } from '../card-forms/card-form.ts';
+import { mountCard } from '../card-forms/card-forms.ts';
 import { CardLogos } from './card-logos.tsx';
 import { Text, useI18n } from './i18n.tsx';
 
@@ -48,10 +50,13 @@ export function CardFields({ page, card }: { page: PayPage; card: Card }) {
 
 export type Card = ReturnType<typeof useCard>;
 
+/** `/pay/{token}`, also on the page that a link in a mail leads to. */
+const paymentPath = () => location.pathname.split('/').slice(0, 3).join('/');
+
 type CardState = 'loading' | 'ready' | 'failed';
 
 /** Mounts the gateway's frame at a place on the page, as soon as a render has that place. */
-export function useCard(page: PayPage, use: CardUse) {
+export function useCard(page: PayPage, use: CardUse, session: CardSession | null = null) {
   const title = useI18n().text('card_details');
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<CardState>('loading');
@@ -62,7 +67,10 @@ export function useCard(page: PayPage, use: CardUse) {
     let gone = false;
     let mounted: CardForm | null = null;
     if (place.current === null) return;
-    mountCard(page, place.current, use).then(
+    const { card_entry: entry, currency } = page;
+    if (entry === null) return setState('failed');
+    const returnUrl = `${location.origin}${paymentPath()}/return`;
+    mountCard({ entry, session, currency, returnUrl, place: place.current, use }).then(
       (made) => {
         mounted = made;
         if (gone) return made.destroy();

@@ -25,7 +25,7 @@ export function CardLogo({ brand }: { brand: string | null }) {
   return (
     <svg class="card-face" viewBox="0 0 36 24" aria-hidden="true" focusable="false">
       <rect class="card-logo" x=".5" y=".5" width="35" height="23" rx="3.5" />
-      {logos[brand as CardBrand] ?? <path class="card-stripe" d="M1 7h34v4H1z" />}
+      {logos[brand as CardBrand] ?? <path class="card-band" d="M1 7h34v4H1z" />}
     </svg>
   );
 }

@@ -1,3 +1,4 @@
+import type { OperatorLinks } from '#platform/shared/hosted-page.ts';
 import { type Language, languageNames, languages } from '#platform/shared/language.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from './i18n.tsx';
@@ -12,7 +13,6 @@ type FooterProps = {
 /** Shows who runs this page, and lets the shopper choose its language. */
 export function Footer({ page, speak }: FooterProps) {
   const i18n = useI18n();
-  const { terms_url = null, privacy_url = null, contact = null } = page?.operator ?? {};
   return (
     <footer>
       <p class="brand">
@@ -36,16 +36,24 @@ export function Footer({ page, speak }: FooterProps) {
           ))}
         </ul>
       )}
-      {(terms_url ?? privacy_url ?? contact) !== null && (
-        <ul class="links">
-          {terms_url !== null && <Link href={terms_url} text={i18n.text('terms')} />}
-          {privacy_url !== null && <Link href={privacy_url} text={i18n.text('privacy')} />}
-          {contact !== null && (
-            <Link href={contactUrl(contact)} text={`${i18n.text('contact')}: ${contact}`} />
-          )}
-        </ul>
-      )}
+      {page !== null && <OperatorList operator={page.operator} />}
     </footer>
+  );
+}
+
+export function OperatorList({ operator }: { operator: OperatorLinks }) {
+  const i18n = useI18n();
+  const { terms_url, privacy_url, contact, complaints } = operator;
+  if ((terms_url ?? privacy_url ?? contact ?? complaints) === null) return null;
+  return (
+    <ul class="links">
+      {terms_url !== null && <Link href={terms_url} text={i18n.text('terms')} />}
+      {privacy_url !== null && <Link href={privacy_url} text={i18n.text('privacy')} />}
+      {contact !== null && (
+        <Link href={contactUrl(contact)} text={`${i18n.text('contact')}: ${contact}`} />
+      )}
+      {complaints !== null && <Link href={contactUrl(complaints)} text={i18n.text('complaints')} />}
+    </ul>
   );
 }
 
@@ -57,6 +65,15 @@ function Link({ href, text }: { href: string; text: string }) {
         {text}
       </a>
     </li>
+  );
+}
+
+/** The contact of a merchant. It opens a new tab, as the links of the operator do. */
+export function ContactLink({ contact }: { contact: string }) {
+  return (
+    <a href={contactUrl(contact)} target="_blank" rel="noopener noreferrer">
+      {contact}
+    </a>
   );
 }
 

@@ -36,17 +36,19 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
   const consent = consentSentence(plan, i18n);
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const busy = isBusy(view);
-  const mayPay = payment !== null && card.form !== null && !busy;
+  // Some gateways take the card in the session of a payment that has begun.
+  const isBefore = page.card_entry?.entersCard !== 'after';
+  const mayPay = payment !== null && !busy && (!isBefore || card.form !== null);
 
   function pay(event: Event) {
     event.preventDefault();
-    if (!mayPay || card.form === null) return;
+    if (!mayPay) return;
     const request = {
       number_of_payments: plan.number_of_payments,
       consent: consent === null ? null : { version: page.consent_version, payments: plan.payments },
       language: page.language,
     };
-    void payment.pay(request, card.form.createToken);
+    void payment.pay(request, card.form?.submit ?? null);
   }
 
   return (
@@ -85,7 +87,13 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         // While it checks the card, the frame may move the focus to a field.
         inert={busy && view.activity !== 'checking'}
       >
-        <CardFields page={page} card={card} />
+        {isBefore ? (
+          <CardFields page={page} card={card} />
+        ) : (
+          <p class="small" id="card-heading">
+            {i18n.text('card_later')}
+          </p>
+        )}
       </section>
 
       {consent !== null && (
@@ -100,7 +108,8 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         {...(consent !== null && { 'aria-describedby': 'consent' })}
       >
         <span>
-          {buttonWords(view, i18n) ?? i18n.text('pay_now', { amount: i18n.money(first) })}
+          {buttonWords(view, i18n) ??
+            i18n.text(isBefore ? 'pay_now' : 'go_on', { amount: i18n.money(first) })}
         </span>
       </button>
       <p class="next">
@@ -146,6 +155,15 @@ function Term({
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
       <label>
+        <span class="term-words">
+          <span class="term-count">{i18n.count('payments_one', 'payments_other', term)}</span>{' '}
+          <span class={price.length > 1 ? 'term-price parts' : 'term-price'}>
+            {price.map((part) => (
+              <span key={part}>{part} </span>
+            ))}
+          </span>
+        </span>
+        {/* The radio follows its words: painted before them, it would move when they arrive. */}
         <input
           type="radio"
           name="term"
@@ -156,14 +174,6 @@ function Term({
             choose(term);
           }}
         />
-        <span class="term-words">
-          <span class="term-count">{i18n.count('payments_one', 'payments_other', term)}</span>{' '}
-          <span class={price.length > 1 ? 'term-price parts' : 'term-price'}>
-            {price.map((part) => (
-              <span key={part}>{part} </span>
-            ))}
-          </span>
-        </span>
       </label>
       {chosen && <Timeline key={term} plan={plan} amount={page.amount} opens={wasChosenHere} />}
     </div>

@@ -102,7 +102,11 @@ function answerTo(
   return hasActed ? (state?.state ?? state?.pay ?? state?.cancel) : state?.page;
 }
 
-function page(response: http.ServerResponse, text: string, headers: Record<string, string> = {}) {
+function page(
+  response: http.ServerResponse,
+  text: string | Buffer,
+  headers: Record<string, string> = {},
+) {
   response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(text);
 }
 
@@ -122,6 +126,8 @@ export async function startCardEntry() {
   });
   const origins = [gateway.url];
   const cardEntry: CardEntry = {
+    form: 'stripe',
+    entersCard: 'before',
     scriptUrl: `${gateway.url}/v1/tranche.js`,
     publicKey: 'pk_test_gallery',
     scriptOrigins: origins,

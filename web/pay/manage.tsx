@@ -1,7 +1,8 @@
 import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
-import type { PayablePart, PlanPurpose } from '#purchases/shoppers/plan-attempt.ts';
+import type { PlanPanel, PlanPurpose } from '#purchases/shoppers/plan-attempt.ts';
+import { SessionCard } from './enter-card.tsx';
 import { Trouble } from './form.tsx';
 import { useI18n } from './i18n.tsx';
 import { Refusal } from './panels/attempt.tsx';
@@ -27,11 +28,13 @@ import type { I18n } from './words.ts';
 // The choices of a shopper on a plan. Each has its own panel in place of the plan (`panels/`).
 // Without a session, every panel first asks the shopper to prove the e-mail address.
 
-export type Panel = PayablePart | 'card' | 'report' | 'manage';
+export type Panel = PlanPanel | 'manage';
 
 export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
-  if (props.page.session === null) {
-    return mayProve(props.page) ? <Prove {...props} /> : <NoProof {...props} />;
+  const { session } = props.page;
+  // The link of a mail about a late payment proves the address for that alone.
+  if (session === null || (session.scope === 'late' && panel !== 'late')) {
+    return mayProve(props.page) ? <Prove {...props} panel={panel} /> : <NoProof {...props} />;
   }
   if (panel === 'report') return <Report {...props} />;
   if (panel === 'card') return <ChangeCard {...props} />;
@@ -84,7 +87,11 @@ export function ChoiceList({
           plan.is_card_stored &&
           !page.paused &&
           choice('card', 'manage_card', plan.card?.last4 ? cardName(plan.card, i18n) : null)}
-        {choice('report', 'report', null)}
+        {choice(
+          'report',
+          'report',
+          page.conversation?.is_answered ? i18n.text('report_answered') : null,
+        )}
       </ul>
       {page.session !== null && (
         <p class="small">
@@ -123,6 +130,8 @@ export function AttemptNotice({
           <div class="progress" role="progressbar" aria-label={i18n.text('waiting_label')} />
         </div>
       );
+    case 'begun':
+      return <SessionCard key={attempt.number} view={view} attempt={attempt} payment={payment} />;
     case 'challenge':
       return (
         <section class="notice good" aria-labelledby="bank">

@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
+import { logoPath } from '#merchants/logo-path.ts';
 import type { LineItem } from '#purchases/checkouts/checkout.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { ContactLink } from './footer.tsx';
 import { Text, useI18n } from './i18n.tsx';
 
 const itemsFirst = 5;
 
 export function isPayable(page: PayPage): boolean {
-  return ['open', 'paying', 'challenge'].includes(page.status);
+  return ['open', 'paying', 'begun', 'challenge'].includes(page.status);
 }
 
 /** The merchant, the amount and the order. Folded on a phone, open on a desktop. */
@@ -21,6 +23,9 @@ export function Order({ page }: { page: PayPage }) {
   const rest = page.amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
   return (
     <header class="order">
+      {page.merchant.logo !== null && (
+        <img class="shop-logo" src={logoPath(page.merchant.logo)} alt="" />
+      )}
       <p class="merchant">
         {isPayable(page) ? <Text of="pay_merchant" merchant={merchant} /> : merchant}
       </p>
@@ -71,8 +76,28 @@ export function Order({ page }: { page: PayPage }) {
             </dd>
           </div>
         </dl>
+        <Shop page={page} />
       </div>
     </header>
+  );
+}
+
+/** Who sells, and how to reach them. */
+function Shop({ page }: { page: PayPage }) {
+  const i18n = useI18n();
+  const { contact, address, vat_number } = page.merchant;
+  if ((contact ?? address ?? vat_number) === null) return null;
+  return (
+    <address class="shop">
+      <bdi>{page.merchant_name}</bdi>
+      {address !== null && <span class="lines">{address}</span>}
+      {vat_number !== null && (
+        <span>
+          {i18n.text('shop_vat')} {vat_number}
+        </span>
+      )}
+      {contact !== null && <ContactLink contact={contact} />}
+    </address>
   );
 }
 

@@ -19,7 +19,7 @@ const signs: Record<Sign, string> = {
   bank: 'M7 13l9-5 9 5M8.5 23h15M10.5 14v8M16 14v8M21.5 14v8',
 };
 
-function Card({
+export function Card({
   sign,
   title,
   children,
@@ -85,7 +85,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
         type="button"
         class="button plain"
         aria-disabled={payment === null || view.activity === 'cancelling'}
-        onClick={() => payment?.useAnotherCard()}
+        onClick={() => payment?.chooseAgain()}
       >
         <span>{i18n.text('bank_other_card')}</span>
       </button>

@@ -23,6 +23,7 @@ const open = pageOf('open');
 const declined = pageOf('open', { decline: { reason: 'insufficient_funds', may_retry: true } });
 const paying = pageOf('paying');
 const challenge = pageOf('challenge', { challenge_url: bank });
+const begun = pageOf('begun', { card_session: { client_secret: 's' } });
 const successful = pageOf('successful', { return_url: shop });
 const cancelled = pageOf('cancelled', { return_url: shop });
 const expired = pageOf('expired', { return_url: shop });
@@ -51,6 +52,8 @@ const planWith = (attempt: object | null) =>
 type Step = PayEvent | ((tab: Tab) => PayEvent);
 
 const submitted: Step = { type: 'submitted', request: pay, withCard: true };
+const goesOn: Step = { type: 'submitted', request: pay, withCard: false };
+const confirms: Step = { type: 'submitted', request: { step: 'confirm' }, withCard: true };
 const checked: Step = ({ newest }) => ({ type: 'checked', number: newest, made: { token: 't' } });
 const cancels: Step = { type: 'cancelled', request: { number_of_payments: 1 } };
 const due: Step = { type: 'due' };
@@ -417,6 +420,94 @@ const tables: Record<string, Row[]> = {
       ['remember', 'ask cancel', 'wait'],
     ],
   ],
+  'a payment that begins before the card is entered': [
+    [
+      'begins without a card',
+      open,
+      [goesOn],
+      { activity: 'paying' },
+      ['remember', 'ask pay', 'wait'],
+    ],
+    [
+      'shows the form of its session',
+      open,
+      [goesOn, answers('pay', begun)],
+      { page: begun, activity: 'idle', unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'is confirmed by the form',
+      begun,
+      [confirms],
+      { activity: 'checking' },
+      ['check_card', 'wait'],
+    ],
+    [
+      'is asked about once the form has confirmed it',
+      begun,
+      [confirms, checked],
+      { activity: 'paying' },
+      ['remember', 'ask confirm'],
+    ],
+    [
+      'ends as the server says',
+      begun,
+      [confirms, checked, answers('confirm', successful)],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
+      'leads to the bank',
+      begun,
+      [confirms, checked, answers('confirm', challenge)],
+      { activity: 'leaving' },
+      [`assign ${bank} in 0`],
+    ],
+    [
+      'that the gateway did not take is not called paid',
+      begun,
+      [confirms, checked, answers('confirm', begun)],
+      { activity: 'idle', unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'of unknown outcome promises nothing, and asks the gateway again',
+      begun,
+      [confirms, checked, answers('confirm', null), due, answers('state', begun)],
+      { activity: 'lost', unfinished: false },
+      ['ask confirm'],
+    ],
+    [
+      'a problem in the frame asks no one',
+      begun,
+      [confirms, ({ newest }) => ({ type: 'checked', number: newest, made: { problem: null } })],
+      { activity: 'idle', problem: null },
+      ['stop_waiting'],
+    ],
+    ['cannot be begun twice', begun, [goesOn], {}, []],
+    [
+      'is left for another term',
+      begun,
+      [{ type: 'chose_again' }, goesOn],
+      { activity: 'paying' },
+      ['remember', 'ask pay', 'wait'],
+    ],
+    ['cannot be confirmed before it began', open, [confirms], {}, []],
+    [
+      'on the plan is confirmed in the same way',
+      planWith({ status: 'begun' }),
+      [confirms, checked],
+      { activity: 'paying' },
+      ['ask confirm'],
+    ],
+    [
+      'on the plan is not called paid if the gateway did not take it',
+      planWith({ status: 'begun' }),
+      [confirms, checked, answers('confirm', planWith({ status: 'begun' }))],
+      { unfinished: true },
+      ['stop_waiting'],
+    ],
+  ],
   'a challenge': [
     [
       'is continued at the bank',
@@ -425,13 +516,7 @@ const tables: Record<string, Row[]> = {
       {},
       ['remember', `assign ${bank} in 0`],
     ],
-    [
-      'is left for another card',
-      challenge,
-      [{ type: 'chose_another_card' }],
-      { anotherCard: true },
-      [],
-    ],
+    ['is left for another card', challenge, [{ type: 'chose_again' }], { choosesAgain: true }, []],
     [
       'of an attempt is continued at the bank',
       planWith({ status: 'challenge', challenge_url: bank }),

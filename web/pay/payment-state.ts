@@ -4,18 +4,18 @@ import type {
   PlanAttempt,
   ReplaceCardRequest,
 } from '#purchases/shoppers/plan-attempt.ts';
-import type { CardProblem, CardToken } from './card-entry.ts';
+import type { CardProblem, SubmittedCard } from '../card-forms/card-form.ts';
 
 // The state of the payment in this tab, as a pure function of what happens: `react`. The server
 // decides everything. The one rule here: the page pays only while the server's last answer was
-// `open` (or a challenge that the shopper leaves for another card) and no request is in flight. A
-// missing answer never counts as "no": the page asks again until it gets one. `payment.ts` carries
-// out the effects.
+// `open` (or a session or a challenge that the shopper leaves for another card) and no request is in
+// flight. A missing answer never counts as "no": the page asks again until it gets one. `payment.ts`
+// carries out the effects.
 
 export type Activity =
   /** Nothing is in flight: the shopper is choosing, or the status is final. */
   | 'idle'
-  /** The gateway's frame is checking the input. */
+  /** The gateway's frame is checking the input, or confirms the payment with it. */
   | 'checking'
   /** The request to pay is in flight. */
   | 'paying'
@@ -41,8 +41,8 @@ export type View = {
    * The last request of this tab on the plan. A notice about a new card must not mention a payment.
    */
   askedFor: PlanAttempt['purpose'] | null;
-  /** The shopper left the bank's challenge to use another card. */
-  anotherCard: boolean;
+  /** The shopper left the session or the bank's challenge, for another card or term. */
+  choosesAgain: boolean;
   /** The wait has been long enough for the page to say so. */
   slow: boolean;
 };
@@ -52,16 +52,19 @@ export type PlanRequest =
   | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
-type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token'>;
+type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token' | 'gateway'>;
+/** The card form has the card of a payment that has begun. */
+type Confirm = { step: 'confirm' };
+export type CardRequest = FirstRequest | PlanRequest | Confirm;
 type Cancel = { step: 'cancel' } & CancelRequest;
-type Step = 'state' | (PlanRequest | FirstRequest | Cancel)['step'];
+type Step = 'state' | (CardRequest | Cancel)['step'];
 
 export type Tab = {
   view: View;
   /** The request of this tab whose outcome it has not seen. */
-  asked: 'pay' | 'cancel' | PlanRequest | null;
+  asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
   /** The request that waits for the check of its card, and the number of that check. */
-  wanted: { number: number; request: FirstRequest | PlanRequest } | null;
+  wanted: { number: number; request: CardRequest } | null;
   /** Numbers the requests. Only the answer to the newest one counts. */
   newest: number;
   /** How often in a row the page has asked for the state. */
@@ -72,10 +75,10 @@ export type PayEvent =
   /** The page is loaded. `remembers`: this tab was paying before. */
   | { type: 'opened'; remembers: boolean }
   /** The shopper pays, or changes the plan, with the card in the form or with the stored one. */
-  | { type: 'submitted'; request: FirstRequest | PlanRequest; withCard: boolean }
+  | { type: 'submitted'; request: CardRequest; withCard: boolean }
   | { type: 'cancelled'; request: CancelRequest }
-  /** The gateway's frame has checked the card. */
-  | { type: 'checked'; number: number; made: CardToken }
+  /** The gateway's frame has checked the card, or confirmed the payment with it. */
+  | { type: 'checked'; number: number; made: SubmittedCard }
   /** An answer came. If none came, `status` is 0. */
   | {
       type: 'answered';
@@ -96,14 +99,15 @@ export type PayEvent =
   | { type: 'waited' }
   /** The shopper begins to do something else. */
   | { type: 'dismissed' }
-  | { type: 'chose_another_card' }
+  | { type: 'chose_again' }
   | { type: 'continued_at_bank' };
 
 export type Effect =
-  | { type: 'check_card'; number: number }
+  | { type: 'check_card'; number: number; confirms: boolean }
   | { type: 'ask'; number: number; step: Step; body: object | null }
   | { type: 'ask_later'; milliseconds: number }
   | { type: 'leave'; url: string; how: 'assign' | 'replace'; milliseconds: number }
+  | { type: 'load_again' }
   /** After a reload, or on return from the bank, the tab still knows that it was paying. */
   | { type: 'remember' }
   | { type: 'forget' }
@@ -136,7 +140,7 @@ export function firstView(page: PayPage | null): View {
     unfinished: false,
     seenAttempt: 0,
     askedFor: null,
-    anotherCard: false,
+    choosesAgain: false,
     slow: false,
   };
 }
@@ -156,7 +160,8 @@ export function isInFlight(page: PayPage | null): boolean {
 
 const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFlight(page);
 
-const hasEnded = ({ status }: PlanAttempt) => status !== 'working' && status !== 'challenge';
+const hasEnded = ({ status }: PlanAttempt) =>
+  status !== 'working' && status !== 'begun' && status !== 'challenge';
 
 /** The newest attempt, unless it had ended before this tab asked for another one. */
 export function newsOf({ page, seenAttempt }: View): PlanAttempt | null {
@@ -216,8 +221,8 @@ function choose(tab: Tab, event: PayEvent): Reaction {
       return stay(show(tab, { slow: isBusy(view) }));
     case 'dismissed':
       return stay(isBusy(view) ? tab : show(tab, { problem: null, unfinished: false }));
-    case 'chose_another_card':
-      return stay(show(tab, { anotherCard: true }));
+    case 'chose_again':
+      return stay(isBusy(view) ? tab : show(tab, { choosesAgain: true, problem: null }));
     case 'continued_at_bank':
       return continueAtBank(tab);
   }
@@ -255,11 +260,13 @@ function open(tab: Tab, remembers: boolean): Reaction {
   return page.status !== 'challenge' && remembers ? accept(tab, page, remembers) : stay(tab);
 }
 
-/** At the bank's challenge, the shopper may pay with another card. */
-function maySubmit(view: View, { step }: FirstRequest | PlanRequest): boolean {
-  if (isBusy(view)) return false;
-  const status = view.page?.status;
-  return step !== 'pay' || status === 'open' || (status === 'challenge' && view.anotherCard);
+/** A shopper may leave the session or the bank's challenge, and begin again. */
+function maySubmit({ page, choosesAgain, ...view }: View, { step }: CardRequest): boolean {
+  if (isBusy({ page, choosesAgain, ...view })) return false;
+  const status = page?.status;
+  const mayLeave = status === 'begun' || status === 'challenge';
+  if (step === 'confirm') return status === 'begun' || page?.attempt?.status === 'begun';
+  return step !== 'pay' || status === 'open' || (mayLeave && choosesAgain);
 }
 
 function mayRefresh(view: View, millisecondsSinceAsked: number): boolean {
@@ -268,20 +275,21 @@ function mayRefresh(view: View, millisecondsSinceAsked: number): boolean {
   return view.activity === 'idle' && millisecondsSinceAsked > refreshMilliseconds;
 }
 
-function submit(tab: Tab, request: FirstRequest | PlanRequest, withCard: boolean): Reaction {
-  const askedFor = request.step === 'pay' ? tab.view.askedFor : purposeOf(request);
+function submit(tab: Tab, request: CardRequest, withCard: boolean): Reaction {
+  const isOnPlan = request.step === 'plan/pay' || request.step === 'plan/card';
+  const askedFor = isOnPlan ? purposeOf(request) : tab.view.askedFor;
   const begun = show(tab, { askedFor, problem: null, unfinished: false });
   if (!withCard) return send(show(begun, { activity: 'paying' }), request, null);
   // An answer to an earlier request does not know about this payment.
   const number = tab.newest + 1;
   return stay(
     { ...show(begun, { activity: 'checking' }), newest: number, wanted: { number, request } },
-    { type: 'check_card', number },
+    { type: 'check_card', number, confirms: request.step === 'confirm' },
   );
 }
 
 /** A check that something else has interrupted begins no payment. */
-function takeCard(tab: Tab, number: number, made: CardToken): Reaction {
+function takeCard(tab: Tab, number: number, made: SubmittedCard): Reaction {
   const { view, wanted } = tab;
   if (wanted?.number !== number || view.activity !== 'checking') return stay(tab);
   const checked = { ...tab, wanted: null };
@@ -289,11 +297,18 @@ function takeCard(tab: Tab, number: number, made: CardToken): Reaction {
   return send(show(checked, { activity: 'paying' }), wanted.request, made.token);
 }
 
-function send(tab: Tab, request: FirstRequest | PlanRequest, card_token: string | null): Reaction {
+function send(tab: Tab, request: CardRequest, card_token: string | null): Reaction {
   const { step, ...body } = request;
+  if (request.step === 'confirm') {
+    const onPlan = tab.view.page?.attempt?.status === 'begun';
+    const asked = { ...tab, asked: 'confirm', polls: 0 } as const;
+    return ask(asked, step, {}, ...(onPlan ? [] : [{ type: 'remember' } as const]));
+  }
   if (request.step === 'pay') {
     const asked = { ...tab, asked: 'pay', polls: 0 } as const;
-    return ask(asked, step, { ...body, card_token }, { type: 'remember' });
+    const gateway = tab.view.page?.gateway;
+    const sent = { ...body, card_token, ...(gateway !== undefined && { gateway }) };
+    return ask(asked, step, sent, { type: 'remember' });
   }
   const attempt = tab.view.page?.attempt ?? null;
   // An attempt that has not ended may still become the answer.
@@ -323,6 +338,9 @@ function continueAtBank(tab: Tab): Reaction {
 
 function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction {
   const { step, status, page, remembers } = answer;
+  // Our rows do not know yet what the card form confirmed. Only the gateway does.
+  const isBegun = page?.status === 'begun' || page?.attempt?.status === 'begun';
+  if (step === 'state' && isBegun && tab.asked === 'confirm') return ask(tab, 'confirm', {});
   if (page !== null) return accept(tab, page, remembers);
   if (step === 'state') {
     if (status === 404) return stay(show(tab, { page: null, activity: 'idle' }));
@@ -343,21 +361,30 @@ function refuse(tab: Tab, problem: CardProblem | null): Reaction {
 
 function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   const { asked, view } = tab;
+  // The card form of another gateway needs another document.
+  if (view.page !== null && page.gateway !== view.page.gateway) {
+    const gone = show({ ...tab, asked: null }, { activity: 'leaving' });
+    return stay(gone, { type: 'forget' }, { type: 'load_again' });
+  }
   if (page.attempt !== null || (asked !== null && typeof asked === 'object')) {
     return acceptAttempt(tab, page);
   }
   const shown = show({ ...tab, asked: null }, { page, activity: 'idle' });
+  const isPaying = asked === 'pay' || asked === 'confirm';
   switch (page.status) {
     case 'paying':
       return askLater(show(tab, { page, activity: 'idle' }));
+    case 'begun':
+      // The form confirmed nothing that the gateway knows.
+      return stay(show(shown, { choosesAgain: false, unfinished: asked === 'confirm' }));
     case 'challenge':
-      if (asked !== 'pay' || page.challenge_url === null) return stay(shown);
+      if (!isPaying || page.challenge_url === null) return stay(shown);
       return stay(
-        show(shown, { activity: 'leaving', anotherCard: false }),
+        show(shown, { activity: 'leaving', choosesAgain: false }),
         leave(page.challenge_url),
       );
     case 'open': {
-      const unfinished = asked === 'pay' && page.decline === null && !page.paused;
+      const unfinished = isPaying && page.decline === null && !page.paused;
       return stay(show(shown, { unfinished }), { type: 'forget' });
     }
     default: {
@@ -383,6 +410,7 @@ function acceptAttempt(tab: Tab, page: PayPage): Reaction {
   if (isAnswered && news?.status === 'challenge' && news.challenge_url) {
     return stay(show(ended, { activity: 'leaving' }), leave(news.challenge_url));
   }
-  const unfinished = request !== null && !isAnswered && news?.status !== 'refused';
+  const isLost = request !== null && !isAnswered && news?.status !== 'refused';
+  const unfinished = isLost || (asked === 'confirm' && news?.status === 'begun');
   return stay(show(ended, { unfinished }));
 }

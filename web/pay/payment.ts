@@ -6,8 +6,9 @@ import type {
   PayRequest,
   SpokenPage,
 } from '#purchases/shoppers/pay-page.ts';
-import type { CardToken } from './card-entry.ts';
+import type { SubmittedCard } from '../card-forms/card-form.ts';
 import {
+  type CardRequest,
   type Effect,
   firstTab,
   isBusy,
@@ -25,14 +26,18 @@ type Timer = ReturnType<typeof setTimeout> | undefined;
 type Asking = Extract<Effect, { type: 'ask' }>;
 
 const cardMilliseconds = 30_000;
+/** The gateway asks the bank while the form confirms. */
+const confirmMilliseconds = 60_000;
 const answerMilliseconds = 60_000;
 const slowMilliseconds = 8_000;
+
+type SubmitCard = () => Promise<SubmittedCard>;
 
 /** One tab's means to carry out effects. */
 type Carrier = {
   path: string;
-  /** Makes the token of the card in the form; null while the stored card is used. */
-  createToken: (() => Promise<CardToken>) | null;
+  /** Submits the card in the form; null if the request has no card from a form. */
+  submitCard: SubmitCard | null;
   pollTimer: Timer;
   slowTimer: Timer;
   lastAskedAt: number;
@@ -53,34 +58,37 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
 
   const carrier: Carrier = {
     path,
-    createToken: null,
+    submitCard: null,
     pollTimer: undefined,
     slowTimer: undefined,
     lastAskedAt: performance.now(),
     tell,
   };
+  function begin(request: CardRequest, submit: SubmitCard | null): Promise<void> {
+    carrier.submitCard = submit;
+    return tell({ type: 'submitted', request, withCard: submit !== null });
+  }
   void tell({ type: 'opened', remembers: remembers(path) });
   listen(carrier, first.expires_at);
 
   return {
-    pay(request: Omit<PayRequest, 'card_token'>, create: () => Promise<CardToken>): Promise<void> {
-      carrier.createToken = create;
-      return tell({ type: 'submitted', request: { step: 'pay', ...request }, withCard: true });
+    /** Pays the checkout. Without `submit`, the card is entered in the session that begins. */
+    pay(request: Omit<PayRequest, 'card_token'>, submit: SubmitCard | null): Promise<void> {
+      return begin({ step: 'pay', ...request }, submit);
     },
     /**
-     * Pays on the plan or changes its card, with another card or, without `create`, with the stored
-     * one.
+     * Pays on the plan or changes its card. Without `submit`, the stored card pays, or the card is
+     * entered in the session that begins.
      */
-    attempt(request: PlanRequest, create: (() => Promise<CardToken>) | null): Promise<void> {
-      carrier.createToken = create;
-      return tell({ type: 'submitted', request, withCard: create !== null });
-    },
+    attempt: (request: PlanRequest, submit: SubmitCard | null) => begin(request, submit),
+    /** Confirms the payment that has begun, with the card in the form. */
+    confirm: (submit: SubmitCard) => begin({ step: 'confirm' }, submit),
     /** Reads the document again after this tab has changed something. */
     reload: () => tell({ type: 'due' }),
     cancel: (request: CancelRequest) => tell({ type: 'cancelled', request }),
     dismiss: () => void tell({ type: 'dismissed' }),
     continueAtBank: () => void tell({ type: 'continued_at_bank' }),
-    useAnotherCard: () => void tell({ type: 'chose_another_card' }),
+    chooseAgain: () => void tell({ type: 'chose_again' }),
     /**
      * The texts in another language, which the server keeps with the checkout; null if it fails.
      */
@@ -97,7 +105,7 @@ async function carryOut(carrier: Carrier, effect: Effect): Promise<void> {
   const { path, tell } = carrier;
   switch (effect.type) {
     case 'check_card': {
-      const made = await checkCard(carrier.createToken);
+      const made = await checkCard(carrier.submitCard, effect.confirms);
       return tell({ type: 'checked', number: effect.number, made });
     }
     case 'ask': {
@@ -110,6 +118,9 @@ async function carryOut(carrier: Carrier, effect: Effect): Promise<void> {
     case 'ask_later':
       clearTimeout(carrier.pollTimer);
       carrier.pollTimer = setTimeout(() => tell({ type: 'due' }), effect.milliseconds);
+      return;
+    case 'load_again':
+      location.reload();
       return;
     case 'leave':
       if (effect.milliseconds === 0) leave(effect.url, effect.how);
@@ -148,12 +159,14 @@ function listen(carrier: Carrier, expiresAt: string): void {
   if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 }
 
-async function checkCard(createToken: (() => Promise<CardToken>) | null): Promise<CardToken> {
-  const timeout = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
+/** A form that confirms and does not answer may have paid: only the server knows. */
+async function checkCard(submit: SubmitCard | null, confirms: boolean): Promise<SubmittedCard> {
+  const milliseconds = confirms ? confirmMilliseconds : cardMilliseconds;
+  const timeout = new Promise<never>((_, reject) => setTimeout(reject, milliseconds));
   try {
-    return await Promise.race([createToken?.() ?? timeout, timeout]);
+    return await Promise.race([submit?.() ?? timeout, timeout]);
   } catch {
-    return { problem: { key: 'card_silent' } };
+    return confirms ? { token: null } : { problem: { key: 'card_silent' } };
   }
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
+import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 import { useI18n } from './i18n.tsx';
 import { AttemptNotice, ChoiceList, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
@@ -19,7 +20,13 @@ import {
 } from './plan.tsx';
 import type { Answered } from './session.ts';
 
-/** The state of the one-time link that opened this page; null without a link. */
+/**
+ * A link in a mail: its token, which is empty if it proves nothing, and what the page goes on with.
+ * `payment`: the late payment that the mail is about.
+ */
+export type Arrival = { token: string; panel: PlanPanel | null; payment: number | null };
+
+/** The state of the link that opened this page; null without a link. */
 export type Proof = Answered | 'opening' | null;
 
 type PlanPageProps = {
@@ -29,23 +36,15 @@ type PlanPageProps = {
   path: string;
   payment: Payment | null;
   proof: Proof;
+  arrival: Arrival | null;
 };
 
 /** The plan, or the panel of one choice. The browser's back button closes a panel. */
-export function PlanPage({ view, page, plan, path, payment, proof }: PlanPageProps) {
+export function PlanPage({ view, page, plan, path, payment, proof, arrival }: PlanPageProps) {
   const i18n = useI18n();
-  const [panel, setPanel] = useState<Panel | null>(null);
+  const [panel, setPanel] = usePanel();
   const busy = isBusy(view);
   const wasSignedIn = useWasSignedIn(page);
-
-  useEffect(() => {
-    const follow = (event: PopStateEvent) => {
-      const { panel } = (event.state ?? {}) as { panel?: Panel };
-      setPanel(panel ?? null);
-    };
-    addEventListener('popstate', follow);
-    return () => removeEventListener('popstate', follow);
-  }, []);
 
   // Move the focus to the new heading for screen readers, and to the top for everyone.
   const seen = useRef(panel);
@@ -61,7 +60,8 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // Signing in ends the proof.
   const attempt = newsOf(view);
   const isOver =
-    !view.unfinished && (attempt?.status === 'done' || attempt?.status === 'challenge');
+    attempt?.status === 'begun' ||
+    (!view.unfinished && (attempt?.status === 'done' || attempt?.status === 'challenge'));
   const isEmpty = panel !== null && coversNothing(plan, panel);
   const wasBusy = useRef(busy);
   useEffect(() => {
@@ -69,8 +69,17 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
     wasBusy.current = busy;
   }, [busy, isOver, isEmpty]);
   useEffect(() => {
-    if (panel === 'manage' && page.session !== null) close();
-  }, [page.session === null]);
+    if (panel === 'manage' && page.session?.scope === 'plan') close();
+  }, [page.session?.scope]);
+
+  // After the proof the page goes on with what the shopper asked for. A link that was used before
+  // does so too in a browser that still has its session.
+  const asked = arrival?.panel ?? null;
+  const isProved = proof !== null && proof !== 'opening' && page.session !== null;
+  const goesOn = payment !== null && (isProved || arrival?.token === '');
+  useEffect(() => {
+    if (goesOn && asked !== null && !busy && !coversNothing(plan, asked)) open(asked);
+  }, [goesOn]);
 
   function open(next: Panel) {
     payment?.dismiss();
@@ -95,6 +104,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
           plan={plan}
           path={path}
           payment={payment}
+          only={arrival?.payment ?? null}
           close={close}
         />
       </>
@@ -103,11 +113,13 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // The notice about paying late payments takes its place.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' &&
-    ['working', 'challenge'].includes(page.attempt.status);
+    ['working', 'begun', 'challenge'].includes(page.attempt.status);
   const mayAttempt = payment !== null && !busy && page.attempt?.status !== 'challenge';
   return (
     <div class="plan-page">
-      <ProofNotice proof={proof} isSignedIn={page.session !== null} />
+      {!(asked === 'late' && coversNothing(plan, 'late')) && (
+        <ProofNotice proof={proof} isSignedIn={page.session !== null} />
+      )}
       <AttemptNotice view={view} plan={plan} payment={payment} />
       <Standing page={page} plan={plan} />
       {!isPaying && (
@@ -128,7 +140,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
             <NoLinks page={page} />
           </p>
         )
-      ) : page.session === null ? (
+      ) : page.session?.scope !== 'plan' ? (
         <Manage plan={plan} open={mayAttempt ? open : null} />
       ) : (
         <ChoiceList
@@ -201,6 +213,20 @@ function SignedOut() {
       {i18n.text('signed_out')}
     </p>
   );
+}
+
+/** The panel that is open. The browser's back and forward buttons change it. */
+function usePanel(): [Panel | null, (panel: Panel | null) => void] {
+  const [panel, setPanel] = useState<Panel | null>(null);
+  useEffect(() => {
+    const follow = (event: PopStateEvent) => {
+      const { panel } = (event.state ?? {}) as { panel?: Panel };
+      setPanel(panel ?? null);
+    };
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, []);
+  return [panel, setPanel];
 }
 
 function useWasSignedIn(page: PayPage): boolean {

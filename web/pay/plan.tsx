@@ -5,6 +5,7 @@ import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
 import { CardLogo } from './card-logos.tsx';
+import { ContactLink } from './footer.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import { happenedWords, type I18n, localDay } from './words.ts';
 
@@ -53,7 +54,7 @@ function isRefunded({ payments, paid }: Plan): boolean {
 
 /**
  * Whether nothing can be charged for now. A payment that is in flight when a dispute opens is
- * paused when it ends.
+ * paused once its outcome is known.
  */
 export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: Plan) =>
   page.paused || is_paused || is_blocked || dispute !== null;
@@ -81,7 +82,13 @@ export const mayProve = ({ session, sends_links }: PayPage) => session !== null 
 
 /** The next step for a shopper who can do nothing here. */
 export function NoLinks({ page }: { page: PayPage }) {
-  return <Text of="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />;
+  const { contact } = page.merchant;
+  return (
+    <>
+      <Text of="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />{' '}
+      {contact !== null && <ContactLink contact={contact} />}
+    </>
+  );
 }
 
 /** Says what happened and that it costs nothing, with one button. */
@@ -221,6 +228,15 @@ function Row({
               aria-label={i18n.text('plan_receipt_of', { number })}
             >
               {i18n.text('plan_receipt')}
+            </a>
+            {' · '}
+            <a
+              href={`${path}/receipts/${number}/pdf`}
+              target="_blank"
+              rel="noopener noreferrer"
+              aria-label={`${i18n.text('plan_receipt_of', { number })}, PDF`}
+            >
+              PDF
             </a>
           </>
         )}

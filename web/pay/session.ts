@@ -1,3 +1,5 @@
+import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
+
 // The requests of the plan page that move no money: the one-time link, the session, a report.
 
 /**
@@ -27,10 +29,14 @@ async function request(
   }
 }
 
-/** The answer says nothing about the address: it is the same for every one. */
-export const sendLink = (path: string, email: string) => request('POST', `${path}/link`, { email });
+/**
+ * The answer says nothing about the address: it is the same for every one. The link goes on with the
+ * panel.
+ */
+export const sendLink = (path: string, email: string, panel: PlanPanel | null) =>
+  request('POST', `${path}/link`, { email, ...(panel && { panel }) });
 
-/** Uses the link up. `refused`: it was used before, or has ended, or is another plan's. */
+/** `refused`: the link was used before, or has ended, or is another plan's. */
 export const openSession = (path: string, token: string) =>
   request('POST', `${path}/session`, { token });
 

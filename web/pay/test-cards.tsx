@@ -68,6 +68,17 @@ export function TestRibbon({ mailboxUrl }: { mailboxUrl: string | null }) {
   );
 }
 
+/** The ribbon of a page that takes no card. */
+export function PlainRibbon() {
+  return (
+    <aside class="ribbon" aria-label="Test mode" lang="en">
+      <p class="link-ribbon">
+        <strong>Test mode</strong>: no real money moves.
+      </p>
+    </aside>
+  );
+}
+
 /** Where a sandbox keeps its messages, for developers. */
 export function MailboxHint({ url }: { url: string | null }) {
   if (url === null) return null;

@@ -20,11 +20,6 @@ import {
 } from './audit.sql.ts';
 
 const firstId = '00000000-0000-0000-0000-000000000000';
-/**
- * The position past all checkouts. Earlier versions, which do not audit merchants, end their pass
- * there.
- */
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
@@ -33,7 +28,7 @@ const leaseSeconds = 900;
 
 /**
  * Audits the next range of checkouts, or of merchants once all checkouts are audited, and moves the
- * position past it.
+ * position past it. Returns 0 if another process audits, or when a pass has ended.
  */
 export async function auditSlice(deps: {
   database: Database;
@@ -56,23 +51,19 @@ export async function auditSlice(deps: {
   }
   if (range) await moveAudit(db, range.position, found.length);
   else await moveAuditProved(db, firstId, timestamp(now));
-  // Zero means that nothing more is due now. The next range waits for the next poll, so that the
-  // audit never competes with the shoppers.
-  return 0;
+  return range ? 1 : 0;
 }
 
 async function findRange(db: Handle, { after, after_merchant }: AuditPosition) {
-  const checkouts = await findSlice(db, after, auditBatchSize);
+  const isPastCheckouts = after_merchant !== null;
+  const checkouts = isPastCheckouts ? null : await findSlice(db, after, auditBatchSize);
   if (checkouts) {
     const position = { after: checkouts.last, after_merchant: null };
     return { ...checkouts, find: findDifferences, position };
   }
-  // The position of a merchant counts only at `lastId`. Any other is left from a pass of an earlier
-  // version.
-  const past = after === lastId ? after_merchant : null;
-  const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
+  const merchants = await findMerchantSlice(db, after_merchant ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;
-  const position = { after: lastId, after_merchant: merchants.last };
+  const position = { after, after_merchant: merchants.last };
   return { ...merchants, find: findMerchantDifferences, position };
 }
 

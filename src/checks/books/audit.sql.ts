@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * The audit's position: the last checkout that was audited, and after all checkouts the last
- * merchant.
+ * merchant. Until then `after_merchant` is null.
  */
 export type AuditPosition = { after: string; after_merchant: string | null };
 
@@ -37,15 +37,19 @@ export async function moveAudit(db: Handle, to: AuditPosition, differences: numb
     .execute();
 }
 
-/** Ends a pass and begins the next. A pass that began under an earlier version proves nothing. */
+/** Ends a pass and begins the next. */
 export async function moveAuditProved(db: Handle, first: string, now: Timestamp): Promise<void> {
-  await sql`
-    update audit
-    set after = ${first}, after_merchant = null, leased_until = null, began_at = ${now}, differences = 0,
-      proved_at = case when began_at is null then proved_at else ${now} end,
-      proved_differences = case when began_at is null then proved_differences else differences end`.execute(
-    db,
-  );
+  await db
+    .updateTable('audit')
+    .set((set) => ({
+      after: first,
+      after_merchant: null,
+      leased_until: null,
+      differences: 0,
+      proved_at: now,
+      proved_differences: set.ref('differences'),
+    }))
+    .execute();
 }
 
 /** The range of the next checkouts after an id, in the order of their ids. */

@@ -7,7 +7,6 @@ declare module '#platform/database/tables.ts' {
       only_row: ColumnType<boolean, never, never>;
       after: string;
       leased_until: Timestamp | null;
-      began_at: Timestamp | null;
       differences: Generated<number>;
       proved_at: Timestamp | null;
       proved_differences: number | null;

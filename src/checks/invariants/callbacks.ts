@@ -9,13 +9,51 @@ export const callbackInvariants: Invariant[] = [
     sql: `
       select c.id
       from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
-      where case when k.sealed_verify is null then
+      where k.event is null and (case when k.sealed_verify is null then
           convert_from(k.payload, 'UTF8')::jsonb is distinct from jsonb_build_object(
             'status', c.status, 'amount', c.amount, 'currency', c.currency,
             'client_reference_id', c.client_reference_id,
             'number_of_payments', c.number_of_payments) end
         or k.sealed_verify is distinct from c.sealed_verify
-        or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id`,
+        or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id)`,
+  },
+  {
+    name: 'S4',
+    description: "an event names itself, its object and the object's checkout",
+    sql: `
+      with objects as (
+        select merchant_id, id, checkout_id, 'refund.updated' as event from refund_requests
+        union all
+        select merchant_id, id, checkout_id, 'dispute.updated' from disputes
+        union all
+        select merchant_id, id, null, 'payout.updated' from payouts
+      ), events as (
+        select k.*, convert_from(k.payload, 'UTF8')::jsonb as body
+        from callbacks k where k.event is not null
+      )
+      select k.id, k.event, k.subject_id
+      from events k left join objects o
+        on o.merchant_id = k.merchant_id and o.id = k.subject_id and o.event = k.event
+      where o.id is null or o.checkout_id is distinct from k.checkout_id
+        or k.body ->> 'id' is distinct from k.id::text
+        or k.body ->> 'event' is distinct from k.event
+        or k.body ->> 'sequence' is distinct from k.sequence::text
+        or k.body ->> 'merchant_id' is distinct from k.merchant_id::text
+        or k.body -> 'data' ->> 'id' is distinct from k.subject_id::text
+        or k.sealed_verify is not null or k.redirect_url is not null`,
+  },
+  {
+    name: 'S4',
+    description: 'the events of an object are numbered from 1 without a gap',
+    sql: `
+      select id, subject_id, sequence
+      from (
+        select id, subject_id, sequence,
+          row_number() over (partition by merchant_id, integration_id, subject_id
+            order by sequence) as place
+        from callbacks where event is not null
+      ) k
+      where sequence <> place`,
   },
   {
     name: 'S3',

@@ -27,6 +27,8 @@ export const dueWorkInvariants: Invariant[] = [
         union all
         select merchant_id, merchant_id, 'payout', due_at, leased_until from payout_days
         union all
+        select merchant_id, merchant_id, 'statement', due_at, leased_until from statement_months
+        union all
         select merchant_id, checkout_id, card_ref, due_at, leased_until from replaced_cards
         union all
         select merchant_id, merchant_id, 'retention', due_at, leased_until from retention_dates

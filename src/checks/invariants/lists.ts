@@ -9,6 +9,8 @@ export const listInvariants: Invariant[] = [
       with listed as (
         select 'checkouts' as list, merchant_id, number, created_at from checkouts
         union all
+        select 'payment_links', merchant_id, number, created_at from payment_links
+        union all
         select 'refund_requests', merchant_id, number, created_at from refund_requests
         union all
         select 'payouts', merchant_id, number, created_at from payouts

@@ -15,7 +15,7 @@ export const messageInvariants: Invariant[] = [
         or m.kind = 'card_replaced' and not exists (
           select 1 from payment_attempts a
           where a.checkout_id = m.checkout_id and a.merchant_id = m.merchant_id
-            and a.card_ref = m.about and a.consent is not null and a.status in ('charged', 'verified'))
+            and a.card_ref = split_part(m.about, '#', 1) and a.consent is not null and a.status in ('charged', 'verified'))
         or m.kind = 'declined' and not exists (
           select 1 from collections k
           where k.checkout_id = m.checkout_id and k.merchant_id = m.merchant_id
@@ -23,7 +23,7 @@ export const messageInvariants: Invariant[] = [
         or m.kind = 'refunded' and not exists (
           select 1 from refund_requests r
           where r.checkout_id = m.checkout_id and r.merchant_id = m.merchant_id
-            and 'refund ' || r.id = m.about and r.completed_at is not null)`,
+            and 'refund ' || r.id = split_part(m.about, '#', 1) and r.completed_at is not null)`,
   },
   {
     name: 'N1',

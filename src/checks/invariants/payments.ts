@@ -1,7 +1,7 @@
 import type { Invariant } from './invariant.ts';
 
 // A first payment that is being voided cannot succeed any more; another attempt can.
-const inFlight = `(status in ('starting', 'challenged')
+const inFlight = `(status in ('starting', 'begun', 'challenged')
   or status = 'voiding' and purpose <> 'first_payment')`;
 
 export const paymentInvariants: Invariant[] = [
@@ -21,6 +21,22 @@ export const paymentInvariants: Invariant[] = [
       from (select * from payment_attempts where ${inFlight} or purpose <> 'first_payment') a
       join checkouts c on c.id = a.checkout_id and c.merchant_id = a.merchant_id
       where c.status <> case a.purpose when 'first_payment' then 'received' else 'successful' end`,
+  },
+  {
+    name: 'M12',
+    description: 'every row of a payment names the gateway of its checkout',
+    sql: `
+      select c.id, c.gateway, r.kind, r.gateway as row_gateway
+      from (
+        select merchant_id, checkout_id, gateway, 'attempt' as kind from payment_attempts
+        union all select merchant_id, checkout_id, gateway, 'instalment' from instalments
+        union all select merchant_id, checkout_id, gateway, 'refund' from refund_requests
+        union all select merchant_id, checkout_id, gateway, 'dispute' from disputes
+        union all select merchant_id, checkout_id, gateway, 'card' from replaced_cards
+        union all select merchant_id, checkout_id, gateway, 'customer' from deleted_customers
+      ) r
+      join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
+      where c.gateway <> r.gateway`,
   },
   {
     name: 'M4',

@@ -92,6 +92,74 @@ export const payoutInvariants: Invariant[] = [
         or e.reserve < 0`,
   },
   {
+    name: 'P5',
+    description: 'the sums of what a merchant is owed, by kind, are those of its open entries',
+    by: 'merchant',
+    sql: (within) => `
+      -- The sums have the entries up to the stream's position. Those after it are added here, as
+      -- the pages add them. Reserves are lines at once and stay in the sums until they are released.
+      with summed as (
+        select merchant_id, kind, sum(gross) as gross, sum(fee) as fee, sum(vat) as vat,
+          sum(net) as net
+        from (
+          select merchant_id, kind, gross, fee, vat, net from merchant_entries
+          where ${within('merchant_id')}
+          union all
+          select merchant_id, kind, gross, fee, vat, net from settlement_entries
+          where ${within('merchant_id')}
+            and id > (select after from rollups where stream = 'entries')
+          union all
+          select merchant_id, kind, -gross, -fee, -vat, -net from payout_sums
+          where ${within('merchant_id')} and kind not in ('reserve', 'reserve_released')
+        ) every
+        where kind <> 'paid_out'
+        group by merchant_id, kind
+      ), open as (
+        select merchant_id, kind, sum(gross) as gross, sum(fee) as fee, sum(vat) as vat,
+          sum(net) as net
+        from settlement_entries
+        where ${within('merchant_id')} and payout_id is null and kind <> 'paid_out'
+        group by merchant_id, kind
+        union all
+        select merchant_id, kind, sum(gross), sum(fee), sum(vat), sum(net)
+        from settlement_entries
+        where ${within('merchant_id')} and payout_id is not null
+          and kind in ('reserve', 'reserve_released')
+        group by merchant_id, kind
+      )
+      select merchant_id, kind, s.net as summed, o.net
+      from summed s full join open o using (merchant_id, kind)
+      where coalesce(s.gross, 0) <> coalesce(o.gross, 0) or coalesce(s.fee, 0) <> coalesce(o.fee, 0)
+        or coalesce(s.vat, 0) <> coalesce(o.vat, 0) or coalesce(s.net, 0) <> coalesce(o.net, 0)`,
+  },
+  {
+    name: 'P6',
+    description:
+      'the statements of a merchant are numbered from 1, and each has the sums of its lines and begins where the one before it ended',
+    by: 'merchant',
+    sql: (within) => `
+      with lines as (
+        select merchant_id, statement, count(*) as lines, sum(net) as net, sum(fee) as fee,
+          sum(vat) as vat, min(statement_line) as first, max(statement_line) as last
+        from settlement_entries
+        where ${within('merchant_id')} and statement is not null
+        group by merchant_id, statement
+      ), stated as (
+        select merchant_id, number, lines, opening, closing,
+          row_number() over earlier as place, lag(closing, 1, 0::bigint) over earlier as before,
+          (select sum((s ->> 'fee')::bigint) from jsonb_array_elements(sums) s) as fee,
+          (select sum((s ->> 'vat')::bigint) from jsonb_array_elements(sums) s) as vat
+        from monthly_statements
+        where ${within('merchant_id')}
+        window earlier as (partition by merchant_id order by number)
+      )
+      select s.merchant_id, s.number, s.lines, l.lines as found, s.opening, s.closing, l.net
+      from stated s left join lines l on l.merchant_id = s.merchant_id and l.statement = s.number
+      where s.number <> s.place or s.opening <> s.before or l.lines is distinct from s.lines
+        or l.first <> 1 or l.last <> s.lines or s.closing <> s.opening + l.net
+        or s.fee <> l.fee or s.vat <> l.vat`,
+  },
+  {
     name: 'A2',
     description: 'an approved payout has the actions of two operators',
     by: 'merchant',

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import {
   type ComparedKind,
   listOwnRows,
@@ -19,7 +20,7 @@ export const remedies = {
   other_state:
     'Look at the checkout and at the gateway. The service takes over what is still due; anything else needs a refund or a void at the gateway.',
   held_too_long:
-    'Find out why the hold was not captured (`tranche checkouts show`). Capture is retried by itself.',
+    'Find out why the hold was not captured (`tranche checkouts show`). The service keeps retrying the capture.',
 } as const;
 export type DifferenceKind = keyof typeof remedies;
 
@@ -28,18 +29,23 @@ const captureGraceHours = 24;
 
 /** Null if differences are only reported. */
 export type Recording = { isStopped: boolean } | null;
-export type Comparing = { nowOf: (merchant_id: string) => Temporal.Instant; recorder: Recording };
+export type Comparing = {
+  /** The gateway whose records they are. Rows of another gateway's payments are not about them. */
+  gateway: GatewayName;
+  nowOf: (merchant_id: string) => Temporal.Instant;
+  recorder: Recording;
+};
 
 /** The differences between records of the gateway and our rows about them. */
 export async function compareWithRows(
   client: Pick<pg.ClientBase, 'query'>,
   kind: ComparedKind,
   all: GatewayRecord[],
-  { nowOf, recorder }: Comparing,
+  { gateway, nowOf, recorder }: Comparing,
 ): Promise<NewDifference[]> {
-  const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
+  const records = kind === 'payments' ? await leaveOutCollected(client, gateway, all) : all;
   if (records.length === 0) return [];
-  const rows = await listOwnRows(client, kind, records);
+  const rows = await listOwnRows(client, gateway, kind, records);
   const byId = Map.groupBy(rows, ({ own_id }) => own_id);
   const byReference = Map.groupBy(rows, ({ reference }) => reference);
   return records.flatMap((record) => {
@@ -78,8 +84,9 @@ function compareToRecord(
 }
 
 /**
- * Whether a row with our id of a record is about that record. A request that was declined and then
- * lost by a restore gave its id to the next request, and the row names the payment of that request.
+ * Whether a row that has our id of a gateway record is really about that record. A request that was
+ * declined and then lost by a restore gave its id to the next request, and the row names the
+ * payment of that request.
  */
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;
@@ -90,12 +97,14 @@ const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
  */
 async function leaveOutCollected(
   client: Pick<pg.ClientBase, 'query'>,
+  gateway: GatewayName,
   records: GatewayRecord[],
 ): Promise<GatewayRecord[]> {
   const taken = records.filter(({ state }) => state === 'taken');
   if (taken.length === 0) return records;
   const sums = await sumCollected(
     client,
+    gateway,
     taken.map(({ reference }) => reference),
   );
   return records.filter(

@@ -1,3 +1,4 @@
+import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { findAccessStop, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
 
@@ -13,8 +14,12 @@ export async function confirmAccess(
   if (reason.trim() === '') throw new OperatorError('Say with --reason what was compared.');
   await operate(deps, operator, 'operators confirm', async (db) => {
     const stopped_at = await findAccessStop(db);
-    if (stopped_at === null) throw new OperatorError('Nothing waits to be confirmed.');
+    if (stopped_at === null) throw new OperatorError('There is nothing to confirm.');
     await moveAccessConfirmed(db);
-    return { subject_id: null, details: { reason, stopped_at }, result: undefined };
+    return {
+      subject_id: null,
+      details: { reason: new FreeText(reason), stopped_at },
+      result: undefined,
+    };
   });
 }

@@ -1,4 +1,5 @@
 import type { Gateway } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Database } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { listOwnRows, ownIdsOf } from './reconciliation.sql.ts';
@@ -13,7 +14,7 @@ const pagesMax = 1_000;
  * called, so a record without a row was lost.
  */
 export async function findLost(
-  { database, gateway }: { database: Database; gateway: Gateway },
+  { database, gateway, name }: { database: Database; gateway: Gateway; name: GatewayName },
   heartbeat_at: Timestamp | null,
 ): Promise<string | null> {
   const from =
@@ -24,7 +25,7 @@ export async function findLost(
     for (let page = 0; page < pagesMax; page += 1) {
       const { records, next } = await gateway.listRecords(kind, { from, to: null, after });
       const ours = records.filter(({ own_id }) => own_id !== null);
-      const rows = await listOwnRows(database.pool, kind, ours);
+      const rows = await listOwnRows(database.pool, name, kind, ours);
       // An attempt has its customer before it is sent. If the row has no customer, the database
       // went back.
       const known = new Set(rows.filter(({ attempt }) => attempt !== 'unsent').flatMap(ownIdsOf));

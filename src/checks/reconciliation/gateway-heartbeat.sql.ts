@@ -1,17 +1,24 @@
 import { sql } from 'kysely';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** This database's heartbeat, and whether money may move (decision 0097). */
+/** This database's heartbeat at a gateway, and whether money may move (decision 0097). */
 export type DatabaseHeartbeat = {
   id: string | null;
+  /** The database has used the gateway before. */
+  is_known: boolean;
   heartbeat: number;
   heartbeat_at: Timestamp | null;
+  /** When the next heartbeat is due; null before the first. */
+  due_at: Timestamp | null;
   server: string | null;
   stopped_at: Timestamp | null;
   stopped_reason: string | null;
   /** The server that answered now. */
   current_server: string;
+  /** Some of these gateways were last compared on another server. */
+  has_moved: boolean;
 };
 
 /**
@@ -20,60 +27,99 @@ export type DatabaseHeartbeat = {
  * that is read into another server, or under another name, has another system identifier or
  * database.
  */
-export async function readHeartbeat(db: Handle): Promise<DatabaseHeartbeat> {
+export async function readHeartbeat(
+  db: Handle,
+  gateway: GatewayName,
+  all: readonly GatewayName[] = [gateway],
+): Promise<DatabaseHeartbeat> {
   const { rows } = await sql<{ current_server: string }>`
     select (select system_identifier from pg_control_system()) || '/' ||
       left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
       (select oid from pg_database where datname = current_database()) as current_server`.execute(
     db,
   );
-  const row = await db
-    .selectFrom('gateway_heartbeat')
-    .select(['id', 'heartbeat', 'heartbeat_at', 'server', 'stopped_at', 'stopped_reason'])
-    .executeTakeFirstOrThrow();
   const [server] = rows;
   if (!server) throw new Error('the database server did not identify itself');
-  return { ...row, ...server };
+  const row = await db
+    .selectFrom('gateway_heartbeat')
+    .leftJoin('gateway_heartbeats as at', (join) => join.on('at.gateway', '=', gateway))
+    .leftJoin('gateway_heartbeats as moved', (join) =>
+      join.on('moved.gateway', 'in', all).on('moved.server', '<>', server.current_server),
+    )
+    .select(['id', 'stopped_at', 'stopped_reason', 'at.gateway'])
+    .select(['at.heartbeat_at', 'at.due_at', 'at.server', 'at.heartbeat'])
+    .select('moved.gateway as moved')
+    .limit(1)
+    .executeTakeFirstOrThrow();
+  const { gateway: known, heartbeat, moved, ...rest } = row;
+  const has_moved = moved !== null;
+  return { ...rest, heartbeat: heartbeat ?? 0, is_known: known !== null, has_moved, ...server };
 }
 
-/** Names the database once, at its first start. */
-export async function nameDatabase(db: Handle, id: string): Promise<void> {
+/** Names the database once, at its first start, and its heartbeat at a gateway that is new to it. */
+export async function nameDatabase(db: Handle, id: string, gateway: GatewayName): Promise<void> {
   await db.updateTable('gateway_heartbeat').set({ id }).where('id', 'is', null).execute();
+  await db
+    .insertInto('gateway_heartbeats')
+    .values({ gateway })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** The gateways that this database has used. */
+export async function listUsedGateways(db: Handle): Promise<GatewayName[]> {
+  const rows = await db
+    .selectFrom('gateway_heartbeats')
+    .select('gateway')
+    .orderBy('gateway')
+    .execute();
+  return rows.map(({ gateway }) => gateway);
 }
 
 /** Claims the next heartbeat. Returns false if it is not due, or another process makes it. */
 export async function claimHeartbeat(
   db: Handle,
+  gateway: GatewayName,
   now: Timestamp,
   next: Timestamp,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('gateway_heartbeat')
+    .updateTable('gateway_heartbeats')
     .set({ due_at: next })
+    .where('gateway', '=', gateway)
     .where((where) => where.or([where('due_at', 'is', null), where('due_at', '<=', now)]))
-    .where('stopped_at', 'is', null)
+    .where(isMoving)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }
 
+/** Money is not stopped. */
+const isMoving = sql<boolean>`exists (select from gateway_heartbeat where stopped_at is null)`;
+
 /** Returns null if money was stopped meanwhile. */
 export async function raiseHeartbeat(
   db: Handle,
+  gateway: GatewayName,
   now: Timestamp,
   server: string,
 ): Promise<number | null> {
   const row = await db
-    .updateTable('gateway_heartbeat')
+    .updateTable('gateway_heartbeats')
     .set((set) => ({ heartbeat: set('heartbeat', '+', 1), heartbeat_at: now, server }))
-    .where('stopped_at', 'is', null)
+    .where('gateway', '=', gateway)
+    .where(isMoving)
     .returning('heartbeat')
     .executeTakeFirst();
   return row?.heartbeat ?? null;
 }
 
-/** The database runs on another server and has lost nothing. */
-export async function moveServer(db: Handle, server: string): Promise<void> {
-  await db.updateTable('gateway_heartbeat').set({ server }).execute();
+/** The database runs on another server and has lost nothing of the gateway's. */
+export async function moveServer(db: Handle, gateway: GatewayName, server: string): Promise<void> {
+  await db
+    .updateTable('gateway_heartbeats')
+    .set({ server })
+    .where('gateway', '=', gateway)
+    .execute();
 }
 
 /** Stops money, and sign-ins. Returns false if money is stopped already. */
@@ -86,25 +132,29 @@ export async function stopMoney(db: Handle, at: Timestamp, reason: string): Prom
   return numUpdatedRows > 0n;
 }
 
-/** Money may move again. The next heartbeat is higher than any that the gateway has seen. */
-export async function resumeMoney(
+/** The heartbeat at a gateway after a stop: higher than any that the gateway has seen. */
+export async function moveHeartbeat(
   db: Handle,
-  row: { heartbeat: number; at: Timestamp; server: string },
+  gateway: GatewayName,
+  to: { heartbeat: number; at: Timestamp; server: string },
 ): Promise<void> {
+  const { heartbeat, at: heartbeat_at, server } = to;
   await db
-    .updateTable('gateway_heartbeat')
-    .set({
-      heartbeat: row.heartbeat,
-      heartbeat_at: row.at,
-      server: row.server,
-      stopped_at: null,
-      stopped_reason: null,
-      due_at: null,
-    })
+    .updateTable('gateway_heartbeats')
+    .set({ heartbeat, heartbeat_at, server, due_at: null })
+    .where('gateway', '=', gateway)
     .execute();
 }
 
-/** Since when no one signs in. Null if people can. */
+/** Money may move again. */
+export async function resumeMoney(db: Handle): Promise<void> {
+  await db
+    .updateTable('gateway_heartbeat')
+    .set({ stopped_at: null, stopped_reason: null })
+    .execute();
+}
+
+/** The time since which no one can sign in. Null if people can. */
 export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('gateway_heartbeat')

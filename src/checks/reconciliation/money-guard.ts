@@ -1,4 +1,7 @@
-import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import assert from 'node:assert/strict';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { GatewayMissing, type Gateways } from '#gateway/gateways.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { sharing } from '#platform/shared/cache.ts';
@@ -20,18 +23,20 @@ import { describeStop, explainAhead, explainFall, explainLost } from './money-st
 
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
- * what the gateway did since. So money moves only once this process has compared the database's
- * heartbeat with the gateway's, and stops in all processes when the gateway's is ahead.
+ * what the gateways did since. So money moves at a gateway only once this process has compared the
+ * database's heartbeat with that gateway's. It stops at all gateways, in all processes, when one of
+ * them is ahead.
  */
 export type MoneyGuard = {
   /**
-   * Why no money may move, or null. Asks the gateway if this process has not yet, and throws what
-   * the gateway's client throws: a call that moves money would have ended in the same way.
+   * Why no money may move at a gateway, or at any of them; null if it may. Asks a gateway that this
+   * process has not asked yet, and throws what its client throws: a call that moves money would have
+   * ended in the same way.
    */
-  problem(): Promise<string | null>;
-  /** Why an operator must act, or null. Does not ask the gateway. */
+  problem(gateway?: GatewayName): Promise<string | null>;
+  /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
-  /** Raises the heartbeat here and at the gateway if that is due. Returns 0. */
+  /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
   raiseHeartbeat(): Promise<number>;
 };
 
@@ -40,7 +45,7 @@ type GuardDeps = {
   clock: Clock;
   random: Random;
   log: Logger;
-  gateway: Gateway;
+  gateways: Gateways;
   environment: 'sandbox' | 'production';
   /** Ends every session, link and token. */
   endAccess(db: Handle, at: Timestamp): Promise<void>;
@@ -55,7 +60,7 @@ const freshMilliseconds = 1_000;
 
 const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
 
-/** The knowledge of this process. */
+/** The facts that this process knows of one gateway. */
 type Known = {
   /**
    * The server on which this process has compared the heartbeats; null before that. `verify` sets
@@ -66,14 +71,19 @@ type Known = {
   highestHeartbeat: number;
   /** Why money is stopped: the row's reason as it was last read, or our own stop since. */
   reason: string | null;
+  /** The database was on another server when some gateway was last compared. */
+  hasMoved: boolean;
   /** When the row was last read. */
   readAt: number;
+  /** When the next heartbeat is due, as it was last read; null if it may be due now. */
+  dueAt: Timestamp | null;
   /** The last comparison that failed. `problem` repeats its error for a moment. */
   failure: { error: Error; at: number } | null;
 };
 
 type Guard = {
   deps: GuardDeps;
+  name: GatewayName;
   known: Known;
   /**
    * Reads the row. Callers that come meanwhile share one reading. It never waits for the gateway.
@@ -84,38 +94,74 @@ type Guard = {
 };
 
 export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
+  const guards = new Map(deps.gateways.names.map((name) => [name, createGuard(deps, name)]));
+  const [first] = guards.values();
+  assert(first);
+  return {
+    async problem(gateway) {
+      if (gateway === undefined) return await findAnyProblem([...guards.values()]);
+      const guard = guards.get(gateway);
+      if (!guard) throw new GatewayMissing(gateway);
+      const problem = await findProblem(guard);
+      // A restore may have brought a payment of another gateway back as one that did not begin.
+      if (problem !== null || !guard.known.hasMoved) return problem;
+      return await findAnyProblem([...guards.values()]).catch((error: Error) => {
+        // This gateway refused nothing.
+        throw error instanceof OutcomeUnknown
+          ? error
+          : new OutcomeUnknown(unknownReason, 'no_answer');
+      });
+    },
+
+    async stopReason() {
+      await knowRow(first);
+      return first.known.reason;
+    },
+
+    async raiseHeartbeat() {
+      const failures: unknown[] = [];
+      for (const guard of guards.values()) {
+        try {
+          await raise(guard);
+        } catch (error) {
+          // The next heartbeat will compare again. A refused key at one gateway stops no other one.
+          if (!(error instanceof OutcomeUnknown)) failures.push(error);
+          const { name: gateway } = guard;
+          deps.log.warn({ err: error, gateway }, 'the heartbeat at a gateway was not written');
+        }
+      }
+      if (failures.length > 0) throw failures[0];
+      return 0;
+    },
+  };
+}
+
+function createGuard(deps: GuardDeps, name: GatewayName): Guard {
   const known: Known = {
     verifiedServer: null,
     highestHeartbeat: 0,
     reason: null,
+    hasMoved: false,
     readAt: Number.NEGATIVE_INFINITY,
+    dueAt: null,
     failure: null,
   };
   const guard: Guard = {
-    deps,
-    known,
-    readRow: sharing(() => readRow(deps, known)),
-    verify: sharing(() => verify(deps, known)),
+    ...{ deps, name, known },
+    readRow: sharing(() => readRow(guard)),
+    verify: sharing(() => verify(guard)),
   };
-  return {
-    problem: () => findProblem(guard),
+  return guard;
+}
 
-    async stopReason() {
-      await knowRow(guard);
-      return known.reason;
-    },
-
-    async raiseHeartbeat() {
-      try {
-        await raise(guard);
-      } catch (error) {
-        // The next heartbeat will compare again.
-        if (!(error instanceof OutcomeUnknown)) throw error;
-        deps.log.warn({ err: error }, 'the heartbeat at the gateway was not written');
-      }
-      return 0;
-    },
-  };
+/** One gateway that does not answer must not hide that another one is ahead. */
+async function findAnyProblem(guards: Guard[]): Promise<string | null> {
+  const found = await Promise.allSettled(guards.map(findProblem));
+  const stopped = found.find((one) => one.status === 'fulfilled' && one.value !== null);
+  if (stopped?.status === 'fulfilled') return stopped.value;
+  const failed = found.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+  return null;
 }
 
 async function findProblem(guard: Guard): Promise<string | null> {
@@ -130,7 +176,7 @@ async function findProblem(guard: Guard): Promise<string | null> {
     const isGateways = error instanceof OutcomeUnknown || error instanceof RequestRefused;
     const shown = isGateways ? error : new OutcomeUnknown(unknownReason);
     known.failure = { error: shown, at: deps.clock.monotonic() };
-    deps.log.warn({ err: error }, 'it is not known whether money may move');
+    deps.log.warn({ err: error, gateway: guard.name }, 'it is not known whether money may move');
     throw shown;
   }
 }
@@ -147,49 +193,55 @@ async function knowRow({ deps, known, readRow }: Guard): Promise<void> {
 
 const isFresh = ({ clock }: GuardDeps, at: number) => clock.monotonic() - at < freshMilliseconds;
 
-async function readRow(deps: GuardDeps, known: Known): Promise<void> {
+async function readRow({ deps, name, known }: Guard): Promise<void> {
   // A heartbeat that this process writes meanwhile may be missing from what it reads.
   const { highestHeartbeat } = known;
-  const row = await readNamedHeartbeat(deps);
+  const row = await readNamedHeartbeat(deps, name);
   known.reason = row.stopped_reason;
+  known.hasMoved = row.has_moved;
   const fall = explainFall(row, highestHeartbeat);
   if (fall !== null) await stop(deps, known, fall);
   known.highestHeartbeat = Math.max(known.highestHeartbeat, row.heartbeat);
   if (row.current_server !== known.verifiedServer) known.verifiedServer = null;
   known.readAt = deps.clock.monotonic();
+  known.dueAt = row.due_at;
 }
 
 /**
  * Null if money may move on this server. The answer does not come from `known.reason`: a read of
  * the row that began before the stop may have reset it.
  */
-async function verify(deps: GuardDeps, known: Known): Promise<string | null> {
-  const { row, stopped } = await compareHeartbeats(deps, known);
+async function verify({ deps, name, known }: Guard): Promise<string | null> {
+  const { row, stopped } = await compareHeartbeats(deps, name, known);
   if (stopped !== null) return stopped;
   if (row.server !== null && row.server !== row.current_server) {
+    const gateway = deps.gateways.of(name);
     deps.log.warn('the database runs on another server: comparing the newest records');
-    const lost = await findLost(deps, row.heartbeat_at);
+    const lost = await findLost({ ...deps, gateway, name }, row.heartbeat_at);
     if (lost !== null) return await stop(deps, known, explainLost(lost));
-    await moveServer(deps.database.db, row.current_server);
+    await moveServer(deps.database.db, name, row.current_server);
   }
   known.verifiedServer = row.current_server;
   return null;
 }
 
 async function raise(guard: Guard): Promise<void> {
-  const { deps, known } = guard;
+  const { deps, name, known } = guard;
   const { db } = deps.database;
   const now = deps.clock.now();
   const next = timestamp(secondsAfter(now, heartbeatSeconds));
-  if ((await know(guard)) !== null || !(await claimHeartbeat(db, timestamp(now), next))) return;
-  const { row, heartbeat_ref, stopped } = await compareHeartbeats(deps, known);
+  if ((await know(guard)) !== null) return;
+  if (known.dueAt !== null && known.dueAt > timestamp(now)) return;
+  if (!(await claimHeartbeat(db, name, timestamp(now), next))) return;
+  const { row, heartbeat_ref, stopped } = await compareHeartbeats(deps, name, known);
   // A server that this process has not verified must not count as the one that wrote the heartbeat.
   if (stopped !== null || row.id === null || row.current_server !== known.verifiedServer) return;
   // Raise the heartbeat here first, so that the gateway's is higher only if a change here was lost.
-  const heartbeat = await raiseHeartbeat(db, timestamp(now), row.current_server);
+  const heartbeat = await raiseHeartbeat(db, name, timestamp(now), row.current_server);
   if (heartbeat === null) return;
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
-  await deps.gateway.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
+  const written = { heartbeat_ref, database: row.id, count: heartbeat };
+  await deps.gateways.of(name).writeHeartbeat(written);
 }
 
 /**
@@ -198,24 +250,25 @@ async function raise(guard: Guard): Promise<void> {
  */
 async function compareHeartbeats(
   deps: GuardDeps,
+  name: GatewayName,
   known: Known,
 ): Promise<{ row: DatabaseHeartbeat; heartbeat_ref: string | null; stopped: string | null }> {
-  const heartbeats = await deps.gateway.listHeartbeats();
-  const row = await readNamedHeartbeat(deps);
+  const heartbeats = await deps.gateways.of(name).listHeartbeats();
+  const row = await readNamedHeartbeat(deps, name);
   const own = heartbeats.find(({ database }) => database === row.id) ?? null;
   const ahead = explainAhead(row, heartbeats, deps.environment);
   const stopped = ahead === null ? row.stopped_reason : await stop(deps, known, ahead);
   return { row, heartbeat_ref: own?.heartbeat_ref ?? null, stopped };
 }
 
-async function readNamedHeartbeat({
-  database: { db },
-  random,
-}: GuardDeps): Promise<DatabaseHeartbeat> {
-  const row = await readHeartbeat(db);
-  if (row.id !== null) return row;
-  await nameDatabase(db, random.uuid());
-  return await readHeartbeat(db);
+async function readNamedHeartbeat(
+  { database: { db }, random, gateways }: GuardDeps,
+  name: GatewayName,
+): Promise<DatabaseHeartbeat> {
+  const row = await readHeartbeat(db, name, gateways.names);
+  if (row.id !== null && row.is_known) return row;
+  await nameDatabase(db, random.uuid(), name);
+  return await readHeartbeat(db, name, gateways.names);
 }
 
 async function stop(deps: GuardDeps, known: Known, why: string): Promise<string> {

@@ -1,12 +1,13 @@
 import type pg from 'pg';
 import {
-  type Gateway,
   type GatewayRecord,
   OutcomeUnknown,
   type RecordKind,
   RequestRefused,
   recordKinds,
 } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import { listMerchantClocks } from '#merchants/merchant.sql.ts';
 import type { Database } from '#platform/database/database.ts';
@@ -61,7 +62,7 @@ export type ReconcileDeps = {
   clock: Clock;
   random: Random;
   log: Logger;
-  gateway: Gateway;
+  gateways: Gateways;
 };
 
 export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
@@ -71,7 +72,13 @@ const continuesHours = 24;
 /** How many differences are settled between two reads of the table. */
 const differencesBatchSize = 100;
 
-type Range = { from: Timestamp | null; to: Timestamp | null };
+type Range = {
+  from: Timestamp | null;
+  to: Timestamp | null;
+  /** Without it every gateway is read. */
+  gateway?: GatewayName;
+};
+type Recorder = Omit<RecordingDeps, 'gateway'>;
 /** Called after each batch. */
 type Progress = (checked: number) => void | Promise<void>;
 
@@ -86,7 +93,7 @@ type Progress = (checked: number) => void | Promise<void>;
  */
 export async function reconcile(
   deps: ReconcileDeps,
-  range: Range & { recorder?: RecordingDeps },
+  range: Range & { recorder?: Recorder },
   progress: Progress = () => {},
 ): Promise<Reconciled> {
   const client = await deps.database.pool.connect();
@@ -102,14 +109,35 @@ export async function reconcile(
 export async function reconcileOn(
   client: pg.ClientBase,
   deps: ReconcileDeps,
-  { from, to, recorder }: Range & { recorder?: RecordingDeps },
+  { gateway, ...range }: Range & { recorder?: Recorder },
   progress: Progress,
 ): Promise<Reconciled> {
+  const all: Reconciled = { checked: 0, differences: [], recorded: 0 };
+  for (const name of gateway === undefined ? deps.gateways.names : [gateway]) {
+    const before = all.checked;
+    const one = await reconcileOne(client, deps, { ...range, gateway: name }, (checked) =>
+      progress(before + checked),
+    );
+    all.checked += one.checked;
+    all.recorded += one.recorded;
+    all.differences.push(...one.differences);
+  }
+  return all;
+}
+
+async function reconcileOne(
+  client: pg.ClientBase,
+  deps: ReconcileDeps,
+  { from, to, gateway, ...by }: Range & { gateway: GatewayName; recorder?: Recorder },
+  progress: Progress,
+): Promise<Reconciled> {
+  const recorder = by.recorder && { ...by.recorder, gateway };
   const now = deps.clock.now();
   const run = await claimRun(
     client,
     {
       id: deps.random.uuid(),
+      gateway,
       from_at: from,
       to_at: to,
       records_lost: recorder !== undefined,
@@ -151,9 +179,10 @@ async function readThrough(
   const clocks = await listMerchantClocks(deps.database.db);
   const nowOf = (merchant_id: string) =>
     deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
+  const by = { gateway: run.gateway, nowOf, recorder };
   let { kind, after, checked } = run;
   const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
-    const differences = await compareRecords(deps, client, of, records, { nowOf, recorder });
+    const differences = await compareRecords(deps, client, of, records, by);
     const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
     checked += records.length;
     const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
@@ -183,11 +212,12 @@ async function readThrough(
 const batchPages = 10;
 
 async function readBatch(
-  { gateway, clock }: ReconcileDeps,
+  { gateways, clock }: ReconcileDeps,
   kind: RecordKind,
-  { from_at: from, to_at: to }: Run,
+  { gateway: name, from_at: from, to_at: to }: Run,
   after: string | null,
 ): Promise<{ records: GatewayRecord[]; next: string | null }> {
+  const gateway = gateways.of(name);
   const records: GatewayRecord[] = [];
   let next = after;
   for (let page = 0; page < batchPages; page += 1) {
@@ -228,14 +258,15 @@ async function compareRecords(
 ): Promise<NewDifference[]> {
   if (records.length === 0) return [];
   if (kind === 'transactions') {
-    await takeFees(deps, client, records);
+    await takeFees(deps, client, by.gateway, records);
     // This movement belongs to no payment and is no fee of the account.
     return records
       .filter(({ state }) => state === 'taken')
       .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
   }
   if (isCompared(kind)) return await compareWithRows(client, kind, records, by);
-  // A charge is compared as its payment. Other programs make charges without one.
+  // A charge is compared as part of its payment. Charges without a payment were made by other
+  // programs.
   return records
     .filter(({ payment_ref, state }) => payment_ref === null && state === 'taken')
     .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
@@ -248,12 +279,13 @@ async function compareRecords(
 async function takeFees(
   deps: ReconcileDeps,
   client: pg.ClientBase,
+  gateway: GatewayName,
   records: GatewayRecord[],
 ): Promise<void> {
-  const fees = records.flatMap(({ fee, payment_ref, reference, created_at }) => {
+  const fees = records.flatMap(({ fee, payment_ref, reference, created_at: at }) => {
     if (fee === null || fee.amount === 0) return [];
     const { type, currency, amount, isOfAccount } = fee;
-    const posted = { transaction_ref: reference, type, currency, fee: amount, at: created_at };
+    const posted = { gateway, transaction_ref: reference, type, currency, fee: amount, at };
     return [{ isOfAccount, payment_ref, posted }];
   });
   const ofAccount = fees.filter(({ isOfAccount }) => isOfAccount);
@@ -263,6 +295,7 @@ async function takeFees(
   );
   const known = await listKnownFees(
     client,
+    gateway,
     fees.map(({ posted }) => posted.transaction_ref),
   );
   const charged = fees.flatMap(({ payment_ref, posted }) =>
@@ -270,7 +303,7 @@ async function takeFees(
   );
   if (charged.length === 0) return;
   const payments = charged.map(({ payment_ref }) => payment_ref);
-  const checkouts = await listPaidCheckouts(client, payments);
+  const checkouts = await listPaidCheckouts(client, gateway, payments);
   await postFees(
     deps,
     charged.flatMap((fee) => {
@@ -342,8 +375,8 @@ async function settleDifferences(
 const cannotRecord = 'It cannot be recorded: ';
 
 /**
- * A difference is an alert, raised once. One that still blocks its checkout keeps its alert. `why`
- * says why it blocks its checkout. Returns the alert's id, which is the difference's.
+ * Raises one alert for a difference. A difference that still blocks its checkout keeps its alert;
+ * `why` says why it blocks. Returns the alert's id, which is the difference's.
  */
 async function report(
   deps: ReconcileDeps,
@@ -352,7 +385,7 @@ async function report(
 ): Promise<string> {
   const { kind, record_kind, reference, checkout_id, merchant_id } = difference;
   const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
-  const alert = `gateway_${kind}`;
+  const alert = `gateway_${kind as DifferenceKind}` as const;
   const subject = `The gateway's ${record_kind} ${reference}`;
   const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
   const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
@@ -386,15 +419,32 @@ const lateSeconds = daySeconds / 2;
 const dailyDays = 40;
 
 /**
- * Reconciles once a day, in one process. Returns 0, because nothing more is due today. While money
- * is stopped it waits: it would report everything that `recordLost` is about to record.
+ * Reconciles each gateway once a day, in one process. Returns 0, because nothing more is due today.
+ * While money is stopped it waits: it would report everything that `recordLost` is about to record. A
+ * gateway that does not answer does not keep the others waiting.
  */
 export async function runDailyReconciliation(
   deps: ReconcileDeps & { money: MoneyProblem },
 ): Promise<number> {
+  let failure: unknown = null;
+  for (const gateway of deps.gateways.names) {
+    try {
+      await runDaily(deps, gateway);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (failure !== null) throw failure;
+  return 0;
+}
+
+async function runDaily(
+  deps: ReconcileDeps & { money: MoneyProblem },
+  gateway: GatewayName,
+): Promise<void> {
   const { pool } = deps.database;
   const now = deps.clock.now();
-  const isStopped = await deps.money.problem().then(
+  const isStopped = await deps.money.problem(gateway).then(
     (problem) => problem !== null,
     (error) => {
       if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
@@ -402,47 +452,48 @@ export async function runDailyReconciliation(
       return false;
     },
   );
-  if (isStopped) return 0;
+  if (isStopped) return;
   let lease = leaseFrom(now);
-  const claim = await claimDailyRun(pool, {
+  const claim = await claimDailyRun(pool, gateway, {
     now: timestamp(now),
     tomorrow: timestamp(secondsAfter(now, daySeconds)),
     leased_until: lease,
   });
-  if (claim === 'not due') return 0;
-  if (claim === 'claimed by another') {
-    await callIfLate(deps);
-    return 0;
-  }
+  if (claim === 'not due') return;
+  if (claim === 'claimed by another') return await callIfLate(deps, gateway);
   // The whole day, so that a run which continues has the same range.
   const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
   const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
   try {
-    const { checked, differences } = await reconcile(deps, { from, to: null }, async () => {
-      const renewed = leaseFrom(deps.clock.now());
-      if (!(await renewDailyRun(pool, lease, renewed))) {
-        throw new Error('another process has claimed the daily reconciliation');
-      }
-      lease = renewed;
-    });
-    await moveDailyRun(pool, timestamp(secondsAfter(now, daySeconds)));
-    deps.log.info({ checked, differences: differences.length }, 'the gateway was reconciled');
+    const { checked, differences } = await reconcile(
+      deps,
+      { from, to: null, gateway },
+      async () => {
+        const renewed = leaseFrom(deps.clock.now());
+        if (!(await renewDailyRun(pool, gateway, lease, renewed))) {
+          throw new Error('another process has claimed the daily reconciliation');
+        }
+        lease = renewed;
+      },
+    );
+    await moveDailyRun(pool, gateway, timestamp(secondsAfter(now, daySeconds)));
+    const found = { gateway, checked, differences: differences.length };
+    deps.log.info(found, 'the gateway was reconciled');
   } catch (error) {
-    await callIfLate(deps);
+    await callIfLate(deps, gateway);
     throw error;
   }
-  return 0;
 }
 
 const leaseFrom = (now: Temporal.Instant) => timestamp(secondsAfter(now, dailyLeaseSeconds));
 
 /** Raises one alert for each daily run that is half a day late. */
-async function callIfLate(deps: ReconcileDeps): Promise<void> {
-  const due_at = await findDailyRun(deps.database.pool);
+async function callIfLate(deps: ReconcileDeps, gateway: GatewayName): Promise<void> {
+  const due_at = await findDailyRun(deps.database.pool, gateway);
   if (due_at === null) return;
   const late = secondsAfter(Temporal.Instant.from(due_at), lateSeconds);
   if (Temporal.Instant.compare(deps.clock.now(), late) < 0) return;
-  const detail = `The daily reconciliation with the gateway was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` does the same.`;
+  const detail = `The daily reconciliation with the gateway ${gateway} was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` does the same.`;
   const { db } = deps.database;
   if (await hasAlert(db, 'gateway_not_reconciled', detail)) return;
   await raiseAlert(deps, db, { kind: 'gateway_not_reconciled', detail });

@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { isDistributed } from '#platform/database/distribute-database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -36,45 +37,52 @@ export const clientOf = (db: Handle) =>
       await db.executeQuery(CompiledQuery.raw(text, values)),
   }) as unknown as Client;
 
+/** The checkout of a row holds its payments at the gateway that `$1` names. */
+const isThere = (row: string) =>
+  `exists (select from checkouts c where c.id = ${row}.checkout_id
+     and c.merchant_id = ${row}.merchant_id and c.gateway = $1)`;
+
 /**
  * Attempts, collections and shoppers' own payments, by reference or by our id. Collections have no
  * index by id, so all of a checkout are read: they are few.
  */
 const payments = `
   select a.payment_ref as reference, a.id as own_id, a.merchant_id, a.checkout_id, a.amount,
-    case when a.status in ('starting', 'challenged', 'voiding') then 'in_flight'
+    case when a.status in ('starting', 'begun', 'challenged', 'voiding') then 'in_flight'
       when a.status = 'authorised' and i.status = 'authorised' then 'held'
       else 'nothing' end as state,
     case when a.status = 'authorised' and i.status = 'authorised' and not i.paused
       then i.due_at end as captures_at,
-    case when a.status not in ('starting', 'challenged') then null
+    case when a.status not in ('starting', 'begun', 'challenged') then null
       when a.customer_ref is null then 'unsent' else 'open' end as attempt
   from payment_attempts a
   left join instalments i on i.merchant_id = a.merchant_id and i.checkout_id = a.checkout_id
     and i.number = 1
-  where a.purpose = 'first_payment' and (a.payment_ref = any ($1) or a.id = any ($2))
+  where a.gateway = $1 and a.purpose = 'first_payment'
+    and (a.payment_ref = any ($2) or a.id = any ($3))
   union all
   select k.payment_ref, k.id, k.merchant_id, k.checkout_id, k.amount,
     case k.status when 'collected' then 'taken' when 'open' then 'in_flight' else 'nothing' end,
     null, null
-  from collections k where k.payment_ref = any ($1) or k.checkout_id = any ($3)
+  from collections k where ${isThere('k')} and (k.payment_ref = any ($2) or k.checkout_id = any ($4))
   union all
   select s.payment_ref, s.id, s.merchant_id, s.checkout_id, 0,
-    case when s.status in ('starting', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
+    case when s.status in ('starting', 'begun', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
     null, null
-  from payment_attempts s where s.purpose <> 'first_payment' and s.id = any ($2)`;
+  from payment_attempts s
+  where s.gateway = $1 and s.purpose <> 'first_payment' and s.id = any ($3)`;
 
 const refunds = `
   select refund_ref as reference, id as own_id, merchant_id, checkout_id, amount,
     case status when 'done' then 'taken' when 'open' then 'in_flight' else 'nothing' end as state,
     null::timestamptz as captures_at, null as attempt
-  from refund_parts where refund_ref = any ($1) or id = any ($2)`;
+  from refund_parts p where ${isThere('p')} and (refund_ref = any ($2) or id = any ($3))`;
 
 const disputes = `
   select dispute_ref as reference, id as own_id, merchant_id, checkout_id, withdrawn as amount,
     case when withdrawn > 0 then 'taken' else 'nothing' end as state,
     null::timestamptz as captures_at, null as attempt
-  from disputes where dispute_ref = any ($1)`;
+  from disputes where gateway = $1 and dispute_ref = any ($2)`;
 
 const statements = { payments, refunds, disputes };
 export type ComparedKind = keyof typeof statements;
@@ -82,13 +90,14 @@ export const isCompared = (kind: RecordKind): kind is ComparedKind => kind in st
 
 export async function listOwnRows(
   client: Client,
+  gateway: GatewayName,
   kind: ComparedKind,
   records: Pick<GatewayRecord, 'reference' | 'own_id' | 'checkout_id'>[],
 ): Promise<OwnRow[]> {
   const uuids = (ids: (string | null)[]) => [
     ...new Set(ids.flatMap((id) => (id && isUuid(id) ? [id] : []))),
   ];
-  const values: unknown[] = [records.map(({ reference }) => reference)];
+  const values: unknown[] = [gateway, records.map(({ reference }) => reference)];
   if (kind !== 'disputes') values.push(uuids(records.map(({ own_id }) => own_id)));
   if (kind === 'payments') values.push(uuids(records.map(({ checkout_id }) => checkout_id)));
   const { rows } = await client.query<OwnRow>({
@@ -102,13 +111,14 @@ export async function listOwnRows(
 /** The amount that each of these payments collected. */
 export async function sumCollected(
   client: Client,
+  gateway: GatewayName,
   references: string[],
 ): Promise<Map<string, number>> {
   const { rows } = await client.query<{ payment_ref: string; amount: number }>({
     name: 'sums of collected payments',
-    text: `select payment_ref, amount from collections
-      where payment_ref = any ($1) and status = 'collected'`,
-    values: [references],
+    text: `select payment_ref, amount from collections k
+      where ${isThere('k')} and payment_ref = any ($2) and status = 'collected'`,
+    values: [gateway, references],
   });
   const sums = new Map<string, number>();
   for (const { payment_ref, amount } of rows) {
@@ -118,11 +128,16 @@ export async function sumCollected(
 }
 
 /** Which of these transactions of the gateway are posted. */
-export async function listKnownFees(client: Client, references: string[]): Promise<Set<string>> {
+export async function listKnownFees(
+  client: Client,
+  gateway: GatewayName,
+  references: string[],
+): Promise<Set<string>> {
   const { rows } = await client.query<{ transaction_ref: string }>({
     name: 'known fees',
-    text: 'select transaction_ref from gateway_fees where transaction_ref = any ($1)',
-    values: [references],
+    text: `select transaction_ref from gateway_fees
+      where gateway = $1 and transaction_ref = any ($2)`,
+    values: [gateway, references],
   });
   return new Set(rows.map(({ transaction_ref }) => transaction_ref));
 }
@@ -133,6 +148,7 @@ export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
 /** The checkouts of these payments. */
 export async function listPaidCheckouts(
   client: Client,
+  gateway: GatewayName,
   payment_refs: string[],
 ): Promise<Map<string, { merchant_id: string; checkout_id: string; currency: string }>> {
   if (payment_refs.length === 0) return new Map();
@@ -143,8 +159,9 @@ export async function listPaidCheckouts(
     currency: string;
   }>(
     `select distinct payment_ref, merchant_id, checkout_id, currency
-     from collections where payment_ref = any ($1) and status = 'collected'`,
-    [payment_refs],
+     from collections k
+     where ${isThere('k')} and payment_ref = any ($2) and status = 'collected'`,
+    [gateway, payment_refs],
   );
   return new Map(rows.map(({ payment_ref, ...checkout }) => [payment_ref, checkout]));
 }
@@ -153,6 +170,7 @@ export async function listPaidCheckouts(
 
 export type Run = {
   id: string;
+  gateway: GatewayName;
   from_at: Timestamp | null;
   to_at: Timestamp | null;
   records_lost: boolean;
@@ -168,24 +186,24 @@ export type Run = {
  */
 export async function claimRun(
   client: Client,
-  wanted: Pick<Run, 'id' | 'from_at' | 'to_at' | 'records_lost' | 'kind'>,
+  wanted: Pick<Run, 'id' | 'gateway' | 'from_at' | 'to_at' | 'records_lost' | 'kind'>,
   { now, since }: { now: Timestamp; since: Timestamp },
 ): Promise<Run> {
-  const { id, from_at, to_at, records_lost, kind } = wanted;
-  const columns = 'id, from_at, to_at, records_lost, kind, after, checked, began_at';
+  const { id, gateway, from_at, to_at, records_lost, kind } = wanted;
+  const columns = 'id, gateway, from_at, to_at, records_lost, kind, after, checked, began_at';
   const { rows: interrupted } = await client.query<Run>(
     `select ${columns} from reconciliation_runs
      where ended_at is null and began_at >= $4 and records_lost = $3
-       and from_at is not distinct from $1 and to_at is not distinct from $2
+       and from_at is not distinct from $1 and to_at is not distinct from $2 and gateway = $5
      order by began_at desc`,
-    [from_at, to_at, records_lost, since],
+    [from_at, to_at, records_lost, since, gateway],
   );
   for (const run of interrupted) if (await lockRun(client, run.id)) return run;
   await lockRun(client, id);
   const { rows } = await client.query<Run>(
-    `insert into reconciliation_runs (id, from_at, to_at, records_lost, kind, began_at)
-     values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
-    [id, from_at, to_at, records_lost, kind, now],
+    `insert into reconciliation_runs (id, gateway, from_at, to_at, records_lost, kind, began_at)
+     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+    [id, gateway, from_at, to_at, records_lost, kind, now],
   );
   return rows[0] as Run;
 }
@@ -330,7 +348,7 @@ const marginMinutes = 5;
  */
 export async function listUnseen(
   client: Client,
-  run: Pick<Run, 'id' | 'from_at' | 'to_at' | 'began_at'>,
+  run: Pick<Run, 'id' | 'gateway' | 'from_at' | 'to_at' | 'began_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
   // On Citus the notes of a run stay on the coordinator. It can join them only after they are read
   // into a result of their own. Elsewhere their index finds each reference.
@@ -362,41 +380,50 @@ export async function listUnseen(
      )
      select o.reference, o.merchant_id, o.checkout_id
      from own o join merchants m on m.id = o.merchant_id
+     join checkouts c on c.id = o.checkout_id and c.merchant_id = o.merchant_id and c.gateway = $5
      where not exists (select from ${seen} s where s.reference = o.reference)
        and ($1::timestamptz is null or o.at >= $1::timestamptz + interval '${marginMinutes} minutes')
        and ($2::timestamptz is null or o.at < $2::timestamptz - interval '${marginMinutes} minutes')
        and o.at < $4::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
          - interval '${marginMinutes} minutes'
      order by o.reference limit 1000`,
-    [run.from_at, run.to_at, run.id, run.began_at],
+    [run.from_at, run.to_at, run.id, run.began_at, run.gateway],
   );
   return rows;
 }
 
 /**
- * Claims the daily run. The first call of all only sets its time: a service that has just started
- * has other work.
+ * Claims the daily run of a gateway. The first call of all only sets its time: a service that has just
+ * started has other work.
  */
 export async function claimDailyRun(
   client: Client,
+  gateway: GatewayName,
   { now, tomorrow, leased_until }: Record<'now' | 'tomorrow' | 'leased_until', Timestamp>,
 ): Promise<'claimed' | 'claimed by another' | 'not due'> {
-  await client.query('update reconciliation set due_at = $1 where due_at is null', [tomorrow]);
+  await client.query(
+    'insert into reconciliation (gateway, due_at) values ($1, $2) on conflict do nothing',
+    [gateway, tomorrow],
+  );
   const { rowCount } = await client.query(
     `update reconciliation set leased_until = $2
-     where due_at <= $1 and (leased_until is null or leased_until <= $1)`,
-    [now, leased_until],
+     where gateway = $3 and due_at <= $1 and (leased_until is null or leased_until <= $1)`,
+    [now, leased_until, gateway],
   );
   if (rowCount === 1) return 'claimed';
-  const due_at = await findDailyRun(client);
+  const due_at = await findDailyRun(client, gateway);
   const isDue = due_at !== null && due_at <= now;
   return isDue ? 'claimed by another' : 'not due';
 }
 
-/** When the daily run is or was due. Null if no process has started yet. */
-export async function findDailyRun(client: Client): Promise<Timestamp | null> {
-  const { rows } = await client.query<{ due_at: Timestamp | null }>(
-    'select due_at from reconciliation',
+/** When the daily run of a gateway is or was due. Null if no process has used it yet. */
+export async function findDailyRun(
+  client: Client,
+  gateway: GatewayName,
+): Promise<Timestamp | null> {
+  const { rows } = await client.query<{ due_at: Timestamp }>(
+    'select due_at from reconciliation where gateway = $1',
+    [gateway],
   );
   return rows[0]?.due_at ?? null;
 }
@@ -404,16 +431,24 @@ export async function findDailyRun(client: Client): Promise<Timestamp | null> {
 /** Returns false if the lease has ended and another process has claimed the run. */
 export async function renewDailyRun(
   client: Client,
+  gateway: GatewayName,
   lease: Timestamp,
   leased_until: Timestamp,
 ): Promise<boolean> {
   const { rowCount } = await client.query(
-    'update reconciliation set leased_until = $2 where leased_until = $1',
-    [lease, leased_until],
+    'update reconciliation set leased_until = $3 where gateway = $1 and leased_until = $2',
+    [gateway, lease, leased_until],
   );
   return rowCount === 1;
 }
 
-export async function moveDailyRun(client: Client, due_at: Timestamp): Promise<void> {
-  await client.query('update reconciliation set due_at = $1, leased_until = null', [due_at]);
+export async function moveDailyRun(
+  client: Client,
+  gateway: GatewayName,
+  due_at: Timestamp,
+): Promise<void> {
+  await client.query(
+    'update reconciliation set due_at = $2, leased_until = null where gateway = $1',
+    [gateway, due_at],
+  );
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { GatewayRecord } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -13,6 +14,7 @@ import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { recordLostCapture, recordLostCharge } from '#purchases/instalments/record-lost-payment.ts';
+import { moveToGateway } from '#purchases/payments/move-gateway.ts';
 import {
   findAttemptNumber,
   recordLostFirstPayment,
@@ -32,6 +34,8 @@ import {
 export type RecordingDeps = ReconcileDeps &
   OperatorDeps & {
     operator: string;
+    /** The gateway whose records are read. */
+    gateway: GatewayName;
     /** Money is stopped, so no process settles what was in flight at the backup. */
     isStopped: boolean;
   };
@@ -65,7 +69,7 @@ export async function recordDifference(
   }
   const checkout_id =
     record_kind === 'refund'
-      ? (difference.checkout_id ?? (await findPaidCheckout(client, record)))
+      ? (difference.checkout_id ?? (await findPaidCheckout(deps, client, record)))
       : difference.checkout_id;
   const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
   // It belongs to a checkout that is not in this database, so nothing of it can be done twice.
@@ -95,11 +99,12 @@ export async function recordDifference(
 }
 
 async function findPaidCheckout(
+  { gateway }: RecordingDeps,
   client: pg.ClientBase,
   { payment_ref }: GatewayRecord,
 ): Promise<string | null> {
   if (payment_ref === null) return null;
-  const checkouts = await listPaidCheckouts(client, [payment_ref]);
+  const checkouts = await listPaidCheckouts(client, gateway, [payment_ref]);
   return checkouts.get(payment_ref)?.checkout_id ?? null;
 }
 
@@ -120,7 +125,7 @@ async function recordLostPayment(
   const quiet = { ...deps, ...silent };
   // The whole state is needed only for a hold, and only the first payment of a plan is held.
   const state = instalments.includes(1)
-    ? await deps.gateway.payment(merchant.forGateway(), payment_ref)
+    ? await deps.gateways.of(deps.gateway).payment(merchant.forGateway(), payment_ref)
     : null;
   const recorded = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
     const kind = await compareAgain(deps, db, 'payments', record);
@@ -174,7 +179,8 @@ async function compareAgain(
 ): Promise<DifferenceKind | null> {
   // Only how long a hold has lasted depends on the time, and that is not recorded.
   const nowOf = () => deps.clock.now();
-  const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, recorder: deps });
+  const by = { gateway: deps.gateway, nowOf, recorder: deps };
+  const found = await compareWithRows(clientOf(db), kind, [record], by);
   return (found[0]?.kind as DifferenceKind | undefined) ?? null;
 }
 
@@ -184,11 +190,13 @@ async function recordLostDispute(
   { reference, payment_ref }: GatewayRecord,
 ): Promise<boolean> {
   const { db } = deps.database;
-  const owner = payment_ref === null ? null : await findDisputedCheckout(db, payment_ref);
+  const owner =
+    payment_ref === null ? null : await findDisputedCheckout(db, deps.gateway, payment_ref);
   const merchant = owner ? await findMerchant(db, deps.clock, owner.merchant_id) : null;
   if (payment_ref === null || !owner || !merchant) return false;
-  const state = await deps.gateway.dispute(merchant.forGateway(), reference);
-  await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
+  const time = merchant.forGateway();
+  const state = await deps.gateways.of(deps.gateway).dispute(time, reference);
+  await recordDispute(deps, merchant, owner, { ...state, payment_ref });
   return true;
 }
 
@@ -226,8 +234,12 @@ async function withCheckout<T>(
 ): Promise<T | null> {
   try {
     return await operate(deps, deps.operator, 'gateway record', async (db) => {
-      const checkout = await lockCheckout(db, merchant_id, checkout_id);
-      if (!checkout) throw new CannotRecord('the checkout is gone');
+      const locked = await lockCheckout(db, merchant_id, checkout_id);
+      if (!locked) throw new CannotRecord('the checkout is gone');
+      // The lost database may have given it to this gateway before its first attempt.
+      const isThere = locked.gateway === deps.gateway;
+      const checkout = isThere ? locked : await moveToGateway(db, locked, deps.gateway);
+      if (!checkout) throw new CannotRecord(`its checkout is at the gateway ${locked.gateway}`);
       return { subject_id, details: { checkout_id }, result: await work(db, checkout) };
     });
   } catch (error) {

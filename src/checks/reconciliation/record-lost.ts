@@ -1,8 +1,14 @@
 import type pg from 'pg';
-import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { nameDatabase, readHeartbeat, resumeMoney } from './gateway-heartbeat.sql.ts';
+import {
+  moveHeartbeat,
+  nameDatabase,
+  readHeartbeat,
+  resumeMoney,
+} from './gateway-heartbeat.sql.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
 import { lockRecording } from './reconciliation.sql.ts';
 import { settleInFlight } from './settle-in-flight.ts';
@@ -42,39 +48,33 @@ async function recordOn(
   progress: (checked: number) => void,
 ): Promise<Reconciled> {
   const { db } = deps.database;
-  await nameDatabase(db, deps.random.uuid());
-  const before = await readHeartbeat(db);
-  const isStopped = before.stopped_at !== null;
-  const day = 86_400;
-  const range =
-    before.heartbeat_at !== null
-      ? secondsAfter(Temporal.Instant.from(before.heartbeat_at), -marginDays * day)
-      : isStopped
-        ? null
-        : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
-  const from = range && timestamp(range);
+  const { names } = deps.gateways;
+  for (const name of names) await nameDatabase(db, deps.random.uuid(), name);
+  const before = await Promise.all(names.map((name) => readHeartbeat(db, name)));
+  const isStopped = before.some(({ stopped_at }) => stopped_at !== null);
   // Settle these first. Otherwise an attempt that has ended would prevent the recording of a later
   // one.
   const recorder = { ...deps, operator, isStopped };
-  const settled = isStopped ? await settleInFlight(recorder) : 0;
-  const reconciled = await reconcileOn(client, deps, { from, to: null, recorder }, progress);
-  const answer = { ...reconciled, recorded: reconciled.recorded + settled };
-  const { checked, recorded, differences } = answer;
-
-  const heartbeats = await deps.gateway.listHeartbeats();
-  const row = await readHeartbeat(db);
-  const own = heartbeats.find(({ database }) => database === row.id) ?? null;
-  const heartbeat = Math.max(own?.count ?? 0, row.heartbeat) + 1;
-  // Raise the gateway's heartbeat first, while money is stopped. Then the heartbeat here is never
-  // behind once money moves.
-  if (isStopped && row.id !== null) {
-    const heartbeat_ref = own?.heartbeat_ref ?? null;
-    await deps.gateway.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
+  const answer: Reconciled = { checked: 0, differences: [], recorded: 0 };
+  if (isStopped) answer.recorded += await settleInFlight(recorder);
+  for (const [index, gateway] of names.entries()) {
+    const from = readsFrom(deps, before[index]?.heartbeat_at ?? null, isStopped);
+    const range = { from, to: null, gateway, recorder };
+    const checkedBefore = answer.checked;
+    const one = await reconcileOn(client, deps, range, (checked) =>
+      progress(checkedBefore + checked),
+    );
+    answer.checked += one.checked;
+    answer.recorded += one.recorded;
+    answer.differences.push(...one.differences);
   }
+  const raised = isStopped ? await raiseHeartbeats(deps) : [];
+  const { checked, recorded, differences } = answer;
   await operate(deps, operator, 'gateway resume', async (tx, at) => {
     let payouts = 0;
     if (isStopped) {
-      await resumeMoney(tx, { heartbeat, at, server: row.current_server });
+      for (const { gateway, ...to } of raised) await moveHeartbeat(tx, gateway, { ...to, at });
+      await resumeMoney(tx);
       payouts = await comparePayouts(tx, at);
     }
     const found = { checked, recorded, differences: differences.length };
@@ -82,6 +82,44 @@ async function recordOn(
     return { subject_id: null, details, result: null };
   });
   return answer;
+}
+
+/**
+ * Raises the heartbeats at the gateways first, while money is stopped. Then the heartbeats here are
+ * never behind once money moves.
+ */
+async function raiseHeartbeats(
+  deps: ReconcileDeps,
+): Promise<{ gateway: GatewayName; heartbeat: number; server: string }[]> {
+  const { db } = deps.database;
+  const raised = [];
+  for (const gateway of deps.gateways.names) {
+    const port = deps.gateways.of(gateway);
+    const heartbeats = await port.listHeartbeats();
+    const row = await readHeartbeat(db, gateway);
+    const own = heartbeats.find(({ database }) => database === row.id) ?? null;
+    const heartbeat = Math.max(own?.count ?? 0, row.heartbeat) + 1;
+    if (row.id !== null) {
+      const heartbeat_ref = own?.heartbeat_ref ?? null;
+      await port.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
+    }
+    raised.push({ gateway, heartbeat, server: row.current_server });
+  }
+  return raised;
+}
+
+const day = 86_400;
+
+/** From when the records of a gateway are read; null if all of them are. */
+function readsFrom(
+  { clock }: ReconcileDeps,
+  heartbeat_at: Timestamp | null,
+  isStopped: boolean,
+): Timestamp | null {
+  if (heartbeat_at !== null) {
+    return timestamp(secondsAfter(Temporal.Instant.from(heartbeat_at), -marginDays * day));
+  }
+  return isStopped ? null : timestamp(secondsAfter(startOfDay(clock.now()), -ordinaryDays * day));
 }
 
 /** A run that continues must have the same range. */

@@ -1,6 +1,7 @@
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { unblockCheckout } from '#purchases/instalments/block-checkout.ts';
+import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 
 /** An operator has settled what the gateway did for a checkout: its plan and refunds go on. */
@@ -19,6 +20,7 @@ export async function releaseCheckout(
     const released = await unblockCheckout(tx, { merchant_id, checkout_id }, at);
     if (released === 0) throw new OperatorError(`Nothing blocks checkout ${id}.`);
     const result = { checkout_id, released };
-    return { subject_id: checkout_id, details: { reason, released }, result };
+    const details = { reason: new FreeText(reason), released };
+    return { subject_id: checkout_id, details, result };
   });
 }

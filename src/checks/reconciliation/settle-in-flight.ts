@@ -10,6 +10,8 @@ import { isFirstPayment, type PaymentAttempt } from '#purchases/payments/payment
 import { recordOutcome } from '#purchases/payments/record-outcome.ts';
 import type { RecordingDeps } from './record-difference.ts';
 
+type SettlingDeps = Omit<RecordingDeps, 'gateway'>;
+
 /**
  * Settles what was in flight when the backup was made, as the gateway says it ended (decision
  * 0098). Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a
@@ -17,7 +19,7 @@ import type { RecordingDeps } from './record-difference.ts';
  * not ended, and attempts that the gateway does not know, are left to the service. Open disputes
  * are read again. Returns how many attempts were settled.
  */
-export async function settleInFlight(deps: RecordingDeps): Promise<number> {
+export async function settleInFlight(deps: SettlingDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
   // A dispute that has ended since would still pause its plan, and a payment that the gateway took
@@ -39,12 +41,12 @@ export async function settleInFlight(deps: RecordingDeps): Promise<number> {
  * lost, may have a hold too.
  */
 async function settleEnded(
-  deps: RecordingDeps,
+  deps: SettlingDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
 ): Promise<boolean> {
   const time = merchant.forGateway();
-  const answer = await lookUpAttempt(deps.gateway, time, attempt);
+  const answer = await lookUpAttempt(deps.gateways.of(attempt.gateway), time, attempt);
   const isEnded =
     answer?.outcome === 'declined' ||
     answer?.outcome === 'voided' ||
@@ -59,7 +61,7 @@ async function settleEnded(
  * it.
  */
 async function tried(
-  deps: RecordingDeps,
+  deps: SettlingDeps,
   row: { merchant_id: string; id: string },
   settle: (merchant: Merchant) => Promise<boolean>,
 ): Promise<number> {

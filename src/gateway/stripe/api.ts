@@ -1,19 +1,20 @@
 import Stripe from 'stripe';
 import { type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
-import { type StripeSettings, stripeProblems } from '#gateway/settings.ts';
+import type { GatewaySettings } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
 import { isOtherRequest, isRepeatedFailure } from './errors.ts';
+import { stripeSettings } from './settings.ts';
 
 /** The values that every call of the adapter needs. */
 export type StripeApi = {
   readonly stripe: Stripe;
-  readonly settings: StripeSettings;
+  readonly settings: GatewaySettings;
   /** Every POST carries a key, because the SDK repeats a request whose connection was closed. */
   options(merchant: MerchantTime, key?: string): Stripe.RequestOptions;
 };
 
-export function openStripeApi(settings: StripeSettings): StripeApi {
-  const problems = stripeProblems(settings);
+export function openStripeApi(settings: GatewaySettings): StripeApi {
+  const problems = stripeSettings.problems(settings);
   if (problems.length > 0) throw new Error(problems.join(' '));
   const api = new URL(settings.apiUrl ?? 'https://api.stripe.com');
   const stripe = new Stripe(settings.secretKey, {

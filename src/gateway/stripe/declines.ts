@@ -1,5 +1,7 @@
 import Stripe from 'stripe';
-import type { Decline, DeclineReason } from '#gateway/gateway.ts';
+import { cardKeyOf, type Decline, type DeclineReason } from '#gateway/gateway.ts';
+import { waitOf } from '#gateway/network-advice.ts';
+import { faceOf } from './card.ts';
 import { isDataRefused, isTokenRefused } from './errors.ts';
 
 // Why a bank or the gateway declines a card, and whether a retry may help.
@@ -8,7 +10,9 @@ export type CardRefusal = {
   code?: string;
   decline_code?: string;
   advice_code?: string;
+  network_advice_code?: string;
   network_decline_code?: string;
+  payment_method?: Stripe.PaymentMethod;
 };
 
 const reasons: Record<string, DeclineReason> = {
@@ -57,7 +61,7 @@ const finalCodes: ReadonlySet<string> = new Set([
 export const cardToEnterAgain: Decline = { reason: 'processing_error', may_retry: true };
 
 export function declineOf(refusal: CardRefusal): Decline {
-  const { code, decline_code, advice_code, network_decline_code } = refusal;
+  const { code, decline_code, advice_code, network_decline_code, payment_method } = refusal;
   const reason = reasons[decline_code ?? ''] ?? reasons[code ?? ''] ?? 'generic';
   const isForbidden = advice_code === 'do_not_try_again' || finalCodes.has(decline_code ?? '');
   return {
@@ -65,6 +69,8 @@ export function declineOf(refusal: CardRefusal): Decline {
     may_retry: !isForbidden && !final.has(reason),
     code: decline_code ?? code ?? null,
     network_code: network_decline_code ?? null,
+    ...waitOf(refusal.network_advice_code),
+    ...(payment_method?.card && { card_key: cardKeyOf(faceOf(payment_method.card)) }),
   };
 }
 

@@ -1,5 +1,8 @@
 import type Stripe from 'stripe';
+import type { DisputeCalls } from '#gateway/adapter.ts';
+import type { EvidenceFileKind } from '#gateway/evidence.ts';
 import type { DisputeState, Gateway } from '#gateway/gateway.ts';
+import { networkEvidence, networkNames } from '#gateway/network-evidence.ts';
 import type { StripeApi } from './api.ts';
 import { fail } from './errors.ts';
 import { timeOf } from './states.ts';
@@ -64,29 +67,58 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
   };
 }
 
-type DisputeCalls = Pick<
-  Gateway,
-  | 'receivesEvents'
-  | 'readEvent'
-  | 'listDisputes'
-  | 'dispute'
-  | 'stageEvidence'
-  | 'submitEvidence'
-  | 'acceptDispute'
->;
+const fileNames = {
+  delivery: 'shipping_documentation',
+  correspondence: 'customer_communication',
+  receipt: 'receipt',
+  other: 'uncategorized_file',
+} as const satisfies Record<EvidenceFileKind, string>;
+
+const stripeNames = [...networkNames, ...Object.values(fileNames)] as const;
+type StripeEvidence = Partial<Record<(typeof stripeNames)[number], string>>;
+
+/** The evidence by Stripe's names. */
+export function stripeEvidence({
+  evidence,
+  files,
+}: Pick<Parameters<Gateway['stageEvidence']>[0], 'evidence' | 'files'>): StripeEvidence {
+  const kinds = Object.entries(files) as [EvidenceFileKind, string][];
+  return {
+    ...networkEvidence(evidence),
+    ...Object.fromEntries(kinds.map(([kind, file_ref]) => [fileNames[kind], file_ref])),
+  };
+}
+
+/** Stripe keeps a field that is not sent, so a field that it has is emptied unless it is sent. */
+const emptied = (held: Stripe.Dispute.Evidence): StripeEvidence =>
+  Object.fromEntries(stripeNames.filter((name) => held[name] !== null).map((name) => [name, '']));
 
 /** The part of the port that is about disputes. */
 export function disputeCalls({ stripe, options, settings }: StripeApi): DisputeCalls {
   const { webhookSecret } = settings;
+  const update = async (answer: Parameters<Gateway['stageEvidence']>[0], submit: boolean) => {
+    const { key, merchant, dispute_ref } = answer;
+    const held = await stripe.disputes.retrieve(dispute_ref, {}, options(merchant)).catch(fail);
+    const evidence = { ...emptied(held.evidence), ...stripeEvidence(answer) };
+    const updated = await stripe.disputes
+      .update(dispute_ref, { evidence, submit }, options(merchant, key))
+      .catch(fail);
+    return disputeState(updated);
+  };
   return {
     receivesEvents: webhookSecret !== undefined,
 
-    async readEvent(raw, signature) {
+    async readEvent(raw, header) {
       if (webhookSecret === undefined) return null;
       try {
-        const event = await stripe.webhooks.constructEventAsync(raw, signature, webhookSecret);
+        const event = await stripe.webhooks.constructEventAsync(
+          raw,
+          header('stripe-signature'),
+          webhookSecret,
+        );
         const isDispute = event.type.startsWith('charge.dispute.');
-        return { dispute_ref: isDispute ? (event.data.object as { id: string }).id : null };
+        const dispute_ref = isDispute ? (event.data.object as { id: string }).id : null;
+        return { event_id: event.id, dispute_ref };
       } catch {
         return null;
       }
@@ -105,19 +137,16 @@ export function disputeCalls({ stripe, options, settings }: StripeApi): DisputeC
       return disputeState(found);
     },
 
-    async stageEvidence({ key, merchant, dispute_ref, evidence }) {
-      const staged = await stripe.disputes
-        .update(dispute_ref, { evidence, submit: false }, options(merchant, key))
+    async uploadEvidence({ key, merchant, name, media_type, content }) {
+      const file = { name, type: media_type, data: content };
+      const { id } = await stripe.files
+        .create({ purpose: 'dispute_evidence', file }, options(merchant, key))
         .catch(fail);
-      return disputeState(staged);
+      return { file_ref: id };
     },
 
-    async submitEvidence({ key, merchant, dispute_ref, evidence }) {
-      const submitted = await stripe.disputes
-        .update(dispute_ref, { evidence, submit: true }, options(merchant, key))
-        .catch(fail);
-      return disputeState(submitted);
-    },
+    stageEvidence: (answer) => update(answer, false),
+    submitEvidence: (answer) => update(answer, true),
 
     async acceptDispute({ key, merchant, dispute_ref }) {
       const closed = await stripe.disputes

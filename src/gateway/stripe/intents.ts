@@ -44,7 +44,7 @@ export async function findIntent(
   }
 }
 
-type NewPayment = Parameters<Gateway['charge' | 'authorise' | 'pay']>[0];
+type NewPayment = Parameters<Gateway['charge' | 'begin']>[0];
 
 /** Creates the payment of an attempt, once. */
 export async function createIntent(
@@ -73,15 +73,9 @@ async function findSameIntent(
   }
   const isSame = found.amount === amount && found.currency === currency.toLowerCase();
   if (!isSame) throw differs('payment', amount, found.amount);
-  const stores = storesCard(payment);
-  if (stores !== null && stores !== isStored(found)) {
+  // The card of a charge is stored already.
+  if ('store_card' in payment && payment.store_card !== isStored(found)) {
     throw new RequestRefused('the gateway holds a payment of the attempt with another term');
   }
   return found;
-}
-
-/** Whether a payment stores its card; null for a charge, whose card is stored already. */
-function storesCard(payment: NewPayment): boolean | null {
-  if ('store_card' in payment) return payment.store_card;
-  return 'card' in payment ? 'card_token' in payment.card && payment.card.store : null;
 }

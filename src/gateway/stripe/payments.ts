@@ -1,31 +1,32 @@
-import type {
-  Authorisation,
-  Charge,
-  Gateway,
-  PaymentState,
-  ShopperPayment,
-  Statement,
+import {
+  type Charge,
+  type Gateway,
+  OutcomeUnknown,
+  type PaymentState,
+  type RefusedData,
+  RequestRefused,
+  type Statement,
 } from '#gateway/gateway.ts';
-import { OutcomeUnknown } from '#gateway/gateway.ts';
-import { type StripeSettings, statementPrefix } from '#gateway/settings.ts';
+import { type GatewaySettings, statementPrefix } from '#gateway/settings.ts';
 import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { StripeApi } from './api.ts';
 import { declinedByBank, declinedForGood, declinedToken } from './declines.ts';
 import { fail, isDataRefused } from './errors.ts';
 import { createIntent, findIntent, listIntents, retrieveIntent } from './intents.ts';
-import { authorisation, expanded, paymentState, shopperPayment } from './states.ts';
+import { expanded, paymentState, takenState } from './states.ts';
 
 type PaymentCalls = Pick<
   Gateway,
-  'authorise' | 'charge' | 'pay' | 'payment' | 'findPayment' | 'listInstalmentPayments'
+  'begin' | 'charge' | 'payment' | 'findPayment' | 'listInstalmentPayments'
 >;
+
+type Begin = Parameters<Gateway['begin']>[0];
 
 /** The part of the port that makes payments and looks them up. */
 export function paymentCalls(api: StripeApi): PaymentCalls {
   return {
-    authorise: (payment) => authorise(api, payment),
+    begin: (payment) => begin(api, payment),
     charge: (payment) => charge(api, payment),
-    pay: (payment) => pay(api, payment),
 
     async payment(merchant, payment_ref) {
       return paymentState(await retrieveIntent(api, merchant, payment_ref));
@@ -56,34 +57,41 @@ export function paymentCalls(api: StripeApi): PaymentCalls {
   };
 }
 
-async function authorise(
-  api: StripeApi,
-  payment: Parameters<Gateway['authorise']>[0],
-): Promise<Authorisation> {
+/**
+ * Creates a payment and confirms it with the token of the card, in one request: there is no session
+ * that the browser could confirm later, and a declined payment stays declined (decision 0029).
+ */
+async function begin(api: StripeApi, payment: Begin): Promise<PaymentState | RefusedData> {
+  const { card, capture, instalments, statement } = payment;
+  if (card === null) throw new RequestRefused('the attempt has no card');
+  const isHeld = capture === 'later';
   try {
     const intent = await createIntent(api, payment, {
       amount: payment.amount,
       currency: payment.currency.toLowerCase(),
       customer: payment.customer_ref,
       confirm: true,
-      confirmation_token: payment.card_token,
-      capture_method: 'manual',
+      ...('card_token' in card
+        ? { confirmation_token: card.card_token }
+        : { payment_method: card.card_ref }),
+      ...(isHeld && { capture_method: 'manual' as const }),
       allowed_payment_method_types: ['card'],
       return_url: payment.return_url,
       ...withShopper(payment.store_card),
-      ...words(api.settings, payment.statement),
+      ...(statement && words(api.settings, statement)),
       metadata: {
         checkout_id: payment.checkout_id,
-        instalment: 1,
-        number_of_payments: payment.statement.number_of_payments,
+        [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
+        ...(isHeld && statement && { number_of_payments: statement.number_of_payments }),
         attempt_id: payment.attempt_id,
       },
       expand: [...expanded],
     });
-    return authorisation(intent);
+    return takenState(intent, isHeld ? 'authorised' : 'captured');
   } catch (error) {
     const declined = declinedByBank(error) ?? declinedToken(error);
     if (declined !== null) return declined;
+    if (!isHeld) return declinedForGood(error) ?? fail(error);
     if (!isDataRefused(error)) fail(error);
     return { outcome: 'refused', detail: `${error.param ?? ''} ${error.code ?? ''}`.trim() };
   }
@@ -117,36 +125,6 @@ async function charge(api: StripeApi, payment: Parameters<Gateway['charge']>[0])
   }
 }
 
-async function pay(
-  api: StripeApi,
-  payment: Parameters<Gateway['pay']>[0],
-): Promise<ShopperPayment> {
-  const { card, instalments } = payment;
-  const isNew = 'card_token' in card;
-  try {
-    const intent = await createIntent(api, payment, {
-      amount: payment.amount,
-      currency: payment.currency.toLowerCase(),
-      customer: payment.customer_ref,
-      confirm: true,
-      ...(isNew ? { confirmation_token: card.card_token } : { payment_method: card.card_ref }),
-      allowed_payment_method_types: ['card'],
-      return_url: payment.return_url,
-      ...withShopper(isNew && card.store),
-      ...(payment.statement && words(api.settings, payment.statement)),
-      metadata: {
-        checkout_id: payment.checkout_id,
-        [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
-        attempt_id: payment.attempt_id,
-      },
-      expand: [...expanded],
-    });
-    return shopperPayment(intent);
-  } catch (error) {
-    return declinedByBank(error) ?? declinedToken(error) ?? declinedForGood(error) ?? fail(error);
-  }
-}
-
 /** How a card is used while the shopper is present: their bank authenticates them. */
 const withShopper = (store: boolean) => ({
   ...(store && { setup_future_usage: 'off_session' as const }),
@@ -159,7 +137,7 @@ const withShopper = (store: boolean) => ({
 });
 
 /** Describes a payment on statements and in the gateway's records. */
-const words = (settings: StripeSettings, statement: Statement) => ({
+const words = (settings: GatewaySettings, statement: Statement) => ({
   statement_descriptor_suffix: statementSuffix(
     statementPrefix(settings),
     statement.merchant_name,

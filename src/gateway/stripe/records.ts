@@ -1,4 +1,5 @@
 import type Stripe from 'stripe';
+import { noMembers } from '#gateway/adapter.ts';
 import type { Gateway, GatewayRecord, RecordKind } from '#gateway/gateway.ts';
 import type { StripeApi } from './api.ts';
 import { movedBy } from './disputes.ts';
@@ -10,18 +11,6 @@ const idOf = (value: string | { id: string } | null | undefined) =>
 
 const secondsOf = (time: string) =>
   Math.floor(Temporal.Instant.from(time).epochMilliseconds / 1000);
-
-/** Members that only some records have. */
-const none = {
-  own_id: null,
-  checkout_id: null,
-  payment_ref: null,
-  customer_ref: null,
-  instalments: [] as number[],
-  number_of_payments: null,
-  request: null,
-  fee: null,
-};
 
 const paymentStates: Partial<Record<Stripe.PaymentIntent.Status, GatewayRecord['state']>> = {
   succeeded: 'taken',
@@ -35,7 +24,7 @@ function paymentRecord(intent: Stripe.PaymentIntent): GatewayRecord {
   const state = paymentStates[intent.status] ?? 'nothing';
   const covered = (metadata.instalments ?? metadata.instalment ?? '').split(',');
   return {
-    ...none,
+    ...noMembers,
     reference: intent.id,
     own_id: metadata.attempt_id ?? null,
     checkout_id: metadata.checkout_id ?? null,
@@ -52,7 +41,7 @@ function paymentRecord(intent: Stripe.PaymentIntent): GatewayRecord {
 /** A charge belongs to a payment. Only a charge that another program made has none. */
 function chargeRecord(charge: Stripe.Charge): GatewayRecord {
   return {
-    ...none,
+    ...noMembers,
     reference: charge.id,
     payment_ref: idOf(charge.payment_intent),
     amount: charge.amount_captured,
@@ -65,7 +54,7 @@ function refundRecord(refund: Stripe.Refund): GatewayRecord {
   const isGone = refund.status === 'failed' || refund.status === 'canceled';
   const { refund_id, request_id, request_amount, request_created_at } = refund.metadata ?? {};
   return {
-    ...none,
+    ...noMembers,
     reference: refund.id,
     own_id: refund_id ?? null,
     payment_ref: idOf(refund.payment_intent),
@@ -83,7 +72,7 @@ function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
   const { withdrawn } = movedBy(dispute);
   const payment_ref = idOf(dispute.payment_intent);
   return {
-    ...none,
+    ...noMembers,
     reference: dispute.id,
     own_id: payment_ref,
     payment_ref,
@@ -111,7 +100,7 @@ function transactionRecord(moved: Stripe.BalanceTransaction): GatewayRecord {
   const isCompared = of !== null && comparedSources.has(of.object);
   const isOfAccount = !isCompared && (accountFees.has(type) || moved.reporting_category === 'fee');
   return {
-    ...none,
+    ...noMembers,
     reference: moved.id,
     payment_ref: idOf(intent as string | { id: string } | null),
     amount: moved.amount,

@@ -1,16 +1,16 @@
 import type Stripe from 'stripe';
 import {
   type Authentication,
-  type Authorisation,
   type CardVerification,
   type HeldCard,
   OutcomeUnknown,
   type PaymentState,
   type RefundState,
-  type ShopperPayment,
 } from '#gateway/gateway.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { faceOf } from './card.ts';
 import { cardToEnterAgain, declineOf } from './declines.ts';
+import { stripeSettings } from './settings.ts';
 
 // The gateway's objects in the words of the port.
 
@@ -55,10 +55,14 @@ export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
   }
 }
 
-export function authorisation(intent: Stripe.PaymentIntent): Authorisation {
+/** The state of a payment that is confirmed and, unless the bank asks, held or taken at once. */
+export function takenState(
+  intent: Stripe.PaymentIntent,
+  wanted: 'authorised' | 'captured',
+): PaymentState {
   const state = paymentState(intent);
   switch (state.outcome) {
-    case 'authorised':
+    case wanted:
     case 'challenge':
     case 'declined':
       return state;
@@ -66,21 +70,7 @@ export function authorisation(intent: Stripe.PaymentIntent): Authorisation {
       // It was voided before we learnt of it, after a failed answer. Nothing is held.
       return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
     default:
-      throw new OutcomeUnknown(`a payment to be authorised is ${intent.status}`);
-  }
-}
-
-export function shopperPayment(intent: Stripe.PaymentIntent): ShopperPayment {
-  const state = paymentState(intent);
-  switch (state.outcome) {
-    case 'captured':
-    case 'challenge':
-    case 'declined':
-      return state;
-    case 'voided':
-      return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
-    default:
-      throw new OutcomeUnknown(`a payment of the shopper is ${intent.status}`);
+      throw new OutcomeUnknown(`a payment that begins is ${intent.status}`);
   }
 }
 
@@ -111,28 +101,16 @@ export function verification(setup: Stripe.SetupIntent): CardVerification {
   }
 }
 
-const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({
-  card_ref: id,
-  brand: card?.brand ?? null,
-  last4: card?.last4 ?? null,
-  expires: card ? expiryOf(card) : null,
-});
+const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({ card_ref: id, ...faceOf(card) });
 
 export const isStored = (intent: Stripe.PaymentIntent) =>
   intent.setup_future_usage === 'off_session';
 
 function heldCard(intent: Stripe.PaymentIntent): HeldCard {
   const method = typeof intent.payment_method === 'object' ? intent.payment_method : null;
-  return {
-    card_ref: isStored(intent) ? (method?.id ?? null) : null,
-    brand: method?.card?.brand ?? null,
-    last4: method?.card?.last4 ?? null,
-    expires: method?.card ? expiryOf(method.card) : null,
-  };
+  const card_ref = isStored(intent) ? (method?.id ?? null) : null;
+  return { card_ref, ...faceOf(method?.card) };
 }
-
-const expiryOf = ({ exp_year, exp_month }: { exp_year: number; exp_month: number }) =>
-  `${exp_year}-${String(exp_month).padStart(2, '0')}`;
 
 const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
   typeof latest_charge === 'object' ? latest_charge : null;
@@ -140,7 +118,10 @@ const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
 const authenticationOf = (intent: Stripe.PaymentIntent) =>
   readSecure(chargeOf(intent)?.payment_method_details?.card?.three_d_secure);
 
-/** A charge and the attempt of a setup have the same members for it. */
+/**
+ * Reads how the bank authenticated the shopper. Charges and attempts of a setup have the same
+ * members.
+ */
 function readSecure(
   secure:
     | Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure
@@ -165,7 +146,8 @@ export const timeOf = (seconds: number) =>
 /** Most holds last seven days; the charge says if this one does not. */
 function captureBefore(intent: Stripe.PaymentIntent): string {
   const card = chargeOf(intent)?.payment_method_details?.card;
-  const seconds = card?.capture_before ?? intent.created + 7 * 24 * 60 * 60;
+  const { holdDays } = stripeSettings.capabilities;
+  const seconds = card?.capture_before ?? intent.created + holdDays * 24 * 60 * 60;
   return timeOf(seconds);
 }
 

@@ -1,6 +1,6 @@
 import Stripe from 'stripe';
 import type { CardEntry, Gateway } from '#gateway/gateway.ts';
-import type { StripeSettings } from '#gateway/settings.ts';
+import type { GatewaySettings } from '#gateway/settings.ts';
 import { openStripeApi } from './api.ts';
 import { customerCalls } from './customers.ts';
 import { disputeCalls } from './disputes.ts';
@@ -9,13 +9,15 @@ import { holdCalls } from './holds.ts';
 import { paymentCalls } from './payments.ts';
 import { recordCalls } from './records.ts';
 import { refundCalls } from './refunds.ts';
+import { stripeSettings } from './settings.ts';
 import { verificationCalls } from './verifications.ts';
 
 /** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
-export function createStripeGateway(settings: StripeSettings): Gateway {
+export function createStripeGateway(settings: GatewaySettings): Gateway {
   const api = openStripeApi(settings);
   return {
     cardEntry: cardEntry(settings),
+    capabilities: stripeSettings.capabilities,
     ...customerCalls(api),
     ...paymentCalls(api),
     ...holdCalls(api),
@@ -27,12 +29,13 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
   };
 }
 
-function cardEntry({ publicKey, scriptUrl }: StripeSettings): CardEntry {
+function cardEntry({ publicKey, scriptUrl }: GatewaySettings): CardEntry {
+  const about = { form: 'stripe', entersCard: 'before', publicKey } as const;
   // The script's release is that of the pinned SDK's API version.
   if (scriptUrl === undefined) {
     return {
+      ...about,
       scriptUrl: `https://js.stripe.com/${Stripe.API_VERSION.split('.')[1]}/stripe.js`,
-      publicKey,
       scriptOrigins: ['https://js.stripe.com', 'https://*.js.stripe.com'],
       frameOrigins: [
         'https://js.stripe.com',
@@ -44,8 +47,8 @@ function cardEntry({ publicKey, scriptUrl }: StripeSettings): CardEntry {
   }
   const { origin } = new URL(scriptUrl);
   return {
+    ...about,
     scriptUrl,
-    publicKey,
     scriptOrigins: [origin],
     frameOrigins: [origin],
     connectOrigins: [],

@@ -1,20 +1,45 @@
 import Stripe from 'stripe';
-import type { CardVerification, Gateway, MerchantTime } from '#gateway/gateway.ts';
+import {
+  type CardVerification,
+  type Gateway,
+  type MerchantTime,
+  RequestRefused,
+} from '#gateway/gateway.ts';
 import { type StripeApi, sendOnce } from './api.ts';
+import { faceOf } from './card.ts';
 import { type CardRefusal, cardToEnterAgain, declineOf } from './declines.ts';
 import { fail, isCode, isTokenRefused } from './errors.ts';
 import { expandedSetup, verification } from './states.ts';
 
 type VerificationCalls = Pick<
   Gateway,
-  'verifyCard' | 'cardVerification' | 'findCardVerification' | 'voidVerification'
+  | 'enteredCard'
+  | 'beginVerification'
+  | 'cardVerification'
+  | 'findCardVerification'
+  | 'voidVerification'
 >;
 
 /** The part of the port that verifies a card and charges nothing. */
 export function verificationCalls(api: StripeApi): VerificationCalls {
   const { stripe } = api;
   return {
-    verifyCard: (card) => verifyCard(api, card),
+    async enteredCard(merchant, card_token) {
+      try {
+        const token = await stripe.confirmationTokens.retrieve(
+          card_token,
+          {},
+          api.options(merchant),
+        );
+        return faceOf(token.payment_method_preview?.card);
+      } catch (error) {
+        // The attempt that follows says that the card must be entered again.
+        if (isTokenRefused(error) || isCode(error, 'resource_missing')) return faceOf(null);
+        fail(error);
+      }
+    },
+
+    beginVerification: (card) => beginVerification(api, card),
 
     async cardVerification(merchant, verification_ref) {
       return verification(await retrieveSetup(api, merchant, verification_ref));
@@ -42,16 +67,17 @@ export function verificationCalls(api: StripeApi): VerificationCalls {
   };
 }
 
-async function verifyCard(
+async function beginVerification(
   api: StripeApi,
-  card: Parameters<Gateway['verifyCard']>[0],
+  card: Parameters<Gateway['beginVerification']>[0],
 ): Promise<CardVerification> {
-  const { key, merchant, checkout_id, attempt_id, customer_ref } = card;
+  const { key, merchant, checkout_id, attempt_id, customer_ref, card_token } = card;
+  if (card_token === null) throw new RequestRefused('the attempt has no card');
   try {
     const params: Stripe.SetupIntentCreateParams = {
       customer: customer_ref,
       confirm: true,
-      confirmation_token: card.card_token,
+      confirmation_token: card_token,
       usage: 'off_session',
       allowed_payment_method_types: ['card'],
       payment_method_options: {

@@ -1,10 +1,9 @@
-import { randomBytes, randomInt } from 'node:crypto';
-import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
-import net from 'node:net';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts, isPortFree } from '#platform/shared/free-ports.ts';
 import { chooseAccount, findObstacle, makeSystemFolder, type ServerAccount } from './account.ts';
 import { type Binaries, placeBinaries, programIn } from './binaries.ts';
 import { dataDirUnusable, EmbeddedPostgresError, messageOf } from './error.ts';
@@ -162,38 +161,20 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
     if (await becomesFree(cluster, remembered)) return remembered;
     log.warn({ port: remembered }, 'The port of the last start is taken. Choosing another');
   }
-  // Stay below the range from which systems take the ports of outgoing connections. In that range a
-  // client that connects while its server restarts can end up connected to itself.
-  for (let attempt = 1; attempt <= 100; attempt += 1) {
-    const port = randomInt(20_000, 32_000);
-    if (await isFree(port)) return port;
-  }
-  throw new EmbeddedPostgresError('start_failed', 'No free port was found for PostgreSQL.');
+  const [port = 0] = await freePorts(1);
+  return port;
 }
 
 /**
  * A server that was killed closes its port a moment after its process is gone. It leaves a file
- * with its process id. Only if that file is there is a port that is taken worth a wait.
+ * with its process id. Waiting for a port that is taken is worth it only if that file is there.
  */
 async function becomesFree(cluster: Cluster, port: number): Promise<boolean> {
   const wasKilled = (await readIfPresent(cluster.pidFile)) !== '';
   const deadline = performance.now() + (wasKilled ? closingMilliseconds : 0);
-  while (!(await isFree(port))) {
+  while (!(await isPortFree(port))) {
     if (performance.now() >= deadline) return false;
     await sleep(20);
   }
   return true;
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = net.createServer();
-  try {
-    probe.listen({ port, host: '127.0.0.1', exclusive: true });
-    await once(probe, 'listening');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    probe.close();
-  }
 }

@@ -46,7 +46,7 @@ describe('the embedded PostgreSQL', () => {
    */
   async function copyModel(): Promise<void> {
     if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
-    // It keeps the owner, who is another user if root runs this.
+    // `cp -a` keeps the owner, who is another user if root runs this.
     assert.equal(spawnSync('cp', ['-a', path.join(model, 'data'), dataDir]).status, 0);
   }
 

@@ -21,7 +21,7 @@ const answerMilliseconds = 3_000;
 export function answerMetrics(registry: Registry): void {
   process.on('message', async (message) => {
     if (message !== askMessage) return;
-    // Without an answer the supervisor goes on with the last one.
+    // Without an answer the supervisor keeps using the last one.
     const metrics = await registry.getMetricsAsJSON().catch(() => null);
     if (metrics === null || !process.connected) return;
     process.send?.({ readings: metrics as unknown as Readings } satisfies MetricsMessage);

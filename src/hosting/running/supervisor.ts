@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
-import { testGatewayAt } from '#config/gateway.ts';
 import type { Config, Role } from '#config.ts';
-import type { StripeSettings } from '#gateway/settings.ts';
+import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
+import { gatewayName } from '#gateway/gateway-name.ts';
+import { type NamedSettings, protocols } from '#gateway/settings.ts';
 import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
 import { type ReadyConfig, startProcess, stopMilliseconds } from '#main.ts';
@@ -52,7 +54,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...config,
       databaseUrl: await startDatabase(config, options, started),
       masterKeys: await loadMasterKeys(config),
-      gateway: config.gateway ?? (await startGateway(config, log, started)),
+      gateways: config.gateways ?? (await startGateways(config, log, started)),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
     await waitForDatabase(() => prepareDatabase(ready, role, log), log);
@@ -85,31 +87,46 @@ async function startDatabase(
   return server.url;
 }
 
-async function startGateway(
+/** The test gateways of a sandbox. Each is named by its protocol, so that a script can choose one. */
+async function startGateways(
   config: Config,
   log: Logger,
   started: Started,
-): Promise<StripeSettings> {
-  const gateway = await startTestGatewayProcess(
-    { clock: systemClock, random: systemRandom, log },
-    {
-      dataDir: config.dataDir,
-      port: config.gatewayPort,
-      pageOrigin: new URL(config.baseUrl).origin,
-      webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events`,
-    },
-  );
-  started.push(gateway.stop);
-  return {
-    environment: config.environment,
-    secretKey: gateway.secret_key,
-    publicKey: gateway.publishable_key,
-    webhookSecret: gateway.webhook_secret,
-    ...testGatewayAt(gateway.url),
-  };
+): Promise<NamedSettings[]> {
+  const { sandboxGateway, gatewayPort, secondGatewayPort } = config;
+  const chosen = sandboxGateway === 'both' ? protocols : [sandboxGateway];
+  const gateways: NamedSettings[] = [];
+  for (const protocol of chosen) {
+    const name = gatewayName(protocol);
+    assert(name);
+    const isSecond = sandboxGateway === 'both' && protocol !== protocols[0];
+    const gateway = await startTestGatewayProcess(
+      { clock: systemClock, random: systemRandom, log },
+      {
+        dataDir: config.dataDir,
+        port: isSecond ? secondGatewayPort : gatewayPort,
+        pageOrigin: new URL(config.baseUrl).origin,
+        webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events/${name}`,
+        protocol,
+        // A sandbox that changes its choice finds the books of each protocol again.
+        files: protocol === protocols[0] ? 'gateway' : `gateway-${name}`,
+      },
+    );
+    started.push(gateway.stop);
+    gateways.push({
+      name,
+      protocol,
+      environment: config.environment,
+      secretKey: gateway.secret_key,
+      publicKey: gateway.publishable_key,
+      webhookSecret: gateway.webhook_secret,
+      ...atTestGateway(protocol, gateway.url),
+    });
+  }
+  return gateways;
 }
 
-/** The service in this process. Returns what reads its metrics. */
+/** Runs the service in this process. Returns a function that reads its metrics. */
 async function startOne(
   config: ReadyConfig,
   { role, log }: ServiceOptions,
@@ -121,7 +138,10 @@ async function startOne(
   return () => process.deps.metrics.registry.metrics();
 }
 
-/** The service in processes of its own. Returns what reads the metrics of all of them. */
+/**
+ * Runs the service in processes of its own. Returns a function that reads the metrics of all of
+ * them.
+ */
 async function startSeveral(
   config: ReadyConfig,
   options: ServiceOptions,
@@ -218,7 +238,7 @@ type Processes = {
   readonly log: Logger;
   readonly clock: Clock;
   readonly whenReady: (worker: Worker) => void;
-  /** Those that run. `fork` adds them, and removes them when they end. */
+  /** The processes that run. `fork` adds them, and removes them when they end. */
   readonly live: Set<Worker>;
   /** Only `stopProcesses` sets it. After that no process is replaced. */
   isStopping: boolean;
@@ -256,13 +276,15 @@ function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
     BASE_URL: config.baseUrl,
     CONSOLE_PORT: String(config.console.port),
     CONSOLE_URL: config.console.url,
+    ...(config.merchantConsole !== null && {
+      MERCHANT_CONSOLE_PORT: String(config.merchantConsole.port),
+      MERCHANT_CONSOLE_URL: config.merchantConsole.url,
+    }),
     DATABASE_URL: config.databaseUrl,
     RATE_LIMIT_STORE: config.rateLimitStore,
     MASTER_KEY: masterKey,
     ...(previousKey !== undefined && { MASTER_KEY_PREVIOUS: previousKey }),
-    STRIPE_SECRET_KEY: config.gateway.secretKey,
-    STRIPE_PUBLISHABLE_KEY: config.gateway.publicKey,
-    ...(config.gateway.apiUrl !== undefined && { TEST_GATEWAY_URL: config.gateway.apiUrl }),
+    ...environmentOf(config.gateways),
   };
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { changePage } from '#merchants/change-page.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import {
   createIntegration,
@@ -11,6 +12,7 @@ import { hashClientSecret } from '#merchants/integrations/integration.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { writePrivately } from '#platform/shared/files.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
 
 /** A merchant for trying the API, the same at every start of a sandbox. */
 export type Demo = {
@@ -24,6 +26,26 @@ const demoRules = [
   { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
 ];
 
+/** So the demo shop is paid out: 4,95 % and R 2,50 of each order, and the VAT on that. */
+export const demoTerms = {
+  from_on: null,
+  funding: 'whole',
+  basis_points: 495,
+  fixed: 250,
+  vat_basis_points: 1_500,
+  refund_fee: 'kept',
+  reserve_basis_points: 0,
+  reserve_days: 0,
+} as const;
+
+/** Pages, mails and receipts show it. */
+const demoProfile = {
+  contact: 'help@karoo-outfitters.example',
+  address: '12 Long Street\nCape Town\n8001',
+  vat_number: '4123456789',
+};
+const readLogo = () => readFile(new URL('demo-logo.png', import.meta.url));
+
 type DemoDeps = IntegrationDeps & Parameters<typeof createMerchant>[0];
 
 /** The credentials are kept in the data folder, readable by the owner only. */
@@ -36,6 +58,8 @@ export async function ensureDemo(deps: DemoDeps, dataDir: string): Promise<Demo>
     territory: 'ZA',
     rules: demoRules,
   });
+  await changePage(deps, operator, { id: merchant.id, ...demoProfile, logo: await readLogo() });
+  await setTerms(deps, operator, merchant.id, demoTerms);
   const integration = await createIntegration(deps, operator, {
     merchant_id: merchant.id,
     refund_mode: 'manual',

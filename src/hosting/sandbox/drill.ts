@@ -87,7 +87,7 @@ export type DrillName = DrillCheck['name'];
 export type DrillAnswer = {
   status: number | null;
   reason: string | null;
-  /** Since the last byte was sent. */
+  /** The time since the last byte was sent. */
   milliseconds: number | null;
   /** How long the body took when it was sent in pieces, unless the answer came before its end. */
   sent_in?: number;

@@ -23,20 +23,20 @@ const assets: Record<string, { type: string; body: Buffer }> = {
 
 const pagePolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/** A message is shown as a mail client would: its own styles, no script, nothing from elsewhere. */
-const messagePolicy =
-  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-popups allow-popups-to-escape-sandbox";
+/** A message is shown as a mail client would: its own styles, the merchant's logo, no script. */
+const messagePolicy = (pageOrigin: string) =>
+  `default-src 'none'; style-src 'unsafe-inline'; img-src ${pageOrigin}; base-uri 'none'; form-action 'none'; sandbox allow-popups allow-popups-to-escape-sandbox`;
 
 /**
  * Shows the messages that a sandbox would have sent to shoppers, as a page and as JSON. It listens
  * on loopback only: the messages contain links that act for a shopper.
  */
 export async function startMailbox(
-  deps: { database: Database; log: Logger },
+  deps: { database: Database; log: Logger; baseUrl: string },
   port: number,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
-    answer(deps.database, request, response).catch((error) => {
+    answer(deps, request, response).catch((error) => {
       deps.log.error({ err: error }, 'the mailbox could not answer');
       if (!response.headersSent) response.writeHead(500);
       response.end();
@@ -57,7 +57,7 @@ export async function startMailbox(
 }
 
 async function answer(
-  { db }: Database,
+  { database: { db }, baseUrl }: { database: Database; baseUrl: string },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -91,7 +91,8 @@ async function answer(
   if (part === 'text') return send(200, 'text/plain; charset=utf-8', entry.text);
   // Links open beside the mailbox, not inside it.
   const html = entry.html.replace('<head>', '<head><base target="_blank">');
-  return send(200, 'text/html; charset=utf-8', html, { 'content-security-policy': messagePolicy });
+  const policy = messagePolicy(new URL(baseUrl).origin);
+  return send(200, 'text/html; charset=utf-8', html, { 'content-security-policy': policy });
 }
 
 function hostOf({ headers }: IncomingMessage): string {

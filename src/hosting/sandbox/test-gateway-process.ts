@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Protocol } from '#gateway/settings.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { writePrivately } from '#platform/shared/files.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -21,10 +22,15 @@ export async function startTestGatewayProcess(
     pageOrigin: string;
     /** The address to which it posts events. Null if it posts none. */
     webhookUrl: string | null;
+    /** The protocol of its events. It answers requests in all of them. */
+    protocol: Protocol;
+    /** The name of its files. Of several gateways each has books of its own. */
+    files?: string;
   },
 ): Promise<Keys & { url: string; stop(): Promise<void> }> {
   await mkdir(options.dataDir, { recursive: true });
-  const keys = await ensureKeys(deps.random, options.dataDir);
+  const { files = 'gateway' } = options;
+  const keys = await ensureKeys(deps.random, options.dataDir, files);
   const program = await startProgram(deps, {
     name: 'the test gateway',
     file: fileURLToPath(new URL('../../../test-gateway/main.ts', import.meta.url)),
@@ -34,12 +40,13 @@ export async function startTestGatewayProcess(
       ...machineOf(process.env),
       GATEWAY_PORT: String(port),
       GATEWAY_HOST: 'localhost',
-      GATEWAY_STATE_FILE: join(options.dataDir, 'gateway.sqlite'),
+      GATEWAY_STATE_FILE: join(options.dataDir, `${files}.sqlite`),
       GATEWAY_SECRET_KEY: keys.secret_key,
       GATEWAY_PUBLISHABLE_KEY: keys.publishable_key,
       GATEWAY_PAGE_ORIGINS: options.pageOrigin,
       GATEWAY_WEBHOOK_URL: options.webhookUrl ?? '',
       GATEWAY_WEBHOOK_SECRET: keys.webhook_secret,
+      GATEWAY_PROTOCOL: options.protocol,
     }),
   });
   return { ...keys, ...program };
@@ -59,18 +66,18 @@ function machineOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(names.flatMap((name) => (name in env ? [[name, env[name]]] : [])));
 }
 
-async function ensureKeys(random: Random, dataDir: string): Promise<Keys> {
-  const file = join(dataDir, 'gateway.json');
+async function ensureKeys(random: Random, dataDir: string, name: string): Promise<Keys> {
+  const file = join(dataDir, `${name}.json`);
   const made = (prefix: string) => `${prefix}_${random.bytes(24).toString('base64url')}`;
-  const known: Partial<Keys> = await readFile(file, 'utf8')
+  const known: Keys | null = await readFile(file, 'utf8')
     .then(JSON.parse)
-    .catch(() => ({}));
+    .catch(() => null);
+  if (known !== null) return known;
   const keys = {
-    secret_key: known.secret_key ?? made('sk_test'),
-    publishable_key: known.publishable_key ?? made('pk_test'),
-    // A folder of an earlier version has none.
-    webhook_secret: known.webhook_secret ?? made('whsec'),
+    secret_key: made('sk_test'),
+    publishable_key: made('pk_test'),
+    webhook_secret: made('whsec'),
   };
-  if (known.webhook_secret === undefined) await writePrivately(file, keys);
+  await writePrivately(file, keys);
   return keys;
 }

@@ -1,30 +1,42 @@
+import { selectClocks } from '#merchants/merchant.sql.ts';
+import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { Transaction } from '#platform/database/transaction.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { sealingContext } from './callers.ts';
-import { listInForce, listSigningKeysInForce } from './credential.sql.ts';
+import { listInForce, selectSigningKeysInForce } from './credential.sql.ts';
 import { currentSigningKey, type SigningKey } from './integration.ts';
 
 /**
- * The keys that sign integrations' callbacks now. A revoked integration keeps its keys, because
- * its open checkouts still end in callbacks (decision 0005).
+ * The keys that sign integrations' callbacks now, and how far the clocks of merchants are ahead. A
+ * revoked integration keeps its keys, because its open checkouts still end in callbacks (decision
+ * 0005).
  */
-export async function findCallbackKeys(
+export async function findKeysAndClocks(
   deps: { sealing: Sealing },
-  tx: Pick<Transaction, 'db' | 'client'>,
-  integration_ids: Set<string>,
-  now: Timestamp,
-): Promise<Map<string, string>> {
-  const inForce = await listSigningKeysInForce(tx, [...integration_ids], now);
-  const byIntegration = Map.groupBy(inForce, ({ integration_id }) => integration_id);
-  return new Map(
-    [...byIntegration].flatMap(([integration_id, keys]) => {
-      const key = currentSigningKey(keys);
+  db: Handle,
+  of: { integration_ids: string[]; merchant_ids: string[]; now: Timestamp },
+): Promise<{ keys: Map<string, string>; clocks: Map<string, number> }> {
+  const [rows] = await selectKeysAndClocks(db, of);
+  const byIntegration = Map.groupBy(asRows(rows?.keys ?? []), (one) => one.integration_id);
+  const keys = new Map(
+    [...byIntegration].flatMap(([integration_id, inForce]) => {
+      const key = currentSigningKey(inForce);
       return key ? [[integration_id, deps.sealing.open(key.sealed_key, sealingContext(key))]] : [];
     }),
   );
+  const clocks = rows?.clocks.map(({ id, clock_ahead_ms }) => [id, clock_ahead_ms] as const);
+  return { keys, clocks: new Map(clocks) };
 }
+
+const selectKeysAndClocks = compileOnce(
+  (db, of: { integration_ids: string[]; merchant_ids: string[]; now: Timestamp }) =>
+    together({
+      keys: selectSigningKeysInForce(db, of.integration_ids, of.now),
+      clocks: selectClocks(db, of.merchant_ids),
+    }),
+);
 
 /** The keys of an integration in force, the newest first. There are two during a rotation. */
 export async function openSigningKeys(

@@ -14,7 +14,7 @@ import {
   newSigningKey,
   type RefundMode,
 } from './integration.ts';
-import { liftReviewOf } from './lift-review-of.ts';
+import { isSeenWithoutLift, liftReviewOf } from './lift-review-of.ts';
 
 export type IntegrationDeps = LiftDeps & { environment: Environment; sealing: Sealing };
 
@@ -22,8 +22,8 @@ export type IntegrationDeps = LiftDeps & { environment: Environment; sealing: Se
 export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
 
 /**
- * Issues credentials. The person who creates an integration sees them, so one whose refunds are not
- * reviewed needs `mayLiftReview`.
+ * Issues credentials. The person who creates an integration sees them, so a person needs
+ * `mayLiftReview` to create one whose refunds are not reviewed.
  */
 export async function createIntegration(
   deps: IntegrationDeps,
@@ -55,6 +55,8 @@ export async function createIntegration(
       signing_required_at: deps.environment === 'production' ? now : null,
       revoked_at: null,
       created_at: now,
+      events: [],
+      events_url: null,
     };
     await insertIntegration(db, integration);
     await insertManagedMerchants(db, id, managed, now);
@@ -63,6 +65,7 @@ export async function createIntegration(
       integration_id: id,
       created_at: now,
       expires_at: null,
+      seen_without_lift: isSeenWithoutLift(deps, wanted),
     });
     await insertSigningKey(db, {
       id: keyId,
@@ -76,7 +79,7 @@ export async function createIntegration(
     if (wanted.refund_mode === 'auto') {
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `added integration ${id} for merchant ${merchant_id ?? managed.join(', ')} and saw its credentials: its refunds are approved at once.`,
+        did: `added an integration${merchant_id === null ? ` for merchants ${managed.join(', ')}` : ''} and saw its credentials: its refunds are approved at once.`,
       });
     }
     const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };

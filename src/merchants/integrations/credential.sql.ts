@@ -1,12 +1,15 @@
-import { type Selectable, sql } from 'kysely';
-import type pg from 'pg';
+import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
-import { runPrepared } from '#platform/database/prepared.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 type Life = { created_at: Timestamp; expires_at: Timestamp | null };
-export type StoredClientSecret = Life & { secret_hash: Buffer; integration_id: string };
+export type StoredClientSecret = Life & {
+  secret_hash: Buffer;
+  integration_id: string;
+  /** A person who may not end the review of refunds made it, and so knows it (decision 0074). */
+  seen_without_lift: boolean;
+};
 export type StoredSigningKey = Life & {
   id: string;
   integration_id: string;
@@ -25,7 +28,7 @@ export async function insertSigningKey(db: Handle, key: StoredSigningKey): Promi
 /** A credential of either kind is in force until it expires, if it ever does. */
 export type CredentialTable = 'client_secrets' | 'signing_keys';
 
-/** Not expired at a time. */
+/** The credential has not expired at this time. */
 export const isInForce = (then: Timestamp) =>
   sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
 
@@ -41,17 +44,15 @@ export async function listInForce<Table extends CredentialTable>(
   return (await order.execute()) as Selectable<Tables[Table]>[];
 }
 
-/** The signing keys of several integrations in force, as a prepared statement for the hot path. */
-export async function listSigningKeysInForce(
-  { db, client }: { db: Handle; client: pg.ClientBase },
+/** The signing keys of several integrations in force, the newest first. */
+export const selectSigningKeysInForce = (
+  db: Handle,
   integration_ids: string[],
   now: Timestamp,
-): Promise<StoredSigningKey[]> {
-  const query = selectInForce(db, 'signing_keys', integration_ids, now)
+): SelectQueryBuilder<Tables, 'signing_keys', StoredSigningKey> =>
+  selectInForce(db, 'signing_keys', integration_ids, now)
     .select(['id', 'integration_id', 'sealed_key', 'created_at', 'expires_at', 'first_used_at'])
     .orderBy('id', 'desc');
-  return await runPrepared(client, 'signing-keys-in-force', query.compile());
-}
 
 const selectInForce = (
   db: Handle,

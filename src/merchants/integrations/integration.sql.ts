@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Limit } from '#platform/shared/limit.ts';
 import { isInForce } from './credential.sql.ts';
-import type { Integration, RefundMode } from './integration.ts';
+import type { EventKind, Integration, RefundMode } from './integration.ts';
 
 export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
 
@@ -111,6 +111,41 @@ export async function moveRefundMode(
   await db.updateTable('integrations').set({ refund_mode }).where('id', '=', id).execute();
 }
 
+export async function moveEvents(
+  db: Handle,
+  id: string,
+  to: Pick<Integration, 'events' | 'events_url'>,
+): Promise<void> {
+  await db.updateTable('integrations').set(to).where('id', '=', id).execute();
+}
+
+/** An integration that asked for events, and the merchant that it gets them for. */
+export type EventReceiver = {
+  integration_id: string;
+  merchant_id: string;
+  events_url: string | null;
+};
+
+/** The integrations in force that asked for a kind of event of these merchants. */
+export async function listEventReceivers(
+  db: Handle,
+  kind: EventKind,
+  merchant_ids: string[],
+): Promise<EventReceiver[]> {
+  const { rows } = await sql<EventReceiver>`
+    select i.id as integration_id, i.merchant_id, i.events_url
+    from integrations i
+    where i.merchant_id = any(${merchant_ids}::uuid[]) and i.revoked_at is null
+      and ${kind} = any(i.events)
+    union all
+    select i.id, m.merchant_id, i.events_url
+    from managed_merchants m join integrations i on i.id = m.integration_id
+    where m.merchant_id = any(${merchant_ids}::uuid[]) and i.revoked_at is null
+      and ${kind} = any(i.events)
+    order by 1`.execute(db);
+  return rows;
+}
+
 export async function moveRevoked(db: Handle, id: string, revoked_at: Timestamp): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('integrations')
@@ -126,25 +161,24 @@ export async function isManaged(
   integration_id: string,
   merchant_id: string,
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('managed_merchants')
-    .select('merchant_id')
-    .where('integration_id', '=', integration_id)
-    .where('merchant_id', '=', merchant_id)
-    .executeTakeFirst();
-  return row !== undefined;
+  return (await listManaged(db, integration_id, [merchant_id])).length > 0;
 }
 
-export async function listManagedMerchantIds(
-  db: Handle,
-  integration_id: string,
-): Promise<string[]> {
-  const rows = await db
+/** The merchants that an integration manages, for another statement. */
+export const selectManaged = (db: Handle, integration_id: string) =>
+  db
     .selectFrom('managed_merchants')
     .select('merchant_id')
-    .where('integration_id', '=', integration_id)
-    .orderBy('added_at')
-    .orderBy('merchant_id')
+    .where('integration_id', '=', integration_id);
+
+/** The merchants of these that the integration manages. */
+export async function listManaged(
+  db: Handle,
+  integration_id: string,
+  merchant_ids: string[],
+): Promise<string[]> {
+  const rows = await selectManaged(db, integration_id)
+    .where(sql<boolean>`merchant_id = any(${merchant_ids}::uuid[])`)
     .execute();
   return rows.map((row) => row.merchant_id);
 }
@@ -201,5 +235,22 @@ export async function insertLimit(
         window_seconds: limit.window_seconds,
       }),
     )
+    .execute();
+}
+
+/** A merchant's own integrations that are in force, the newest first. */
+export async function listOwnIntegrations(
+  db: Handle,
+  merchant_id: string,
+  limit: number,
+): Promise<Integration[]> {
+  return await db
+    .selectFrom('integrations')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('revoked_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
     .execute();
 }

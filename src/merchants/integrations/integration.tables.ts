@@ -1,5 +1,7 @@
+import type { Generated } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { EventKind } from './integration.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
@@ -11,6 +13,8 @@ declare module '#platform/database/tables.ts' {
       signing_required_at: Timestamp | null;
       revoked_at: Timestamp | null;
       created_at: Fixed<Timestamp>;
+      events: Generated<EventKind[]>;
+      events_url: string | null;
     };
     managed_merchants: {
       integration_id: Fixed<string>;
@@ -28,6 +32,7 @@ declare module '#platform/database/tables.ts' {
       integration_id: Fixed<string>;
       created_at: Fixed<Timestamp>;
       expires_at: Timestamp | null;
+      seen_without_lift: Fixed<boolean>;
     };
     signing_keys: {
       id: Fixed<string>;

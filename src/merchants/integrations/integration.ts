@@ -6,6 +6,10 @@ import type { Random } from '#platform/shared/random.ts';
 export const refundModes = ['manual', 'auto'] as const;
 export type RefundMode = (typeof refundModes)[number];
 
+/** The kinds of events that an integration may ask for (decision 0033). */
+export const eventKinds = ['refunds', 'disputes', 'payouts'] as const;
+export type EventKind = (typeof eventKinds)[number];
+
 /** A signing key in force, opened. */
 export type SigningKey = { id: string; key: string; first_used_at: string | null };
 
@@ -21,6 +25,10 @@ export type Integration = {
   signing_required_at: string | null;
   revoked_at: string | null;
   created_at: string;
+  /** The kinds of events that it asked for, in the order of `eventKinds`. */
+  events: EventKind[];
+  /** The address of its events. If it is null, an event goes to the notify_url of the checkout. */
+  events_url: string | null;
 };
 
 /** An authenticated integration, with what is needed to serve its request. */

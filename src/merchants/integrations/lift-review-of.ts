@@ -1,5 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { OperatorError, personOf } from '#record/actions/operate.ts';
 import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
+import { listInForce } from './credential.sql.ts';
 import type { Integration } from './integration.ts';
 
 /**
@@ -18,6 +21,23 @@ export async function liftReviewOf(
     integration_id: id,
     ...(merchant_id !== null && { merchant_id }),
     did,
-    restore: `tranche integrations refunds ${id} --mode manual`,
   });
+}
+
+/** Whether the person who sees a new secret may not end the review of refunds. */
+export const isSeenWithoutLift = (
+  deps: Pick<LiftDeps, 'origin'>,
+  { mayLiftReview }: { mayLiftReview?: boolean },
+): boolean => personOf(deps) !== null && mayLiftReview !== true;
+
+/**
+ * Refuses to end the review while such a person knows a secret in force: they could then refund
+ * alone. The caller has the integration's lock, so no secret is made meanwhile.
+ */
+export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp): Promise<void> {
+  const secrets = await listInForce(db, 'client_secrets', id, now);
+  if (!secrets.some(({ seen_without_lift }) => seen_without_lift)) return;
+  throw new OperatorError(
+    `A person who may not end the review of refunds made a client secret of integration ${id} and knows it. Rotate the client secret without an overlap first, and give it to the merchant. Then end the review.`,
+  );
 }

@@ -1,27 +1,27 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import { listMerchantRows } from '#merchants/merchant.sql.ts';
+import { noteEvents } from '#merchants/note-events.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
-import {
-  deleteManagedMerchants,
-  insertManagedMerchants,
-  listManagedMerchantIds,
-} from './integration.sql.ts';
+import { deleteManagedMerchants, insertManagedMerchants, listManaged } from './integration.sql.ts';
 import { liftReviewOf } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
+/** An alert names this many merchants. The audit has all. */
+const namedMax = 10;
+
 /**
- * Changes which merchants an intermediary acts for. Returns all of them. If its refunds are not
+ * Changes which merchants an intermediary acts for. Returns what changed. If its refunds are not
  * reviewed, adding a merchant needs `mayLiftReview`.
  */
 export async function manageMerchants(
   deps: LiftDeps,
   operator: string,
   wanted: { id: string; add: string[]; remove: string[]; mayLiftReview?: boolean },
-): Promise<string[]> {
-  const add = wanted.add.map((id) => id.toLowerCase());
-  const remove = wanted.remove.map((id) => id.toLowerCase());
+): Promise<{ added: string[]; removed: string[] }> {
+  const add = [...new Set(wanted.add.map((id) => id.toLowerCase()))];
+  const remove = [...new Set(wanted.remove.map((id) => id.toLowerCase()))];
   const both = add.find((id) => remove.includes(id));
   if (both !== undefined) {
     throw new OperatorError(`The merchant ${both} is in both --add and --remove. Name it once.`);
@@ -33,29 +33,30 @@ export async function manageMerchants(
         `The integration ${integration.id} belongs to one merchant. Only an intermediary manages merchants.`,
       );
     }
-    for (const merchant of add) {
-      if (!isUuid(merchant) || !(await findMerchantRow(db, merchant))) {
-        throw new OperatorError(`There is no merchant ${merchant}.`);
-      }
+    const known = new Set((await listMerchantRows(db, add.filter(isUuid))).map(({ id }) => id));
+    const unknown = add.find((id) => !known.has(id));
+    if (unknown !== undefined) throw new OperatorError(`There is no merchant ${unknown}.`);
+    const named = [...add, ...remove.filter(isUuid)];
+    const managed = new Set(await listManaged(db, integration.id, named));
+    const other = remove.find((id) => !managed.has(id));
+    if (other !== undefined) {
+      throw new OperatorError(
+        `The integration ${integration.id} does not manage the merchant ${other}.`,
+      );
     }
-    const managed = await listManagedMerchantIds(db, integration.id);
-    for (const merchant of remove) {
-      if (!managed.includes(merchant)) {
-        throw new OperatorError(
-          `The integration ${integration.id} does not manage the merchant ${merchant}.`,
-        );
-      }
-    }
-    await insertManagedMerchants(db, integration.id, add, now);
-    const added = add.filter((merchant) => !managed.includes(merchant));
+    const added = add.filter((id) => !managed.has(id));
+    await insertManagedMerchants(db, integration.id, added, now);
+    if (integration.events.length > 0) await noteEvents(db, added);
     if (added.length > 0 && integration.refund_mode === 'auto') {
+      const more = added.length - namedMax;
+      const others = more > 0 ? ` and ${more} others` : '';
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `let intermediary ${integration.id} act for merchant ${added.join(', ')}: its refunds are approved at once.`,
+        did: `let an intermediary act for merchant ${added.slice(0, namedMax).join(', ')}${others}: its refunds are approved at once.`,
       });
     }
     await deleteManagedMerchants(db, integration.id, remove);
-    const result = await listManagedMerchantIds(db, integration.id);
+    const result = { added, removed: remove };
     return { subject_id: integration.id, details: { add, remove }, result };
   });
 }

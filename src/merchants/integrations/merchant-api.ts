@@ -198,6 +198,7 @@ export const managedMerchantFilter = {
 };
 
 export type ListRequest = {
+  merchant: Merchant;
   merchant_id: string;
   client_reference_id: string | null;
   page: Page;
@@ -227,6 +228,7 @@ export async function readListRequest(
   }
   const merchant = await listedMerchant(callers, request.caller, named);
   return {
+    merchant,
     merchant_id: merchant.id,
     client_reference_id,
     page,
@@ -264,6 +266,23 @@ async function listedMerchant(
     );
   }
   if (named === null) throw unprocessable(`Validation failed: ${merchantFilter} is required.`);
+  return await managedMerchant(callers, caller, named);
+}
+
+/**
+ * The merchant that a POST is for: the caller's own, or the one that an intermediary names. Null when
+ * an intermediary names none.
+ */
+export async function bodyMerchant(
+  callers: Callers,
+  caller: Caller,
+  named: string | null,
+): Promise<Merchant | null> {
+  if (!caller.intermediary) return await callers.ownMerchant(caller);
+  return named === null ? null : await managedMerchant(callers, caller, named);
+}
+
+async function managedMerchant(callers: Callers, caller: Caller, named: string): Promise<Merchant> {
   const merchant = await callers.addressMerchant(caller, named);
   if (!merchant) throw notManaged();
   return merchant;

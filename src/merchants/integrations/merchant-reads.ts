@@ -14,7 +14,7 @@ import { type Links, presentLinks } from '#platform/http/pagination.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type MerchantApiDeps, readListRequest } from './merchant-api.ts';
 
-// The steps that all endpoints share that read checkouts, refunds and payouts.
+// The steps shared by all endpoints that read checkouts, refunds and payouts.
 
 /** For an intermediary: the managed merchant that owns a row; null if there is no such row. */
 export async function managedOwner(

@@ -7,7 +7,7 @@ import { sealingContext } from './callers.ts';
 import type { IntegrationDeps } from './create-integration.ts';
 import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
 import { hashClientSecret, newClientSecret, newSigningKey } from './integration.ts';
-import { liftReviewOf } from './lift-review-of.ts';
+import { isSeenWithoutLift, liftReviewOf } from './lift-review-of.ts';
 import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
 
 export const credentials = ['client_secret', 'signing_key'] as const;
@@ -67,12 +67,13 @@ export async function rotateCredential(
     }
     const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));
     await moveExpiry(db, table, id, old_valid_until);
-    const insert = isSecret ? insertNewSecret : insertNewKey(deps, keyId);
+    const seen_without_lift = isSeenWithoutLift(deps, wanted);
+    const insert = isSecret ? insertNewSecret(seen_without_lift) : insertNewKey(deps, keyId);
     await insert(db, id, value, now);
     if (refund_mode === 'auto' && integration.revoked_at === null) {
       await liftReviewOf(deps, db, operator, integration, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `rotated the ${credential} of integration ${id} and saw it: its refunds are approved at once.`,
+        did: `rotated the ${credential.replaceAll('_', ' ')} of an integration and saw it: its refunds are approved at once.`,
       });
     }
     return {
@@ -83,17 +84,22 @@ export async function rotateCredential(
   });
 }
 
-function insertNewSecret(
+type Insert = (
   db: Handle,
   integration_id: string,
   value: string,
   created_at: Timestamp,
-): Promise<void> {
-  const secret_hash = hashClientSecret(value);
-  return insertClientSecret(db, { secret_hash, integration_id, created_at, expires_at: null });
+) => Promise<void>;
+
+function insertNewSecret(seen_without_lift: boolean): Insert {
+  return (db, integration_id, value, created_at) => {
+    const life = { created_at, expires_at: null };
+    const secret_hash = hashClientSecret(value);
+    return insertClientSecret(db, { secret_hash, integration_id, ...life, seen_without_lift });
+  };
 }
 
-function insertNewKey({ sealing }: IntegrationDeps, id: string): typeof insertNewSecret {
+function insertNewKey({ sealing }: IntegrationDeps, id: string): Insert {
   return (db, integration_id, value, created_at) =>
     insertSigningKey(db, {
       id,

@@ -11,7 +11,7 @@ const windowSecondsMax = 86_400;
 /**
  * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
  * begun keeps its end; the number of requests allowed in it changes at once. The service bears the
- * load, so a person who raises a limit above the contract's needs `mayRaiseLimits`.
+ * load, so a person who raises a limit needs `mayRaiseLimits`.
  */
 export async function setLimit(
   deps: OperatorDeps,
@@ -38,16 +38,16 @@ export async function setLimit(
     throw new OperatorError(`A window has 1 to ${windowSecondsMax} seconds (a day).`);
   }
   const usual = endpointLimits[endpoint as keyof typeof endpointLimits];
-  if (isAbove(wanted, usual) && personOf(deps) !== null && wanted.mayRaiseLimits !== true) {
-    throw new NotPermitted(
-      `Only an administrator of all merchants may raise a limit above the contract's ${usual.max_requests} requests in ${usual.window_seconds} seconds.`,
-    );
-  }
   return await operate(deps, operator, 'integrations limit', async (db) => {
     const integration = await lockLiveIntegration(db, id);
     const limit = { endpoint, max_requests, window_seconds };
     const earlier = (await listLimits(db, integration.id)).find((one) => one.endpoint === endpoint);
     const before = pickLimit(earlier ?? usual);
+    if (isAbove(wanted, before) && personOf(deps) !== null && wanted.mayRaiseLimits !== true) {
+      throw new NotPermitted(
+        `Only an administrator of all merchants may raise a limit above ${before.max_requests} requests in ${before.window_seconds} seconds.`,
+      );
+    }
     await insertLimit(db, { integration_id: integration.id, ...limit });
     return {
       subject_id: integration.id,

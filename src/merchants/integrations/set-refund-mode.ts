@@ -2,13 +2,13 @@ import { operate } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { moveRefundMode } from './integration.sql.ts';
 import type { RefundMode } from './integration.ts';
-import { liftReviewOf } from './lift-review-of.ts';
+import { liftReviewOf, refuseSeenSecrets } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
  * Sets whether an operator reviews each refund of an integration. Refunds that were asked for before
  * keep what they have: one that waits for a review still needs it. To end the review, a person needs
- * `mayLiftReview`.
+ * `mayLiftReview`, and no secret may be in force that a person without it has seen.
  */
 export async function setRefundMode(
   deps: LiftDeps,
@@ -16,14 +16,15 @@ export async function setRefundMode(
   wanted: { id: string; refund_mode: RefundMode; mayLiftReview?: boolean },
 ): Promise<{ id: string; refund_mode: RefundMode }> {
   const { refund_mode } = wanted;
-  return await operate(deps, operator, 'integrations refunds', async (db) => {
+  return await operate(deps, operator, 'integrations refunds', async (db, now) => {
     const before = await lockLiveIntegration(db, wanted.id);
     await moveRefundMode(db, before.id, refund_mode);
     if (refund_mode === 'auto' && before.refund_mode !== 'auto') {
       await liftReviewOf(deps, db, operator, before, {
         mayLiftReview: wanted.mayLiftReview,
-        did: `ended the review of refunds of integration ${before.id}: they are approved at once.`,
+        did: `ended the review of refunds of an integration: they are approved at once.`,
       });
+      await refuseSeenSecrets(db, before.id, now);
     }
     return {
       subject_id: before.id,

@@ -1,12 +1,18 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Several actions of one person as one: resend all callbacks that match, approve many refunds. It
- * is a row with due work, so it goes on when the person has closed the browser and after a restart.
+ * Several actions of one person as one: resend all callbacks that match, approve many refunds or
+ * payouts, note many payouts as paid, retry many payments. It is a row with due work, so it goes on when the person has closed the browser and after a restart.
  * It ends with the session that began it: at the sign-out, when the session is ended, when the
  * person is revoked or invited again, and when the passkey of the session is removed.
  */
-export const bulkActionKinds = ['callbacks retry', 'refunds approve'] as const;
+export const bulkActionKinds = [
+  'callbacks retry',
+  'refunds approve',
+  'payouts approve',
+  'payouts paid',
+  'instalments retry',
+] as const;
 export type BulkActionKind = (typeof bulkActionKinds)[number];
 
 /** The person who began it, as `operate` writes them into the audit. */
@@ -20,7 +26,7 @@ export type BulkActionActor = {
 
 /** Selects the rows that it acts on. Fixed when it begins. Null stands for any. */
 export type BulkActionWanted =
-  | { refund_ids: string[] }
+  | { ids: string[]; bank_reference?: string }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };
 
 export type BulkActionProblem = { id: string; problem: string };

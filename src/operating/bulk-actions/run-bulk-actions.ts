@@ -1,16 +1,22 @@
+import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { findOpenSession } from '#operating/people/console-session.sql.ts';
 import { originOf, type SecondPersonSettings } from '#operating/people/console-session.ts';
-import { permissionsOf } from '#operating/people/permission.ts';
+import { type Permission, permissionsOf } from '#operating/people/permission.ts';
 import type { Person } from '#operating/people/person.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
-import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
+import { type FoundRow, findRowById, findSharedRowById } from '#operating/search/search.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
 import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import type { CollectDeps } from '#purchases/instalments/collect-instalments.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { approvePayout, payPayout } from '#purchases/payouts/review-payout.ts';
 import type { ReviewDeps } from '#purchases/refunds/review-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
-import { OperatorError } from '#record/actions/operate.ts';
+import { OperatorError, SessionEnded } from '#record/actions/operate.ts';
 import {
   claimBulkAction,
   listCallbacksToRetry,
@@ -18,10 +24,14 @@ import {
   type Progress,
   releaseBulkAction,
 } from './bulk-action.sql.ts';
-import type { BulkAction } from './bulk-action.ts';
+import type { BulkAction, BulkActionKind } from './bulk-action.ts';
 import { problemsMax } from './bulk-action.ts';
 
-export type BulkActionDeps = DeliveryDeps & ReviewDeps & SecondPersonSettings;
+export type BulkActionDeps = DeliveryDeps &
+  ReviewDeps &
+  CollectDeps &
+  QueueDeps &
+  SecondPersonSettings & { money: MoneyGuard };
 
 /** Longer than one action takes. The claim is prolonged after each. */
 const leaseSeconds = 120;
@@ -46,7 +56,11 @@ export async function runBulkActions(
   const bulkAction = await claimBulkAction(db, lease);
   if (!bulkAction) return 0;
   try {
-    const end = await goOn(deps, bulkAction, lease, stopping);
+    const end = await goOn(deps, bulkAction, lease, stopping).catch((error: unknown) => {
+      // It ended while an item waited for a lock. The item was not changed.
+      if (error instanceof SessionEnded) return 'signed out' as const;
+      throw error;
+    });
     const now = timestamp(deps.clock.now());
     const isOver = end === 'finished' || end === 'signed out';
     const to = isOver ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
@@ -89,8 +103,8 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // A process that died here repeats one action. An approval is refused then, and a callback is
-      // delivered once more, which every receiver has to expect.
+      // If the process dies here, one action is repeated. An approval is refused then, and a
+      // callback is delivered once more, which every receiver has to expect.
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
       // The passkey of the session may have been removed, in that session itself.
@@ -99,7 +113,7 @@ async function goOn(
       const acting = { ...deps, origin: originOf(deps, recognised, address) };
       const found = await findAllowed(deps, bulkAction, recognised.person, id);
       const problem =
-        'problem' in found ? found.problem : await attempt(acting, operator, bulkAction, found);
+        'problem' in found ? found.problem : await attempt(acting, operator, bulkAction, found, id);
       progress = {
         position,
         done: progress.done + (problem === null ? 1 : 0),
@@ -128,9 +142,9 @@ async function nextItems(
   { wanted }: BulkAction,
   position: string | null,
 ): Promise<{ id: string; position: string }[]> {
-  if ('refund_ids' in wanted) {
+  if ('ids' in wanted) {
     const start = position === null ? 0 : Number(position);
-    return wanted.refund_ids
+    return wanted.ids
       .slice(start, start + batchSize)
       .map((id, index) => ({ id, position: String(start + index + 1) }));
   }
@@ -141,18 +155,16 @@ async function nextItems(
 /** The row of an item, or why the person may not act on it any more. */
 async function findAllowed(
   deps: BulkActionDeps,
-  bulkAction: BulkAction,
+  { kind }: BulkAction,
   person: Person,
   id: string,
-): Promise<FoundRow | { problem: string }> {
-  const { db } = deps.database;
+): Promise<Row | { problem: string }> {
   const hasAll = person.merchant_ids === null;
-  const needed = bulkAction.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
-  if (!permissionsOf(person.roles, hasAll).includes(needed))
+  const { needs, find } = kinds[kind];
+  if (!permissionsOf(person.roles, hasAll).includes(needs))
     return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
-  const table = bulkAction.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
-  const row = await findRowById(db, scope, table, id);
+  const row = await find(deps.database.db, scope, id);
   return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
 }
 
@@ -160,18 +172,78 @@ async function findAllowed(
 async function attempt(
   deps: BulkActionDeps,
   operator: string,
-  { kind }: BulkAction,
-  row: FoundRow,
+  { kind, wanted }: BulkAction,
+  row: Row,
+  id: string,
 ): Promise<string | null> {
   try {
-    if (kind === 'refunds approve') {
-      await approveRefund(deps, operator, row);
-      return null;
-    }
-    const { status } = await retriggerCallback(deps, operator, row.id);
-    return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
+    return await kinds[kind].run(deps, operator, row, { id, wanted });
   } catch (error) {
     if (error instanceof OperatorError) return error.message;
     throw error;
   }
 }
+
+type Row = FoundRow<string | null>;
+type Item = { id: string; wanted: BulkAction['wanted'] };
+type Kind = {
+  needs: Permission;
+  find(db: Handle, scope: Scope, id: string): Promise<Row | null>;
+  /** Returns why the action did not succeed, or null. */
+  run(deps: BulkActionDeps, operator: string, row: Row, item: Item): Promise<string | null>;
+};
+
+const findIn =
+  (table: 'refund_requests' | 'callbacks'): Kind['find'] =>
+  (db, scope, id) =>
+    findRowById(db, scope, table, id);
+
+const findPayout: Kind['find'] = async (db, scope, id) => {
+  const row = await findSharedRowById(db, scope, 'payouts', id);
+  return row && { merchant_id: row.merchant_id as string, id: row.id, checkout_id: null };
+};
+
+/** Each kind of bulk action: the permission for one item, how it is found, and what is done to it. */
+const kinds: Record<BulkActionKind, Kind> = {
+  'callbacks retry': {
+    needs: 'callbacks.retry',
+    find: findIn('callbacks'),
+    async run(deps, operator, { id }) {
+      const { status } = await retriggerCallback(deps, operator, id);
+      return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
+    },
+  },
+  'refunds approve': {
+    needs: 'refunds.review',
+    find: findIn('refund_requests'),
+    async run(deps, operator, row) {
+      await approveRefund(deps, operator, row);
+      return null;
+    },
+  },
+  'payouts approve': {
+    needs: 'payouts.approve',
+    find: findPayout,
+    async run(deps, operator, { id }) {
+      await approvePayout(deps, operator, id);
+      return null;
+    },
+  },
+  'payouts paid': {
+    needs: 'payouts.settle',
+    find: findPayout,
+    async run(deps, operator, { id }, { wanted }) {
+      const bank_reference = ('ids' in wanted && wanted.bank_reference) || '';
+      await payPayout(deps, operator, id, bank_reference);
+      return null;
+    },
+  },
+  'instalments retry': {
+    needs: 'instalments.retry',
+    find: (db, scope, id) => findRowById(db, scope, 'checkouts', id.split(':')[0] ?? ''),
+    async run(deps, operator, _row, { id }) {
+      const { status } = await retryInstalment(deps, operator, id);
+      return status === 'collected' ? null : `Payment ${id} is ${status}.`;
+    },
+  },
+};

@@ -7,6 +7,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import type { MerchantWork, WorkerDeps } from '#worker.ts';
 
@@ -17,7 +18,7 @@ export type ClockDeps = WorkerDeps &
     merchantWork: readonly MerchantWork[];
   };
 
-/** Together longer than any lease: a worker may have died with due work claimed. */
+/** All pauses together last longer than any lease: a worker may have died with due work claimed. */
 const pauseMilliseconds = 50;
 const pausesMax = 2_400;
 
@@ -35,7 +36,7 @@ export async function advanceClock(
   if (deps.environment === 'production') {
     throw new OperatorError('Only a sandbox can move a clock. Production runs on real time.');
   }
-  let merchant = await mustFind(deps, merchant_id);
+  const before = await mustFind(deps, merchant_id);
   const next = await findNextEvent(deps, merchant_id);
   if (wanted === 'next event' && next === null) {
     throw new OperatorError('Nothing is scheduled for this merchant, so there is no next event.');
@@ -43,21 +44,46 @@ export async function advanceClock(
   const target =
     wanted === 'next event'
       ? Temporal.Instant.from(next as Timestamp)
-      : merchant.now().add(wanted.by);
+      : before.now().add(wanted.by);
   await operate(deps, operator, 'clock advance', async () => ({
     subject_id: merchant_id,
     details: { to: timestamp(target) },
     result: null,
   }));
 
+  const merchant = await moveClock(deps, merchant_id, target, progress);
+  return {
+    merchant_id,
+    now: timestamp(merchant.now()),
+    next_event_at: await findNextEvent(deps, merchant_id),
+  };
+}
+
+/** Moves the clock and does what falls due on the way. Afterwards every process has the new time. */
+export async function moveClock(
+  deps: ClockDeps,
+  merchant_id: string,
+  target: Temporal.Instant,
+  progress: (now: Timestamp) => void = () => {},
+): Promise<Merchant> {
+  let merchant: Merchant | null = null;
+  let hasLooked = false;
   for (let pauses = 0; ; ) {
     const due = await findNextEvent(deps, merchant_id);
     const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
     const to = isOnTheWay ? due : timestamp(target);
-    merchant = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
-    progress(timestamp(merchant.now()));
+    if (merchant && !hasLooked && isJump(merchant, to)) {
+      hasLooked = true;
+      await lookForDisputes(deps);
+      // A new dispute is due work on the way.
+      continue;
+    }
+    const moved = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
+    merchant = moved;
+    hasLooked = false;
+    progress(timestamp(moved.now()));
     if (!isOnTheWay) break;
-    const counts = await Promise.all(deps.merchantWork.map((work) => work.runFor(deps, merchant)));
+    const counts = await Promise.all(deps.merchantWork.map((work) => work.runFor(deps, moved)));
     const isClaimedElsewhere = counts.every((count) => count === 0);
     pauses = isClaimedElsewhere ? pauses + 1 : 0;
     if (pauses > pausesMax) {
@@ -67,14 +93,24 @@ export async function advanceClock(
     }
     if (isClaimedElsewhere) await deps.clock.sleep(pauseMilliseconds);
   }
+  await lookForDisputes(deps);
   // Other processes cache the merchant for this long. Afterwards the caller can rely on the new
   // time in every request.
   await deps.clock.sleep(rememberedMilliseconds);
-  return {
-    merchant_id,
-    now: timestamp(merchant.now()),
-    next_event_at: await findNextEvent(deps, merchant_id),
-  };
+  return merchant;
+}
+
+/** Whether the clock moves on by an hour or more at once. */
+const isJump = (merchant: Merchant, to: Timestamp) => merchant.now().until(to).total('hours') >= 1;
+
+/**
+ * Looks for new disputes on the merchant's clock. The worker polls on the real one, which stands
+ * still while the merchant's days pass.
+ */
+async function lookForDisputes(deps: ClockDeps): Promise<void> {
+  await findNewDisputes(deps).catch((error) =>
+    deps.log.warn({ err: error }, 'new disputes could not be looked for'),
+  );
 }
 
 /** When the merchant's next row falls due. */

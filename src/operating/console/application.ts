@@ -18,8 +18,9 @@ const types: Record<string, string> = {
 };
 
 /** Serves hashed files below `/assets/`, and the page at every other path outside of `/api`. */
-export function serveApplication(app: FastifyInstance): void {
+export function serveApplication(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
   const page = readPage();
+  const pagePolicy = writePolicy(new URL(baseUrl).origin);
   const assets = new URL('assets/', dist);
   for (const name of existsSync(assets) ? readdirSync(assets) : []) {
     const bytes = readFileSync(new URL(name, assets));
@@ -67,14 +68,16 @@ function readPage(): string | null {
  * Scripts and styles are files of ours, and no component inserts a style element (decision 0077).
  * Styles that a script sets on an element need no permission.
  */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const writePolicy = (pageOrigin: string) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    // The logos of merchants are on the shoppers' host.
+    `img-src 'self' data: ${pageOrigin}`,
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');

@@ -1,3 +1,4 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { thresholdOf } from '#merchants/merchant.ts';
 import { presentActions } from '#operating/operations/audit.ts';
 import { presentCallback } from '#operating/operations/callbacks.ts';
@@ -5,6 +6,8 @@ import {
   CheckoutDetails,
   CreateNote,
   CreateRefund,
+  MessageDetails,
+  MessageParams,
   Note,
   PageQuery,
   RefundAmount,
@@ -13,13 +16,16 @@ import {
 } from '#operating/operations/checkout.schema.ts';
 import {
   type CheckoutHistory,
+  readCheckoutHistory,
+} from '#operating/operations/checkout-history.ts';
+import { readMessage, readMessages, readNotes } from '#operating/operations/checkout-pages.ts';
+import {
+  explainWaiting,
   extrasOf,
   inOrder,
   presentMessage,
-  readCheckoutHistory,
   timelineOf,
-} from '#operating/operations/checkout-history.ts';
-import { readMessages, readNotes } from '#operating/operations/checkout-pages.ts';
+} from '#operating/operations/checkout-timeline.ts';
 import { checkoutList } from '#operating/operations/checkouts.ts';
 import { historyLimits } from '#operating/operations/history.sql.ts';
 import { IdParams, pageOf } from '#operating/operations/list.schema.ts';
@@ -31,6 +37,7 @@ import { findRefunds, readRefund } from '#operating/operations/refunds.ts';
 import { mustSee, scopeOf } from '#operating/operations/viewer.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { traceIdOf } from '#platform/tracing/trace.ts';
+import { sendAgain } from '#purchases/messages/sending/send-again.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { sumAlone, sumRefundable } from '#purchases/refunds/refund.sql.ts';
 import { needsSecondPerson } from '#purchases/refunds/refund.ts';
@@ -122,6 +129,27 @@ export const checkoutRoutes: ConsoleRoute[] = [
       return { data: data.map(presentMessage), next };
     },
   }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/checkouts/:id/messages/:message',
+    permission: 'messages.read',
+    schema: { params: MessageParams, response: MessageDetails },
+    handle: (context, { params }) => readMessage(context, params.id, params.message),
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/checkouts/:id/messages/:message/send-again',
+    permission: 'messages.answer',
+    schema: { params: MessageParams, response: MessageDetails },
+    async run(context, { params }) {
+      const { deps, operator } = context;
+      const { id, merchant_id } = await mustSee(context, 'checkouts', params.id);
+      const merchant = await reading(deps, (db) => findMerchant(db, deps.clock, merchant_id));
+      if (!merchant) throw notFound();
+      await sendAgain(deps, operator, merchant, id, params.message);
+      return () => readMessage(context, id, params.message);
+    },
+  }),
   actionRoute({
     method: 'POST',
     url: '/api/checkouts/:id/notes',
@@ -179,13 +207,14 @@ async function presentDetails(
   const { first_name, last_name, email, phone_number, billing_address } = checkout.customer;
   const scope = scopeOf(context, { merchant: merchant.id });
   const ids = history.refunds.map(({ id }) => id);
-  const refunds = await findRefunds({ ...context, scope }, ids);
+  const refunds = await findRefunds(context, ids, scope);
   const isPaid = checkout.status === 'successful';
   return {
     ...checkout,
     merchant_name: merchant.name,
     time_zone: merchant.territory.time_zone,
     locale: merchant.territory.locale,
+    clock_ahead_ms: merchant.clock_ahead_ms,
     email,
     name: [first_name, last_name].filter(Boolean).join(' ') || null,
     collected: sumOf(instalments.filter(({ status }) => status === 'collected')),
@@ -201,6 +230,7 @@ async function presentDetails(
     cancelled: balances.cancelled,
     refundable: isPaid ? await reading(deps, (db) => sumRefundable(db, checkout)) : 0,
     plan: presentPlan(history),
+    waiting: explainWaiting(history),
     timeline: inOrder([...timelineOf(history), ...extrasOf(history)]),
     attempts: history.attempts,
     collections: history.collections,

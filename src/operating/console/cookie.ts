@@ -11,7 +11,7 @@ export function cookieName(url: string): string {
   return protocol === 'https:' ? '__Host-tranche-console' : `tranche-console-${port || '80'}`;
 }
 
-/** While a person is at the OIDC issuer, the state of that sign-in. */
+/** The cookie with the state of a sign-in while the person is at the OIDC issuer. */
 const stateName = (url: string) => `${cookieName(url)}-oidc`;
 
 /** The token of the session cookie. */

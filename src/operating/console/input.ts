@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { compileSchema } from '#platform/http/validation.ts';
+import { lazily } from '#platform/shared/lazily.ts';
 import { invalid, notFound } from './errors.ts';
 
 const idPattern = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
@@ -13,11 +14,11 @@ export function inputReader(
   part: 'params' | 'query' | 'body',
 ): (value: unknown) => unknown {
   if (schema === undefined) return () => undefined;
-  const explain = compileSchema(withIdPattern(schema));
+  const compiled = lazily(() => compileSchema(withIdPattern(schema)));
   const convert = part === 'body' ? (value: unknown) => value : integersOf(schema);
   return (given) => {
     const value = convert(given);
-    const errors = explain(value).map(({ path, problem }) => ({
+    const errors = compiled()(value).map(({ path, problem }) => ({
       path,
       problem: problem.includes(idPattern) ? 'must be an ID' : problem,
     }));

@@ -2,6 +2,7 @@ import { IntegrationRow } from '#operating/operations/integration.schema.ts';
 import {
   integrationActions,
   integrationList,
+  managedMerchantList,
   mustSeeIntegration,
 } from '#operating/operations/integrations.ts';
 import { listRoutes } from './pages.ts';
@@ -9,6 +10,7 @@ import { actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
 export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(integrationList),
+  ...listRoutes(managedMerchantList),
   detailRoute('integrations', 'integrations.read', IntegrationRow, mustSeeIntegration),
   ...actionRoutes(integrationActions),
 ];

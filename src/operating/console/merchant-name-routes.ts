@@ -12,7 +12,8 @@ export const merchantNameRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
     url: '/api/merchant-names',
-    permission: 'merchants.read',
+    // Every field that offers merchants needs their names. A scope has no others.
+    permission: 'signed-in',
     schema: { query: MerchantNamesQuery, response: MerchantNames },
     async handle({ deps, scope }, { query: { q = '', ids } }) {
       if (ids === undefined) {

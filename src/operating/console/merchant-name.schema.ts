@@ -10,7 +10,7 @@ export const MerchantNamesQuery = Type.Object({
   /** Ids with commas between them. */
   ids: Type.Optional(Type.String({ maxLength: namedMax * 37 })),
 });
-/** In the order of names. By name there are at most 20. */
+/** The merchants in the order of their names. A search by name returns at most 20. */
 export const MerchantNames = Type.Object({
   data: Type.Array(Type.Object({ id: Id, name: Type.String(), time_zone: Type.String() })),
 });

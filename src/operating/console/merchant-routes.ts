@@ -1,8 +1,10 @@
+import { logoPath } from '#merchants/logo-path.ts';
 import { advanceClock, findNextEvent } from '#operating/clock/advance-clock.ts';
 import { integrationList } from '#operating/operations/integrations.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { MerchantDetails, MoveClock, MovedClock } from '#operating/operations/merchant.schema.ts';
 import { merchantActions, merchantList, mustSeeMerchant } from '#operating/operations/merchants.ts';
+import { readTerms, termsActions } from '#operating/operations/terms.ts';
 import { listRoutes } from './pages.ts';
 import { presentPayee } from './payee-routes.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
@@ -20,11 +22,14 @@ export const merchantRoutes: ConsoleRoute[] = [
     return {
       ...merchant,
       integrations,
+      logo_url: merchant.logo && `${deps.baseUrl}${logoPath(merchant.logo)}`,
       next_event_at: await findNextEvent(deps, merchant.id),
       payee: may('payouts.read') ? await presentPayee(context, merchant.id) : null,
+      terms: may('payouts.read') ? await readTerms(context, merchant.id) : null,
     };
   }),
   ...actionRoutes(merchantActions),
+  ...actionRoutes(termsActions),
   actionRoute({
     method: 'POST',
     url: '/api/merchants/:id/clock',

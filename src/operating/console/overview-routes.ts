@@ -1,13 +1,26 @@
+import { Home, HomeQuery } from '#operating/operations/home.schema.ts';
+import { readHome } from '#operating/operations/home.ts';
 import { listMerchantNames } from '#operating/operations/owner.sql.ts';
 import { scopeOf } from '#operating/operations/viewer.ts';
 import type { Permission } from '#operating/people/permission.ts';
+import { hasCheckouts } from '#operating/search/overview.sql.ts';
 import { countWaiting, readOverview } from '#operating/search/overview.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { search } from '#operating/search/search.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { notFound } from './errors.ts';
-import { Counts, Overview, OverviewQuery, SearchAnswer, SearchQuery } from './overview.schema.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import {
+  Counts,
+  CountsQuery,
+  Overview,
+  OverviewQuery,
+  SearchAnswer,
+  SearchQuery,
+  StoryBegun,
+} from './overview.schema.ts';
+import { countPage } from './pages.ts';
+import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const hitsMax = 50;
 
@@ -19,6 +32,7 @@ const needed: Record<string, Permission> = {
   alerts: 'alerts.read',
   disputes_to_answer: 'disputes.read',
   payouts_to_approve: 'payouts.read',
+  messages_to_answer: 'messages.read',
   alert: 'alerts.read',
   integration: 'integrations.read',
   dispute: 'disputes.read',
@@ -42,13 +56,24 @@ function readable(context: Context, counts: Counts): Counts {
   return Object.fromEntries(entries);
 }
 
+/** Only a person who sees all merchants and may move clocks can fill a sandbox. */
+async function presentStory({ deps, scope, may }: Context): Promise<Overview['story']> {
+  const { story } = deps.console;
+  if (!story || scope !== 'all merchants' || !may('clock.move')) return null;
+  if (story.isPlaying()) return { is_playing: true };
+  return (await reading(deps, hasCheckouts)) ? null : { is_playing: false };
+}
+
 export const overviewRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
     url: '/api/counts',
     permission: 'overview.read',
-    schema: { response: Counts },
-    handle: async (context) => readable(context, await countWaiting(context.deps, context.scope)),
+    schema: { query: CountsQuery, response: Counts },
+    async handle(context, { query }) {
+      const scope = scopeOf(context, query);
+      return readable(context, await countWaiting(context.deps, scope));
+    },
   }),
   consoleRoute({
     method: 'GET',
@@ -58,13 +83,37 @@ export const overviewRoutes: ConsoleRoute[] = [
     async handle(context, { query }) {
       const { deps, scope } = context;
       if (query.merchant && !isWithin(scope, query.merchant)) throw notFound();
-      const overview = await readOverview(deps, scopeOf(context, query));
+      const { days = '30', month } = query;
+      const period = month === undefined ? { days: Number(days) } : { month };
+      const overview = await readOverview(deps, scopeOf(context, query), period);
       return {
         ...overview,
         counts: readable(context, overview.counts),
         oldest_refund_at: maySee(context, 'refunds_to_review') ? overview.oldest_refund_at : null,
         overdue_amount: maySee(context, 'overdue') ? overview.overdue_amount : null,
+        story: await presentStory(context),
       };
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/home',
+    permission: 'overview.read',
+    schema: { query: HomeQuery, response: Home },
+    handle: (context, { query }) => readHome(context, query.merchant.toLowerCase()),
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/sandbox/story',
+    permission: 'clock.move',
+    schema: { response: StoryBegun },
+    async run(context) {
+      const story = await presentStory(context);
+      if (story === null) {
+        throw new OperatorError('Only a sandbox that has no orders yet can play a season.');
+      }
+      if (!story.is_playing) context.deps.console.story?.play(context.operator);
+      return () => ({ is_playing: true });
     },
   }),
   consoleRoute({
@@ -79,10 +128,21 @@ export const overviewRoutes: ConsoleRoute[] = [
       const names = await reading(deps, (db) => listMerchantNames(db, scope, ids));
       const data = hits
         .filter(({ kind }) => maySee(context, kind))
-        .map((hit) => ({
-          ...hit,
-          merchant_name: names.get(hit.merchant_id ?? '')?.name ?? null,
-        }));
+        .map((hit) => {
+          const merchant = names.get(hit.merchant_id ?? '');
+          // The rows of orders and payouts are on the merchant's clock, all others on the real one.
+          const isOnClock = hit.checkout_id !== null || hit.kind === 'payout';
+          return {
+            ...hit,
+            merchant_name: merchant?.name ?? null,
+            clock_ahead_ms: isOnClock ? (merchant?.clock_ahead_ms ?? 0) : 0,
+            time_zone: merchant?.time_zone ?? null,
+          };
+        });
+      // A search that finds the same people again counts once: it is asked for while it is typed.
+      const people = data.filter(({ email, name }) => email !== null || name !== null);
+      const shown = people.map(({ id }) => id);
+      if (shown.length > 0) await countPage(context, 'search', query, shown);
       return { data };
     },
   }),

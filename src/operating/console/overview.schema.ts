@@ -22,10 +22,19 @@ export const Counts = Type.Object({
   alerts: Count,
   disputes_to_answer: Count,
   payouts_to_approve: Count,
+  messages_to_answer: Count,
 });
 export type Counts = Type.Static<typeof Counts>;
 
-export const OverviewQuery = Type.Object({ merchant: Type.Optional(Id) });
+/** GET /api/counts: of all merchants that the person sees, or of one. */
+export const CountsQuery = Type.Object({ merchant: Type.Optional(Id) });
+
+/** The charts show the last 30 days, unless other days or a calendar month are asked for. */
+export const OverviewQuery = Type.Object({
+  merchant: Type.Optional(Id),
+  days: Type.Optional(oneOf(['7', '30', '90'] as const)),
+  month: Type.Optional(Type.String({ pattern: '^2[01]\\d{2}-(0[1-9]|1[0-2])$' })),
+});
 
 /** GET /api/overview. Sums are of one currency. */
 export const Overview = Type.Object({
@@ -37,9 +46,13 @@ export const Overview = Type.Object({
   currency: Type.String(),
   locale: Type.String(),
   time_zone: Type.String(),
+  /** How far the clock of the merchant whose clock is furthest ahead differs from the real one. */
+  clock_ahead_ms: Type.Integer(),
   /** The continuous check of the books. `proved_at`: when it last came to the end. */
   books: Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) }),
-  /** One entry for each of the last 30 days, oldest first; days without anything are zeros. */
+  /** The day that it is for the merchants. */
+  today: Day,
+  /** One entry for each day of the period, oldest first; days without anything are zeros. */
   days: Type.Array(
     Type.Object({
       day: Day,
@@ -55,12 +68,12 @@ export const Overview = Type.Object({
     }),
   ),
   /**
-   * Authorised attempts as a part of those decided in the same 30 days. Null if there were none.
+   * Authorised attempts as a part of those decided in the same days. Null if there were none.
    */
   approval_rate: nullable(Type.Number()),
   /** The most frequent first. */
   decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),
-  /** Sums of the 30 days. `opened` counts pages that were opened. */
+  /** Sums of the same days. `opened` counts pages that were opened. */
   funnel: Type.Object({
     created: Type.Integer(),
     opened: Type.Integer(),
@@ -71,8 +84,13 @@ export const Overview = Type.Object({
   due: Type.Array(Type.Object({ day: Day, amount: Cents })),
   /** The charts contain everything up to this time; what waits is read now. */
   as_of: nullable(Time),
+  /** Null unless this is a sandbox without orders, or one whose story is being played. */
+  story: nullable(Type.Object({ is_playing: Type.Boolean() })),
 });
 export type Overview = Type.Static<typeof Overview>;
+
+/** POST /api/sandbox/story */
+export const StoryBegun = Type.Object({ is_playing: Type.Boolean() });
 
 /** GET /api/search?q= */
 export const SearchQuery = Type.Object({ q: Type.String({ minLength: 1, maxLength: 320 }) });
@@ -90,6 +108,8 @@ export const Hit = Type.Object({
     'gateway_reference',
     'payout_reference',
     'merchant_name',
+    'amount',
+    'beginning',
   ] as const),
   checkout_id: nullable(Id),
   client_reference_id: nullable(Type.String()),
@@ -99,6 +119,9 @@ export const Hit = Type.Object({
   amount: nullable(Cents),
   currency: nullable(Type.String()),
   created_at: Time,
+  /** How far the clock of `created_at` is ahead of the real one: that of a sandbox merchant's. */
+  clock_ahead_ms: Type.Integer(),
+  time_zone: nullable(Type.String()),
 });
 export type Hit = Type.Static<typeof Hit>;
 export const SearchAnswer = Type.Object({ data: Type.Array(Hit) });

@@ -1,5 +1,4 @@
-import { finished, Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import { createHash } from 'node:crypto';
 import Type, { type TObject } from 'typebox';
 import { hasPersonalData, openCsv } from '#operating/operations/csv.ts';
 import { pageOf } from '#operating/operations/list.schema.ts';
@@ -10,7 +9,9 @@ import {
   type PageRequest,
 } from '#operating/operations/list.ts';
 import { operate } from '#record/actions/operate.ts';
+import { answerDownload, typedFilters } from './download.ts';
 import { ConsoleError } from './errors.ts';
+import { requireProof } from './proof.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
@@ -28,8 +29,13 @@ export function listRoutes<Query extends TObject, Row>(
       url: `/api/${name}`,
       permission,
       schema: { query: list.query, response: pageOf(list.row) },
-      handle: (context, { query }) =>
-        readPage(query as Partial<PageRequest>, read(context, query as Type.Static<Query>)),
+      async handle(context, { query }) {
+        if (hasPersonalData(list)) await countPage(context, name, query as object);
+        return await readPage(
+          query as Partial<PageRequest>,
+          read(context, query as Type.Static<Query>),
+        );
+      },
     }),
     consoleRoute({
       method: 'GET',
@@ -47,6 +53,31 @@ export function listRoutes<Query extends TObject, Row>(
   ];
 }
 
+/**
+ * Counts a page of a list that names people, or the people that a search found. Who reads more different pages in an hour than work
+ * needs reads in bulk: that needs a fresh proof, and the audit has each further page.
+ */
+export async function countPage(
+  context: Context,
+  list: string,
+  query: object,
+  /** The rows that are shown, if the same rows in answer to another query count once. */
+  shown: object = query,
+): Promise<void> {
+  const page = createHash('sha256')
+    .update(JSON.stringify([list, shown]))
+    .digest('base64url');
+  const { isBulk, noteShown } = await context.deps.rateLimits.listPage(context.person.id, page);
+  if (isBulk) {
+    requireProof(context);
+    const details = { list, filters: typedFilters(query) };
+    await operate(context.deps, context.operator, 'lists read', async () => ({
+      ...{ subject_id: null, details, result: null },
+    }));
+  }
+  await noteShown();
+}
+
 /** One page of a list, as the query asks for it. */
 export const readPage = <Row>(
   { after = null, limit = limitDefault }: { after?: string | null; limit?: number },
@@ -60,75 +91,4 @@ function refuse(error: unknown): never {
     'bad_cursor',
     'This page is not part of the list. Go back to the first page.',
   );
-}
-
-const downloading = new Set<string>();
-
-export type Download = {
-  /** The name of the file. */
-  name: string;
-  /** The row that it is about; null for a list. */
-  subject_id: string | null;
-  filters: object;
-};
-
-/**
- * A file that is read and written page by page. A person has one at a time, so that other requests
- * wait for one page at most. The audit records the file, its filters and how many lines were sent.
- */
-export async function answerDownload(
-  context: Context,
-  download: Download,
-  open: () => Promise<AsyncIterable<string>>,
-): Promise<FastifyReply> {
-  const { id } = context.person;
-  if (downloading.has(id)) {
-    const text = 'You are already downloading a file. Try again when that has finished.';
-    throw new ConsoleError(429, 'downloading', text);
-  }
-  downloading.add(id);
-  try {
-    const stream = Readable.from(recorded(context, download, await open()));
-    finished(stream, () => downloading.delete(id));
-    return answerFile(context, download.name, stream);
-  } catch (error) {
-    downloading.delete(id);
-    throw error;
-  }
-}
-
-async function* recorded(
-  { deps, operator }: Context,
-  { name, subject_id, filters }: Download,
-  pieces: AsyncIterable<string>,
-): AsyncGenerator<string> {
-  let lines = 0;
-  let is_whole = false;
-  try {
-    for await (const piece of pieces) {
-      lines += piece.split('\n').length - 1;
-      yield piece;
-    }
-    is_whole = true;
-  } finally {
-    const details = { file: name, filters, lines, is_whole };
-    await operate(deps, operator, 'files read', async () => ({
-      subject_id,
-      details,
-      result: null,
-    }));
-  }
-}
-
-/** A file to save. It is never shown by the browser, whatever is in it. */
-export function answerFile(
-  { reply }: Context,
-  name: string,
-  text: string | Readable,
-): FastifyReply {
-  const type = name.endsWith('.csv') ? 'text/csv' : 'text/html';
-  return reply
-    .type(`${type}; charset=utf-8`)
-    .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
-    .send(text);
 }

@@ -1,3 +1,4 @@
+import { namesFor } from '#operating/operations/actors.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import {
@@ -8,6 +9,7 @@ import {
   StatementsTo,
 } from '#operating/operations/payee.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { isSamePerson } from '#platform/shared/approver.ts';
 import {
   confirmAccount,
   proposeAccount,
@@ -15,7 +17,6 @@ import {
   type ShownAccount,
   setStatementAddress,
 } from '#purchases/payouts/set-bank-account.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */
@@ -64,22 +65,30 @@ async function change(
   return () => presentPayee(context, id);
 }
 
-export async function presentPayee({ deps, operator }: Context, id: string): Promise<Payee> {
+export async function presentPayee(
+  { deps, operator, person, scope }: Context,
+  id: string,
+): Promise<Payee> {
   const { account, proposed, statement_email } = await readPayee(deps, id);
   const ids = [account, proposed].flatMap((one) =>
     one ? [one.proposed_person_id, one.confirmed_person_id] : [],
   );
-  const names = await reading(deps, (db) => listPersonNames(db, ids));
+  const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   const present = (one: ShownAccount) => ({
     ...one,
     // A name that was given at the command line stays as it was given (decision 0072).
-    proposed_by: names.get(one.proposed_person_id ?? '') ?? one.proposed_by,
-    confirmed_by: names.get(one.confirmed_person_id ?? '') ?? one.confirmed_by,
+    proposed_by: show(one.proposed_person_id, one.proposed_by).name,
+    confirmed_by: one.confirmed_by && show(one.confirmed_person_id, one.confirmed_by).name,
   });
   return {
     account: account && present(account),
     proposed: proposed && present(proposed),
-    is_own_proposal: proposed?.proposed_by === operator,
+    is_own_proposal:
+      proposed !== null &&
+      isSamePerson(
+        { person_id: proposed.proposed_person_id, name: proposed.proposed_by },
+        { person_id: person.id, name: operator },
+      ),
     statement_email,
   };
 }

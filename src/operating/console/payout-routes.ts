@@ -1,25 +1,38 @@
 import Type from 'typebox';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { MerchantRow } from '#merchants/merchant.ts';
+import { type MerchantRow, merchantNow } from '#merchants/merchant.ts';
+import { ManyIds, ManyPaid } from '#operating/operations/bulk-action.schema.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
-import { BankFile, PayoutDetails, PayoutExport } from '#operating/operations/payout.schema.ts';
 import {
+  BankFile,
+  PayoutDetails,
+  PayoutExport,
+  WantedFile,
+} from '#operating/operations/payout.schema.ts';
+import {
+  countPayouts,
   mustSeePayout,
   payoutActions,
   payoutList,
   readPayout,
 } from '#operating/operations/payouts.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import { readLines } from '#purchases/payouts/read-lines.ts';
 import { exportPayouts, readExport } from '#purchases/payouts/review-payout.ts';
 import {
+  statementPolicy,
   whyNotPrinted,
   writeStatementCsv,
   writeStatementHtml,
 } from '#purchases/payouts/statement.ts';
+import { writeStatementPdf } from '#purchases/payouts/statement-pdf.ts';
+import { findRecordEnd } from '#record/alerts/publish-end.ts';
+import { bulkRoute } from './bulk-route.ts';
+import { answerDownload } from './download.ts';
 import { conflict } from './errors.ts';
-import { answerDownload, listRoutes } from './pages.ts';
+import { listRoutes } from './pages.ts';
 import {
   actionRoute,
   actionRoutes,
@@ -28,7 +41,7 @@ import {
   detailRoute,
 } from './route.ts';
 
-const statementRoute = (format: 'csv' | 'html') =>
+const statementRoute = (format: 'csv' | 'html' | 'pdf') =>
   consoleRoute({
     method: 'GET',
     url: `/api/payouts/:id/statement.${format}`,
@@ -36,20 +49,27 @@ const statementRoute = (format: 'csv' | 'html') =>
     schema: { params: IdParams, response: Type.String() },
     async handle(context, { params }) {
       const payout = await mustSeePayout(context, params.id);
-      const problem = format === 'html' ? whyNotPrinted(payout) : null;
+      const problem = format === 'csv' ? null : whyNotPrinted(payout, format);
       const name = `${payout.reference}.${format}`;
       if (problem !== null) throw conflict(problem, 'too_long_to_print');
       return await answerDownload(
         context,
-        { name, subject_id: payout.id, filters: {} },
+        {
+          ...{ name, subject_id: payout.id, filters: {} },
+          ...(format === 'html' && { policy: statementPolicy }),
+        },
         async () => {
           const lines = readLines(context.deps, payout);
           if (format === 'csv') return writeStatementCsv(payout, lines);
-          const { totals, merchant } = await reading(context.deps, async (db) => ({
+          const { totals, merchant, recordEnd } = await reading(context.deps, async (db) => ({
             totals: await sumLines(db, payout),
+            recordEnd: await findRecordEnd(db, payout.created_at),
             merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
           }));
-          return writeStatementHtml(payout, lines, totals, merchant);
+          if (format === 'html')
+            return writeStatementHtml(payout, lines, totals, merchant, recordEnd);
+          const now = timestamp(merchantNow(context.deps.clock, merchant));
+          return writeStatementPdf(payout, lines, totals, merchant, recordEnd, now);
         },
       );
     },
@@ -60,7 +80,22 @@ export const payoutRoutes: ConsoleRoute[] = [
   detailRoute('payouts', 'payouts.read', PayoutDetails, readPayout),
   statementRoute('csv'),
   statementRoute('html'),
+  statementRoute('pdf'),
   ...actionRoutes(payoutActions),
+  bulkRoute({
+    url: '/api/payouts/approve',
+    permission: 'payouts.approve',
+    kind: 'payouts approve',
+    body: ManyIds,
+    see: countPayouts,
+  }),
+  bulkRoute({
+    url: '/api/payouts/paid',
+    permission: 'payouts.settle',
+    kind: 'payouts paid',
+    body: ManyPaid,
+    see: countPayouts,
+  }),
   actionRoute({
     method: 'POST',
     url: '/api/payouts/export',
@@ -68,7 +103,7 @@ export const payoutRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { response: PayoutExport },
     async run({ deps, operator }) {
-      const made = await exportPayouts(deps, operator);
+      const made = await exportPayouts(deps, operator, 'csv');
       return () => ({
         export_id: made.export_id,
         payouts: made.payouts.length,
@@ -76,6 +111,7 @@ export const payoutRoutes: ConsoleRoute[] = [
         to_approve_again: made.toApprove,
         to_compare: made.toCompare,
         new_account: made.tooNew,
+        is_full: made.isFull,
         file: made.file,
       });
     },
@@ -87,9 +123,9 @@ export const payoutRoutes: ConsoleRoute[] = [
     url: '/api/payout-exports/:id/file',
     permission: 'payouts.settle',
     fresh: true,
-    schema: { params: IdParams, response: BankFile },
-    handle: async ({ deps, operator }, { params }) => ({
-      file: (await readExport(deps, operator, params.id)).file,
+    schema: { params: IdParams, query: WantedFile, response: BankFile },
+    handle: async ({ deps, operator }, { params, query }) => ({
+      file: (await readExport(deps, operator, params.id, query.format ?? 'csv')).file,
     }),
   }),
 ];

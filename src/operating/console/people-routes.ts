@@ -4,28 +4,24 @@ import {
   Invitation,
   InviteBody,
   Person,
+  ReadAccessBody,
   ReleasedInvitation,
   Roles,
   SessionParams,
 } from '#operating/operations/people.schema.ts';
-import { peopleList, presentPeople } from '#operating/operations/people.ts';
+import { findPersonFor, peopleList, presentPeople } from '#operating/operations/people.ts';
+import { confirmPerson } from '#operating/people/confirm-person.ts';
 import { listSessions } from '#operating/people/console-session.ts';
 import { releaseInvitation, requestInvitation } from '#operating/people/invite-person.ts';
-import { changeAccess, revokePerson, revokeSession } from '#operating/people/manage-people.ts';
-import { rolePermissions } from '#operating/people/permission.ts';
-import { findPerson, type Person as PersonRow } from '#operating/people/person.sql.ts';
+import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
+import { operatorRoles, permissionsOf } from '#operating/people/permission.ts';
+import type { Person as PersonRow } from '#operating/people/person.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import {
-  actionRoute,
-  type ConsoleDeps,
-  type ConsoleRoute,
-  type Context,
-  consoleRoute,
-} from './route.ts';
+import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import { Done, Sessions } from './session.schema.ts';
-import { presentSessions } from './session-routes.ts';
+import { endSession, presentSessions } from './session-routes.ts';
 
 export const peopleRoutes: ConsoleRoute[] = [
   ...listRoutes(peopleList),
@@ -34,11 +30,11 @@ export const peopleRoutes: ConsoleRoute[] = [
     url: '/api/roles',
     permission: 'people.read',
     schema: { response: Roles },
-    handle: async () => ({
-      data: Object.entries(rolePermissions).map(([role, permissions]) => ({
-        role,
-        permissions: [...permissions],
-      })),
+    // Only roles that the reader may give: no one gives more rights than they have.
+    handle: async ({ person, scope }) => ({
+      data: operatorRoles
+        .map((role) => ({ role, permissions: permissionsOf([role], scope === 'all merchants') }))
+        .filter(({ permissions }) => permissions.every((one) => person.permissions.includes(one))),
     }),
   }),
   actionRoute({
@@ -58,12 +54,25 @@ export const peopleRoutes: ConsoleRoute[] = [
     url: '/api/people/:id/release',
     permission: 'people.manage',
     fresh: true,
-    schema: { params: IdParams, response: ReleasedInvitation },
-    async run(context, { params }) {
+    schema: { params: IdParams, body: ReadAccessBody, response: ReleasedInvitation },
+    async run(context, { params, body }) {
       const { deps, operator } = context;
-      await mustExist(deps, params.id);
-      const { person, ...released } = await releaseInvitation(deps, operator, params.id);
+      await mustSeePerson(context, params.id);
+      const { person, ...released } = await releaseInvitation(deps, operator, params.id, body.was);
       return async () => ({ person: await presentPerson(context, person), ...released });
+    },
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/people/:id/confirm',
+    permission: 'people.confirm',
+    fresh: true,
+    schema: { params: IdParams, body: ReadAccessBody, response: Person },
+    async run(context, { params, body }) {
+      const { deps, operator } = context;
+      await mustSeePerson(context, params.id);
+      const person = await confirmPerson(deps, operator, params.id, body.was);
+      return () => presentPerson(context, person);
     },
   }),
   consoleRoute({
@@ -72,9 +81,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.read',
     schema: { params: IdParams, response: Person },
     async handle(context, { params }) {
-      const person = await reading(context.deps, (db) => findPerson(db, params.id));
-      if (!person) throw notFound();
-      return await presentPerson(context, person);
+      return await presentPerson(context, await mustSeePerson(context, params.id));
     },
   }),
   actionRoute({
@@ -85,7 +92,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
     async run(context, { params, body }) {
       const { deps, operator } = context;
-      await mustExist(deps, params.id);
+      await mustSeePerson(context, params.id);
       const person = await changeAccess(deps, operator, params.id, body);
       return () => presentPerson(context, person);
     },
@@ -98,7 +105,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, response: Person },
     async run(context, { params }) {
       const { deps, operator } = context;
-      await mustExist(deps, params.id);
+      await mustSeePerson(context, params.id);
       const person = await revokePerson(deps, operator, { id: params.id });
       return () => presentPerson(context, person);
     },
@@ -109,7 +116,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.read',
     schema: { params: IdParams, response: Sessions },
     async handle(context, { params }) {
-      await mustExist(context.deps, params.id);
+      await mustSeePerson(context, params.id);
       return presentSessions(context, await listSessions(context.deps, params.id));
     },
   }),
@@ -119,18 +126,17 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.manage',
     fresh: true,
     schema: { params: SessionParams, response: Done },
-    async run({ deps, operator }, { params }) {
-      const live = await listSessions(deps, params.id);
-      if (!live.some(({ id }) => id === params.session)) throw notFound();
-      const ended = { person_id: params.id, session_id: params.session };
-      await revokeSession(deps, operator, ended);
-      return () => ({ done: true });
+    async run(context, { params }) {
+      await mustSeePerson(context, params.id);
+      return await endSession(context, params.id, params.session);
     },
   }),
 ];
 
-async function mustExist(deps: ConsoleDeps, id: string): Promise<void> {
-  if (!(await reading(deps, (db) => findPerson(db, id)))) throw notFound();
+async function mustSeePerson(context: Context, id: string): Promise<PersonRow> {
+  const person = await findPersonFor(context, id);
+  if (!person) throw notFound();
+  return person;
 }
 
 async function presentPerson(context: Context, person: PersonRow): Promise<Person> {

@@ -1,7 +1,5 @@
-import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
-import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
-import { readBulkAction } from '#operating/operations/bulk-actions.ts';
-import { ApproveRefunds, RefundDetails } from '#operating/operations/refund.schema.ts';
+import { ManyIds } from '#operating/operations/bulk-action.schema.ts';
+import { RefundDetails } from '#operating/operations/refund.schema.ts';
 import {
   findRefunds,
   readRefund,
@@ -9,9 +7,9 @@ import {
   refundList,
 } from '#operating/operations/refunds.ts';
 import { mustSee } from '#operating/operations/viewer.ts';
-import { notFound } from './errors.ts';
+import { bulkRoute } from './bulk-route.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
+import { actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
 export const refundRoutes: ConsoleRoute[] = [
   ...listRoutes(refundList),
@@ -19,19 +17,11 @@ export const refundRoutes: ConsoleRoute[] = [
     readRefund(context, await mustSee(context, 'refund_requests', id)),
   ),
   ...actionRoutes(refundActions),
-  actionRoute({
-    method: 'POST',
+  bulkRoute({
     url: '/api/refunds/approve',
     permission: 'refunds.review',
-    fresh: true,
-    schema: { body: ApproveRefunds, response: BulkAction },
-    async run(context, { body }) {
-      const { deps, operator } = context;
-      const ids = [...new Set(body.ids.map((id) => id.toLowerCase()))];
-      if ((await findRefunds(context, ids)).length !== ids.length) throw notFound();
-      const wanted = { refund_ids: ids };
-      const id = await beginBulkAction(deps, operator, 'refunds approve', wanted, ids.length);
-      return () => readBulkAction(context, id);
-    },
+    kind: 'refunds approve',
+    body: ManyIds,
+    see: async (context, ids) => (await findRefunds(context, ids)).length,
   }),
 ];

@@ -6,6 +6,8 @@ import { IdParams } from '#operating/operations/list.schema.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import type { Permission } from '#operating/people/permission.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
+import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
 import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import type { Origin } from '#record/actions/operate.ts';
 import type { MerchantWork, WorkerDeps } from '#worker.ts';
@@ -14,7 +16,9 @@ import type { ConsoleSettings } from './settings.ts';
 
 export type ConsoleDeps = AppDeps &
   WorkerDeps &
-  NewAccountWait & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
+  NewAccountWait &
+  BankFileDeps &
+  MerchantMailDeps & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
 
 /** The person who makes the request, as the session proves them. */
 type SignedIn = {
@@ -48,13 +52,14 @@ type Definition = {
 /** A route in the console's list. `handle` is typed where the route is defined. */
 export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
-  mayNeed: Permission | null;
+  mayNeed: readonly Permission[];
   fresh: boolean;
   /** Whether it counts as an attempt to get in. */
   isSignIn: boolean;
   /** Defined by `actionRoute`. */
   isAction: boolean;
   schema: Schemas;
+  bodyBytesMax?: number;
   // biome-ignore lint/suspicious/noExplicitAny: the functions below check it.
   handle(context: any, input: any): Promise<unknown>;
 };
@@ -72,7 +77,7 @@ export function consoleRoute<const S extends Schemas>(
     },
 ): ConsoleRoute {
   const { method, url, permission, fresh = false, schema, handle } = route;
-  const kind = { mayNeed: null, isSignIn: false, isAction: false };
+  const kind = { mayNeed: [], isSignIn: false, isAction: false };
   return { method, url, permission, fresh, schema, handle, ...kind };
 }
 
@@ -80,10 +85,10 @@ export function consoleRoute<const S extends Schemas>(
 export function actionRoute<const S extends Schemas>(
   action: ActionDefinition<S, Context>,
 ): ConsoleRoute {
-  const { method, url, permission, mayNeed = null, fresh = false, schema } = action;
+  const { method, url, permission, mayNeed = [], fresh = false, schema, bodyBytesMax } = action;
   const handle = async (context: Context, input: Input<S>) =>
     await afterAction(await action.run(context, input));
-  const kind = { mayNeed, isSignIn: false, isAction: true };
+  const kind = { mayNeed, isSignIn: false, isAction: true, ...(bodyBytesMax && { bodyBytesMax }) };
   return { method, url, permission, fresh, schema, handle, ...kind };
 }
 
@@ -108,13 +113,14 @@ export const detailRoute = <const Response extends TSchema>(
     handle: (context, { params }) => read(context, params.id),
   });
 
-/** Defines a route that needs no session: the ways to get one. */
+/** Defines a route that needs no session: a way to get one, unless `isSignIn` is false. */
 export function publicRoute<const S extends Schemas>(
   route: Definition & {
-    isSignIn: boolean;
+    isSignIn?: false;
     schema: S;
     handle(context: PublicContext, input: Input<S>): Answer<S>;
   },
 ): ConsoleRoute {
-  return { ...route, permission: 'public', mayNeed: null, fresh: false, isAction: false };
+  const kind = { permission: 'public', mayNeed: [], fresh: false, isAction: false } as const;
+  return { isSignIn: true, ...route, ...kind };
 }

@@ -5,12 +5,14 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
+import { mayUse } from '#operating/people/console-place.ts';
 import { originOf, recogniseSession } from '#operating/people/console-session.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
 import { clientAddress, networkOf } from '#platform/http/authentication.ts';
 import { answerBrokenRequest, commonHeaders } from '#platform/http/common-headers.ts';
 import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
+import { compileWhenUsed } from '#platform/http/serialisers.ts';
 import { trustedProxies } from '#platform/http/trusted-proxies.ts';
 import { serveApplication } from './application.ts';
 import { sessionTokenOf } from './cookie.ts';
@@ -26,11 +28,21 @@ import { inputReader } from './input.ts';
 import { requireProof } from './proof.ts';
 import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
 import { consoleRoutes } from './routes.ts';
+import { merchantConsole } from './settings.ts';
 
 const bodyBytesMax = 64 * 1024;
 
 /** A page that refreshes itself says so, and its requests do not keep a session alive. */
 const backgroundHeader = 'tranche-background';
+
+/** The parts of the console at the merchants' origin. */
+export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
+  ...deps,
+  console: merchantConsole(url),
+  get draining() {
+    return deps.draining;
+  },
+});
 
 /** The console: an application of its own, on an origin of its own. */
 export function buildConsole(deps: ConsoleDeps): FastifyInstance {
@@ -63,6 +75,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     routerOptions: { maxParamLength: 200 },
   });
   app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(compileWhenUsed);
   app.setErrorHandler((error: Error, request, reply) => answerConsoleError(error, request, reply));
   app.setNotFoundHandler((request, reply) => answerConsoleError(notFound(), request, reply));
   takeRawBodies(app, ['application/json'], bodyBytesMax);
@@ -89,7 +102,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   });
 
   for (const route of consoleRoutes) addRoute(app, deps, route);
-  serveApplication(app);
+  serveApplication(app, deps);
   return app;
 }
 
@@ -136,6 +149,7 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
     method: route.method,
     url: route.url,
     schema: { response: { 200: route.schema.response } },
+    ...(route.bodyBytesMax && { config: { bodyBytesMax: route.bodyBytesMax } }),
     async onRequest(request, reply) {
       const address = clientAddress(request);
       const open: PublicContext = { deps, address, request, reply };
@@ -165,7 +179,8 @@ async function recognise(open: PublicContext): Promise<Context> {
   if (token === null) throw notSignedIn();
   const isActive = request.headers[backgroundHeader] === undefined;
   const found = await recogniseSession(deps, token, isActive);
-  if (!found) throw notSignedIn();
+  // The token of a session of the staff opens nothing at the merchants' origin.
+  if (!found || !mayUse(deps.console, found.person)) throw notSignedIn();
   const { session, person } = found;
   const { id, name, email, roles, merchant_ids } = person;
   const permissions = permissionsOf(roles, merchant_ids === null);
@@ -177,6 +192,7 @@ async function recognise(open: PublicContext): Promise<Context> {
     session,
     scope: merchant_ids === null ? 'all merchants' : { merchant_ids },
     may: (permission) => permissions.includes(permission),
+    requireProof: () => requireProof({ deps: { ...deps, origin }, session }),
     person: { id, name, email, roles, permissions },
   };
 }

@@ -71,12 +71,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    async run({ deps, operator, person }, { params }) {
-      const live = await listSessions(deps, person.id);
-      if (!live.some(({ id }) => id === params.id)) throw notFound();
-      await revokeSession(deps, operator, { person_id: person.id, session_id: params.id });
-      return () => ({ done: true });
-    },
+    run: (context, { params }) => endSession(context, context.person.id, params.id),
   }),
   // The console offers this after a change of passkeys, because other sessions outlive the change.
   actionRoute({
@@ -218,6 +213,7 @@ function presentSession({ deps, person, scope, session }: Context): Session {
     session,
     proof_until: proofUntil(session, deps.clock.now()),
     sandbox: deps.environment === 'sandbox',
+    is_for_merchants: deps.console.isForMerchants,
   };
 }
 
@@ -225,6 +221,18 @@ function presentProof({ deps, session }: Context): { proof_until: string } {
   const now = deps.clock.now();
   const proof_until = proofUntil({ ...session, proof_at: now.toString() }, now) as string;
   return { proof_until };
+}
+
+/** Ends a live session of a person. */
+export async function endSession(
+  { deps, operator }: Context,
+  person_id: string,
+  session_id: string,
+): Promise<() => { done: boolean }> {
+  const live = await listSessions(deps, person_id);
+  if (!live.some(({ id }) => id === session_id)) throw notFound();
+  await revokeSession(deps, operator, { person_id, session_id });
+  return () => ({ done: true });
 }
 
 export function presentSessions({ session }: Context, sessions: ConsoleSession[]): Sessions {

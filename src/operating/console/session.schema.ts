@@ -30,16 +30,23 @@ export const Session = Type.Object({
     created_at: Type.String(),
     expires_at: Type.String(),
   }),
-  /** Until when actions that need a fresh proof are allowed without a new proof. */
+  /** When the proof expires. Until then, actions that need one are allowed. */
   proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
+  /** Whether this is the merchants' own console. */
+  is_for_merchants: Type.Boolean(),
 });
 export type Session = Type.Static<typeof Session>;
 
 export const Done = Type.Object({ done: Type.Boolean() });
 
 /** How a person can sign in here. */
-export const SignInWays = Type.Object({ oidc: Type.Boolean(), sandbox: Type.Boolean() });
+export const SignInWays = Type.Object({
+  oidc: Type.Boolean(),
+  sandbox: Type.Boolean(),
+  /** Whether this is the merchants' own console. */
+  is_for_merchants: Type.Boolean(),
+});
 export type SignInWays = Type.Static<typeof SignInWays>;
 
 export const LinkBody = Type.Object({ token: Token });

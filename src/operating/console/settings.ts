@@ -4,10 +4,35 @@ import type { OidcSettings } from '#operating/people/oidc.ts';
 export type ConsoleSettings = {
   /** The console's origin, without a slash at the end. */
   url: string;
+  /** The origin of the merchants' own console. Null if merchants' people use the one of the staff. */
+  merchantUrl: string | null;
+  /** Whether only merchants' people can sign in here. */
+  isForMerchants: boolean;
   /**
    * Whether one-time links of the command line sign a person in. True only in sandboxes on this
    * machine.
    */
   allowsSignInLinks: boolean;
   oidc: OidcSettings | null;
+  /** Only a sandbox that `tranche sandbox` runs has it. */
+  story?: StoryControl;
 };
+
+/** Plays a season of orders, so that a new sandbox has something to show. */
+export type StoryControl = {
+  isPlaying(): boolean;
+  /** Returns at once. The operator's name goes into the audit. */
+  play(operator: string): void;
+};
+
+/**
+ * The same console at the merchants' origin: no one of the staff can sign in there, so neither the
+ * staff's issuer nor the demo administrator's links lead to it.
+ */
+export const merchantConsole = (url: string): ConsoleSettings => ({
+  url,
+  merchantUrl: url,
+  isForMerchants: true,
+  allowsSignInLinks: false,
+  oidc: null,
+});

@@ -1,9 +1,10 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import Type from 'typebox';
-import { beginOidc, finishOidc, NotTied } from '#operating/people/oidc.ts';
+import type { FastifyRequest } from 'fastify';
+import Type, { type Static, type TSchema } from 'typebox';
+import { beginOidc, finishOidc, NotTied, type OidcSettings } from '#operating/people/oidc.ts';
 import {
   type Browser,
   findInvited,
+  type Opened,
   offerInvited,
   offerSignIn,
   registerInvited,
@@ -13,7 +14,7 @@ import {
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import { setSessionCookie, setStateCookie, stateOf } from './cookie.ts';
 import { noteRefusal, notFound } from './errors.ts';
-import { type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
+import { type ConsoleDeps, type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
 import {
   AuthenticationBody,
   AuthenticationOptions,
@@ -25,10 +26,7 @@ import {
   SignInWays,
 } from './session.schema.ts';
 
-/** No body: the answer is a redirect. */
-const Redirect = Type.Null();
-
-/** The ways to get a session. Each sets the cookie and answers without the token. */
+/** The ways to get a session. */
 export const signInRoutes: ConsoleRoute[] = [
   publicRoute({
     method: 'GET',
@@ -38,109 +36,95 @@ export const signInRoutes: ConsoleRoute[] = [
     handle: async ({ deps }) => ({
       oidc: deps.console.oidc !== null,
       sandbox: deps.console.allowsSignInLinks,
+      is_for_merchants: deps.console.isForMerchants,
     }),
   }),
   publicRoute({
     method: 'POST',
     url: '/api/sign-in/options',
-    isSignIn: true,
     schema: { response: AuthenticationOptions },
     handle: async ({ deps }) => ({ options: await offerSignIn(deps) }),
   }),
-  publicRoute({
-    method: 'POST',
-    url: '/api/sign-in',
-    isSignIn: true,
-    schema: { body: AuthenticationBody, response: Done },
-    async handle(context, { body }) {
-      const { deps } = context;
-      const { token } = await signInByPasskey(deps, browserOf(context), body.response);
-      return signedIn(context, token);
-    },
+  openingRoute('/api/sign-in', AuthenticationBody, (deps, browser, { response }) =>
+    signInByPasskey(deps, browser, response),
+  ),
+  openingRoute('/api/sign-in/link', LinkBody, async (deps, browser, { token }) => {
+    if (!deps.console.allowsSignInLinks) throw notFound();
+    return await signInByLink(deps, browser, token);
   }),
-  publicRoute({
-    method: 'POST',
-    url: '/api/sign-in/link',
-    isSignIn: true,
-    schema: { body: LinkBody, response: Done },
-    async handle(context, { body }) {
-      const { deps } = context;
-      if (!deps.console.allowsSignInLinks) throw notFound();
-      const { token } = await signInByLink(deps, browserOf(context), body.token);
-      return signedIn(context, token);
-    },
+  issuerRoute('/api/sign-in/oidc', async ({ deps, request, reply }, oidc) => {
+    // A link on another site must not sign a person in: they press the button here.
+    if (isFromElsewhere(request)) return '/sign-in';
+    const { url, state } = await beginOidc(deps, oidc);
+    setStateCookie(reply, deps.console.url, state);
+    return url;
   }),
-  publicRoute({
-    method: 'GET',
-    url: '/api/sign-in/oidc',
-    isSignIn: true,
-    schema: { response: Redirect },
-    async handle({ deps, request, reply }) {
-      const { oidc } = deps.console;
-      if (oidc === null) throw notFound();
-      // A link on another site must not sign a person in: they press the button here.
-      if (isFromElsewhere(request)) return reply.redirect('/sign-in', 303);
-      try {
-        const { url, state } = await beginOidc(deps, oidc);
-        setStateCookie(reply, deps.console.url, state);
-        return reply.redirect(url, 303);
-      } catch (error) {
-        return refuseOidc(request, reply, error);
-      }
-    },
-  }),
-  publicRoute({
-    method: 'GET',
-    url: '/api/sign-in/oidc/callback',
-    isSignIn: true,
-    schema: { response: Redirect },
-    async handle(context) {
-      const { deps, request, reply } = context;
-      const { oidc, url } = deps.console;
-      if (oidc === null) throw notFound();
-      const stateOfBrowser = stateOf(request, url);
-      setStateCookie(reply, url, null);
-      try {
-        const query = URL.parse(request.url, url)?.search ?? '';
-        const answer = { query, stateOfBrowser };
-        const opened = await finishOidc(deps, oidc, browserOf(context), answer);
-        if (opened === 'tied') return reply.redirect('/me', 303);
-        setSessionCookie(reply, url, opened.token);
-        return reply.redirect('/', 303);
-      } catch (error) {
-        return refuseOidc(request, reply, error);
-      }
-    },
+  issuerRoute('/api/sign-in/oidc/callback', async (context, oidc) => {
+    const { deps, request, reply } = context;
+    const { url } = deps.console;
+    const stateOfBrowser = stateOf(request, url);
+    setStateCookie(reply, url, null);
+    const query = URL.parse(request.url, url)?.search ?? '';
+    const opened = await finishOidc(deps, oidc, browserOf(context), { query, stateOfBrowser });
+    if (opened === 'tied') return '/me';
+    setSessionCookie(reply, url, opened.token);
+    return '/';
   }),
   publicRoute({
     method: 'POST',
     url: '/api/invitation',
-    isSignIn: true,
     schema: { body: LinkBody, response: Invited },
     async handle({ deps }, { body }) {
       const { person, expires_at } = await findInvited(deps, body.token, 'register');
-      const { email, name, roles } = person;
-      return { email, name, roles, expires_at };
+      return { ...person, expires_at };
     },
   }),
   publicRoute({
     method: 'POST',
     url: '/api/invitation/options',
-    isSignIn: true,
     schema: { body: LinkBody, response: RegistrationOptions },
     handle: async ({ deps }, { body }) => ({ options: await offerInvited(deps, body.token) }),
   }),
-  publicRoute({
-    method: 'POST',
-    url: '/api/invitation/register',
-    isSignIn: true,
-    schema: { body: RegisterBody, response: Done },
-    async handle(context, { body }) {
-      const { token } = await registerInvited(context.deps, browserOf(context), body);
-      return signedIn(context, token);
-    },
-  }),
+  openingRoute('/api/invitation/register', RegisterBody, registerInvited),
 ];
+
+/** Makes a route that opens a session. It sets the cookie and answers without the token. */
+function openingRoute<const Body extends TSchema>(
+  url: string,
+  body: Body,
+  open: (deps: ConsoleDeps, browser: Browser, body: Static<Body>) => Promise<Opened>,
+): ConsoleRoute {
+  return publicRoute({
+    method: 'POST',
+    url,
+    schema: { body, response: Done },
+    async handle(context, input) {
+      const { deps, reply } = context;
+      const { token } = await open(deps, browserOf(context), input.body as Static<Body>);
+      setSessionCookie(reply, deps.console.url, token);
+      return { done: true };
+    },
+  });
+}
+
+/** Makes a route on the way to the issuer and back. `handle` returns where the browser goes. */
+function issuerRoute(
+  url: string,
+  handle: (context: PublicContext, oidc: OidcSettings) => Promise<string>,
+): ConsoleRoute {
+  return publicRoute({
+    method: 'GET',
+    url,
+    // The answer is a redirect without a body.
+    schema: { response: Type.Null() },
+    async handle(context) {
+      const { oidc } = context.deps.console;
+      if (oidc === null) throw notFound();
+      const target = await handle(context, oidc).catch((error) => refuseOidc(context, error));
+      return context.reply.redirect(target, 303);
+    },
+  });
+}
 
 /** Browsers say where a navigation began. `none` means the address bar or a bookmark. */
 function isFromElsewhere({ headers }: FastifyRequest): boolean {
@@ -148,21 +132,15 @@ function isFromElsewhere({ headers }: FastifyRequest): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-/** The browser has left the console's pages, so the sign-in page says what happened. */
-function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+/** The browser has left the console's pages. Returns the page that says what happened. */
+function refuseOidc({ request }: PublicContext, error: unknown): string {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;
   noteRefusal(request, isSignedIn ? 'not_tied' : 'not_recognised');
   request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
-  if (isSignedIn) return reply.redirect('/me?refused=issuer', 303);
-  return reply.redirect('/sign-in?refused=oidc', 303);
+  return isSignedIn ? '/me?refused=issuer' : '/sign-in?refused=oidc';
 }
 
 function browserOf({ address, request }: PublicContext): Browser {
   return { address, user_agent: String(request.headers['user-agent'] ?? '') };
-}
-
-function signedIn({ deps, reply }: PublicContext, token: string): { done: boolean } {
-  setSessionCookie(reply, deps.console.url, token);
-  return { done: true };
 }

@@ -10,12 +10,24 @@ import {
 } from '#platform/http/openapi.ts';
 import { buildDocument } from '#platform/http/openapi-document.ts';
 import type { Environment } from '#platform/shared/environment.ts';
+import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
+import { lazily } from '#platform/shared/lazily.ts';
 import { paymentResult } from '#purchases/callbacks/callback.openapi.ts';
+import { disputeUpdated } from '#purchases/disputes/dispute.openapi.ts';
 import { describeLegacy } from '#purchases/legacy/legacy.openapi.ts';
+import { payoutUpdated } from '#purchases/payouts/payout.openapi.ts';
+import { refundUpdated } from '#purchases/refunds/refund.openapi.ts';
 import { writeDoctor } from './doctor-page.ts';
 import { writeFrontPage, writeNothingHere } from './front-page.ts';
 import { tags, writeGuide } from './guide.ts';
-import { readGuides, readVectors, writeGuidePage, writeOverview, writeShelf } from './guides.ts';
+import {
+  listPictures,
+  readGuides,
+  readVectors,
+  writeGuidePage,
+  writeOverview,
+  writeShelf,
+} from './guides.ts';
 import { writeLlms } from './llms.ts';
 import type { Site } from './page.ts';
 import { writeReference } from './reference.ts';
@@ -32,7 +44,12 @@ const legacyPath = '/docs/api/v1';
 /** The name of the page that is sent for unknown addresses. */
 const nothingHere = '/docs/*';
 
-type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
+type DocsDeps = {
+  baseUrl: string;
+  environment: Environment;
+  legacySunset: string;
+  page: Pick<HostedPageSettings, 'mailboxUrl' | 'sandbox'>;
+};
 
 // Only our own files, and no connection anywhere: the search index is loaded as a script too.
 const contentSecurityPolicy =
@@ -46,6 +63,7 @@ export async function docsRoutes(
 ): Promise<void> {
   const guides = readGuides();
   const sdk = readSdkArchive(deps.baseUrl);
+  const pictures = listPictures();
   const files: Files = new Map();
   for (const path of [
     ...Object.values(documentPaths),
@@ -54,21 +72,20 @@ export async function docsRoutes(
     ...guides.flatMap(({ path }) => [path, `${path}.md`]),
     ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'logo.svg'].map((name) => `/docs/${name}`),
     '/docs/signature-vectors.json',
+    ...pictures.map(({ path }) => path),
     ...[sdk.latest, sdk.path, '/docs/sdk/latest.json', '/llms.txt'],
   ]) {
     serve(app, files, path);
   }
 
-  // The descriptions need the routes of all slices, so build them once all are registered.
-  app.addHook('onReady', async () => {
-    writeFiles(deps, routes, guides, files);
-    writeSdk(sdk, files);
-    files.set('/llms.txt', prepare('text/plain', writeLlms(deps.baseUrl, guides, sdk)));
-  });
+  addPages(deps, routes, guides, files);
+  addSdk(sdk, files);
+  addFile(files, '/llms.txt', 'text/plain', () => writeLlms(deps.baseUrl, guides, sdk));
+  for (const { path, read } of pictures) files.set(path, () => compressed('image/png', read()));
   app.get('/docs/*', async (request, reply) => {
     // A cache would ask for changes of this page at an address that has no page.
     reply.code(404).header('cache-control', 'no-store');
-    return sendFile(request, reply, files.get(nothingHere) as StaticFile);
+    return sendFile(request, reply, fileOf(files, nothingHere));
   });
 
   // Browsers ask for this address on every page, whatever its own icon is.
@@ -78,72 +95,78 @@ export async function docsRoutes(
   );
 }
 
-type Files = Map<string, StaticFile>;
+/** Each is written when it is first asked for, so that a process starts quickly. */
+type Files = Map<string, () => StaticFile>;
 
-/** Writes every page and document. */
-function writeFiles(
+function addFile(files: Files, path: string, mediaType: string, write: () => string): void {
+  files.set(
+    path,
+    lazily(() => prepare(mediaType, write())),
+  );
+}
+
+const fileOf = (files: Files, path: string) => (files.get(path) as () => StaticFile)();
+
+/** Every page and document. They describe the routes of all slices, also of those added later. */
+function addPages(
   deps: DocsDeps,
   routes: DescribedRoute[],
   guides: ReturnType<typeof readGuides>,
   files: Files,
 ): void {
-  const [merchants, intermediaries] = (['merchants', 'intermediaries'] as const).map((audience) =>
-    describeApi(deps, audience, routes),
-  ) as [OpenApiDocument, OpenApiDocument];
-  const index = JSON.stringify(buildIndex(guides, merchants));
+  const merchants = lazily(() => describeApi(deps, 'merchants', routes));
+  const intermediaries = lazily(() => describeApi(deps, 'intermediaries', routes));
+  const texts = {
+    'docs.css': lazily(() => ownFile('../../../web/tokens.css') + ownFile('docs.css')),
+    'docs.js': lazily(() => ownFile('../../../web/dist/docs/docs.js')),
+    'doctor.js': lazily(() => ownFile('../../../web/dist/docs/doctor.js')),
+    'search.js': lazily(() => `export default ${JSON.stringify(buildIndex(guides, merchants()))};`),
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    const mediaType = name.endsWith('.css') ? 'text/css' : 'text/javascript';
+    addFile(files, `/docs/${name}`, mediaType, text);
+  }
   // The address of a style sheet or script contains its version, so an old page never gets a new
   // one.
-  const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
-    files.set(`/docs/${name}`, prepare(mediaType, text));
-    return { [name]: `?${fingerprint(text)}` };
-  };
-  const site: Site = {
-    environment: deps.environment,
-    assets: {
-      ...asset('docs.css', 'text/css', ownFile('../../../web/tokens.css') + ownFile('docs.css')),
-      ...asset('docs.js', 'text/javascript', ownFile('../../../web/dist/docs/docs.js')),
-      ...asset('doctor.js', 'text/javascript', ownFile('../../../web/dist/docs/doctor.js')),
-      ...asset('search.js', 'text/javascript', `export default ${index};`),
-    } as Site['assets'],
-  };
-  const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
-  files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
-  files.set('/docs/logo.svg', prepare('image/svg+xml', ownFile('logo.svg')));
+  const versions = () =>
+    Object.entries(texts).map(([name, text]) => [name, `?${fingerprint(text())}`]);
+  const site = lazily(
+    (): Site => ({ environment: deps.environment, assets: Object.fromEntries(versions()) }),
+  );
+  const page = (path: string, write: (site: Site) => string) =>
+    addFile(files, path, 'text/html', () => write(site()));
+  addFile(files, '/docs/signature-vectors.json', 'application/json', readVectors);
+  addFile(files, '/docs/logo.svg', 'image/svg+xml', () => ownFile('logo.svg'));
   for (const [audience, path, document] of [
     ['merchants', '/docs', merchants],
     ['intermediaries', '/docs/intermediary', intermediaries],
   ] as const) {
     const documentPath = documentPaths[audience];
-    page(path, writeReference(site, document, { audience, documentPath }));
-    files.set(documentPath, prepare('application/json', JSON.stringify(document)));
+    page(path, (site) => writeReference(site, document(), { audience, documentPath }));
+    addFile(files, documentPath, 'application/json', () => JSON.stringify(document()));
   }
-  files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
-  page('/', writeFrontPage(site, deps.baseUrl, writeShelf(guides, '/')));
-  page(nothingHere, writeNothingHere(site, writeShelf(guides, nothingHere)));
-  page('/docs/guides', writeOverview(site, guides));
-  page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
+  addFile(files, legacyPath, 'application/json', () => JSON.stringify(describeLegacy(deps)));
+  const shelf = (path: string) => writeShelf(guides, path);
+  page('/', (site) => writeFrontPage(site, deps, shelf('/')));
+  page(nothingHere, (site) => writeNothingHere(site, shelf(nothingHere)));
+  page('/docs/guides', (site) => writeOverview(site, guides));
+  page('/docs/signature', (site) => writeDoctor(site, shelf('/docs/signature')));
   for (const guide of guides) {
-    page(guide.path, writeGuidePage(site, guides, guide));
-    files.set(`${guide.path}.md`, prepare('text/markdown', guide.text));
+    page(guide.path, (site) => writeGuidePage(site, guides, guide));
+    addFile(files, `${guide.path}.md`, 'text/markdown', () => guide.text);
   }
 }
 
-function writeSdk({ latest, path, content, about }: SdkArchive, files: Files): void {
-  const archive: StaticFile = {
-    type: 'application/gzip',
-    etag: `W/"${fingerprint(content)}"`,
-    plain: content,
-    // It is compressed already.
-    gzipped: null,
-  };
-  files.set(latest, archive);
-  files.set(path, archive);
-  files.set('/docs/sdk/latest.json', prepare('application/json', JSON.stringify(about)));
+function addSdk({ latest, path, content, about }: SdkArchive, files: Files): void {
+  const archive = compressed('application/gzip', content);
+  files.set(latest, () => archive);
+  files.set(path, () => archive);
+  addFile(files, '/docs/sdk/latest.json', 'application/json', () => JSON.stringify(about));
 }
 
 function serve(app: FastifyInstance, files: Files, path: string): void {
   app.get(path, async (request, reply) => {
-    const file = files.get(path) as StaticFile;
+    const file = fileOf(files, path);
     reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
     if (request.headers['if-none-match']?.includes(file.etag)) {
       return reply.header('vary', 'accept-encoding').code(304).send();
@@ -163,6 +186,8 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: StaticFile
   return reply.header('content-encoding', 'gzip').send(file.gzipped);
 }
 
+const webhooks = [paymentResult, refundUpdated, disputeUpdated, payoutUpdated];
+
 function describeApi(
   deps: DocsDeps,
   audience: Audience,
@@ -170,11 +195,19 @@ function describeApi(
 ): OpenApiDocument {
   const own = routesOf(audience, routes);
   const description = writeGuide({ audience, ...deps }, own);
-  const about = { audience, baseUrl: deps.baseUrl, description, tags, webhooks: [paymentResult] };
+  const about = { audience, baseUrl: deps.baseUrl, description, tags, webhooks };
   return buildDocument(about, own);
 }
 
 type StaticFile = { type: string; etag: string; plain: Buffer; gzipped: Buffer | null };
+
+/** A file that is compressed already. */
+const compressed = (type: string, content: Buffer): StaticFile => ({
+  type,
+  etag: `W/"${fingerprint(content)}"`,
+  plain: content,
+  gzipped: null,
+});
 
 /** Weak, because the same file is served plain and compressed. */
 function prepare(mediaType: string, text: string): StaticFile {

@@ -1,10 +1,29 @@
+import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { type Site, writePage } from './page.ts';
 
 /** The page at `/`: it says what this is, and where to go. */
-export function writeFrontPage(site: Site, baseUrl: string, shelf: string): string {
+export function writeFrontPage(
+  site: Site,
+  { baseUrl, page }: { baseUrl: string; page: Pick<HostedPageSettings, 'mailboxUrl' | 'sandbox'> },
+  shelf: string,
+): string {
   const card = (href: string, title: string, text: string) =>
-    `<li><a href="${href}">${title}</a><p>${text}</p></li>`;
+    `<li><a href="${escapeHtml(href)}">${title}</a><p>${text}</p></li>`;
+  const { sandbox, mailboxUrl } = page;
+  const places = [
+    ...(sandbox
+      ? [
+          card(sandbox.shop, 'Demo shop', 'Buy something and pay it with a test card.'),
+          card(
+            sandbox.console,
+            'Console',
+            'Orders, refunds, disputes and payouts of the demo shop.',
+          ),
+        ]
+      : []),
+    ...(mailboxUrl ? [card(mailboxUrl, 'Mailbox', 'The mails that shoppers would get.')] : []),
+  ];
   return writePage(site, {
     title: 'Instalment checkout',
     part: '/',
@@ -13,7 +32,7 @@ export function writeFrontPage(site: Site, baseUrl: string, shelf: string): stri
     main: `<article class="guide overview">
 <h1>Instalment checkout</h1>
 <div class="intro"><p>With Tranche a shopper pays an order in monthly payments by card. The merchant’s server creates a checkout, sends the shopper to its payment page, and receives a signed callback with the outcome.</p></div>
-<h2 id="developers">For developers</h2>
+${places.length > 0 ? `<h2 id="sandbox">This sandbox</h2>\n<ul class="cards">\n${places.join('\n')}\n</ul>\n` : ''}<h2 id="developers">For developers</h2>
 <ul class="cards">
 ${card('/docs/guides/quickstart', 'Quickstart', 'From the first signed request to a paid checkout.')}
 ${card('/docs/guides', 'Guides', 'Signing, callbacks, refunds, testing and going live.')}

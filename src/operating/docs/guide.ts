@@ -175,6 +175,11 @@ export const tags = [
 There is no \`failed\`.`,
   },
   {
+    name: 'Payment links',
+    description:
+      'A payment link, or its QR code, makes a checkout when a shopper continues from it. Its `status` is `active`, `paid`, `cancelled` or `expired`.',
+  },
+  {
     name: 'Refunds',
     description: `A refund is a request that is reviewed and then processed; poll its status.
 
@@ -190,5 +195,6 @@ There is no \`failed\`.`,
     description: 'What you are paid on each business day, and the lines that sum to it.',
   },
   { name: 'Configuration', description: 'Accepted amounts and instalment terms.' },
-  { name: 'Callback', description: 'The one event that the service sends to you.' },
+  { name: 'Callback', description: 'How a checkout ended. Every integration is told.' },
+  { name: 'Events', description: 'Changes of refunds, disputes and payouts, if you ask for them.' },
 ];

@@ -1,6 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, normalize } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
+import { readImage } from '#platform/shared/file-type.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { renderCode, renderMarkdown, type Surroundings, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
@@ -28,6 +30,7 @@ const shelf: [group: string, files: string[]][] = [
     [
       'docs/merchants/signing.md',
       'docs/merchants/callbacks.md',
+      'docs/merchants/payment-links.md',
       'docs/merchants/refunds.md',
       'docs/merchants/plan-page.md',
       'docs/merchants/errors-and-limits.md',
@@ -43,6 +46,19 @@ const shelf: [group: string, files: string[]][] = [
       'docs/migrating-from-v1.md',
     ],
   ],
+  [
+    'Operate',
+    [
+      'docs/operators/running.md',
+      'docs/operators/settings.md',
+      'docs/operators/console.md',
+      'docs/operators/cli.md',
+      'docs/operators/runbook.md',
+      'docs/operators/privacy.md',
+      'docs/operators/asvs.md',
+    ],
+  ],
+  ['Changes', ['CHANGELOG.md']],
 ];
 
 /** Every guide begins with its title and a paragraph about its subject. */
@@ -51,16 +67,20 @@ export function readGuides(): Guide[] {
     files.map((file) => {
       const text = readFileSync(root + file, 'utf8');
       const [, title = '', summary = ''] = /^# (.+)\n\n([\s\S]+?)\n\n/.exec(text) ?? [];
-      const name = (file.split('/').at(-1) as string).replace(/\.md$/, '');
+      const name = (file.split('/').at(-1) as string).replace(/\.md$/, '').toLowerCase();
       const path = `/docs/guides/${name}`;
-      return { name, path, file, group, title, summary: summary.replaceAll('\n', ' '), text };
+      return { name, path, file, group, title, summary: plainLine(summary), text };
     }),
   );
 }
 
+/** A paragraph in one line, without the addresses of its links. */
+const plainLine = (text: string) =>
+  text.replaceAll('\n', ' ').replace(/\[([^\]]+)\]\([^)]*\)/g, '$1');
+
 const vectorsFile = 'docs/merchants/signature-vectors.json';
 
-/** For readers who sign in another language. */
+/** Test vectors, for readers who compute signatures in another programming language. */
 export function readVectors(): string {
   return readFileSync(root + vectorsFile, 'utf8');
 }
@@ -82,6 +102,7 @@ function surroundings(guides: Guide[], file: string): Surroundings {
       return guide ? guide.path + (anchor ? `#${anchor}` : '') : null;
     },
     picture(path, title) {
+      if (path.endsWith('.png')) return renderPicture(resolve(path), title);
       // Inline the picture so that it takes the page's colours. The page's policy forbids styles in it.
       const svg = readFileSync(root + resolve(path), 'utf8').replace(
         /<style>[\s\S]*?<\/style>/,
@@ -101,6 +122,23 @@ function surroundings(guides: Guide[], file: string): Surroundings {
       return `<div class="tabs">${figures.join('\n')}</div>`;
     },
   };
+}
+
+const picturesFolder = 'docs/pictures';
+
+/** The pictures of pages, which `npm run pictures` makes. */
+export function listPictures(): { path: string; read(): Buffer }[] {
+  return readdirSync(root + picturesFolder).map((name) => ({
+    path: `/${picturesFolder}/${name}`,
+    read: () => readFileSync(`${root}${picturesFolder}/${name}`),
+  }));
+}
+
+/** The caption says what the picture shows. Its size keeps the text from jumping. */
+function renderPicture(file: string, title: string): string {
+  const size = readImage(readFileSync(root + file));
+  assert(size && file.startsWith(`${picturesFolder}/`), `${file} is one of the pictures`);
+  return `<figure class="picture"><img src="/${file}" alt="" width="${size.width}" height="${size.height}" loading="lazy"><figcaption>${escapeHtml(title)}</figcaption></figure>`;
 }
 
 /** Headings of the second level, for the contents beside the text. */

@@ -5,6 +5,7 @@ import { highlight } from './highlight.ts';
 export function slug(text: string): string {
   return text
     .toLowerCase()
+    .replace(/['’]/g, '')
     .replace(/[^a-z0-9_]+/g, '-')
     .replace(/^-+|-+$/g, '');
 }

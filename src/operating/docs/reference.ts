@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Audience, Json, JsonObject, OpenApiDocument } from '#platform/http/openapi.ts';
+import type { RequestSample } from '#platform/http/request-samples.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
@@ -46,7 +47,7 @@ export function groupsOf(document: OpenApiDocument) {
     ),
     ...Object.values(document.webhooks).map(({ post }) => ({
       method: 'post',
-      path: 'notify_url',
+      path: (post.tags as string[]).includes('Events') ? 'your address for events' : 'notify_url',
       operation: post,
     })),
   ];
@@ -83,7 +84,7 @@ function renderOperation(document: OpenApiDocument, { operation, method, path }:
   const parameters = ((operation.parameters ?? []) as JsonObject[]).map((one) =>
     resolve(document, one),
   );
-  const [sample] = (operation['x-codeSamples'] ?? []) as JsonObject[];
+  const samples = (operation['x-codeSamples'] ?? []) as RequestSample[];
   const body = operation.requestBody as JsonObject | undefined;
   const responses = Object.entries(operation.responses as JsonObject).sort(([a], [b]) =>
     a.localeCompare(b),
@@ -103,14 +104,36 @@ ${sent ? renderFields('Body', listFields(document, sent.schema, '')) : ''}
 ${answered ? renderFields('Answer', listFields(document, answered.schema, '').map(given)) : ''}
 </div>
 <div class="samples">
-${sample ? renderCode(String(sample.source), 'Request', 'sh') : ''}
-${!sample && sent ? renderCode(pretty(sent.example), 'What you receive', 'json') : ''}
-${answered ? renderCode(pretty(answered.example), sample ? 'Answer' : 'What you may answer', 'json') : ''}
+${renderSamples(samples)}
+${samples.length === 0 && sent ? renderCode(pretty(sent.example), 'What you receive', 'json') : ''}
+${answered ? renderCode(pretty(answered.example), samples.length > 0 ? 'Answer' : 'What you may answer', 'json') : ''}
 </div>
 </div>
 <h4>Answers</h4>
 <div class="answers">${responses.map(([status, one]) => renderAnswer(document, status, one as JsonObject)).join('\n')}</div>
 </article>`;
+}
+
+const fileTypes: Record<string, string> = {
+  Shell: 'sh',
+  JavaScript: 'js',
+  PHP: 'php',
+  Python: 'py',
+  Ruby: 'rb',
+  Java: 'java',
+  Go: 'go',
+  'C#': 'cs',
+};
+
+/** Tabs, of which the first is open before the page's script runs, so that the page does not jump. */
+function renderSamples(samples: RequestSample[]): string {
+  if (samples.length === 0) return '';
+  const figures = samples.map(({ lang, label, source }) =>
+    renderCode(source, label, fileTypes[lang]),
+  );
+  const [first, ...others] = figures;
+  const hidden = others.map((figure) => figure.replace('<figure ', '<figure hidden '));
+  return `<div class="tabs" role="group" aria-label="Request">${[first, ...hidden].join('\n')}</div>`;
 }
 
 function renderAnswer(document: OpenApiDocument, status: string, unresolved: JsonObject): string {

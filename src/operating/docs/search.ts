@@ -19,13 +19,20 @@ const doctor: Found = {
 function chaptersOfGuide(guide: Guide): Found[] {
   const [intro = '', ...chapters] = guide.text.split(/^(?=## )/m);
   const page = guide.title;
+  // Merchants search, and operators' guides are longer than all of theirs.
+  const textMax = guide.group === 'Operate' ? 300 : Number.POSITIVE_INFINITY;
   return [
-    { title: guide.title, page, path: guide.path, text: plain(intro.replace(/^# .+\n/, '')) },
+    {
+      title: guide.title,
+      page,
+      path: guide.path,
+      text: plain(intro.replace(/^# .+\n/, '')).slice(0, textMax),
+    },
     ...chapters.map((chapter) => {
       const [heading = '', ...rest] = chapter.split('\n');
       const title = heading.slice(3);
       const path = `${guide.path}#${slug(title)}`;
-      return { title: plain(title), page, path, text: plain(rest.join('\n')) };
+      return { title: plain(title), page, path, text: plain(rest.join('\n')).slice(0, textMax) };
     }),
   ];
 }

@@ -23,11 +23,13 @@ export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']
   method: 'POST' | 'PATCH' | 'DELETE';
   url: string;
   permission: Permission | 'signed-in';
-  /** With some inputs the action needs this permission too. Its use case knows which. */
-  mayNeed?: Permission;
+  /** With some inputs the action needs one of these permissions too. Its use case knows which. */
+  mayNeed?: readonly Permission[];
   /** Needs a proof of presence that is at most five minutes old. */
   fresh?: true;
   schema: S;
+  /** For a body that may be larger than others. */
+  bodyBytesMax?: number;
   /**
    * Returns when the action is done. It returns a function that makes the answer, and all reading
    * for the answer belongs there: when that fails, the person is told that the action was done.
@@ -61,17 +63,18 @@ export const actionsOn =
   }) =>
   <Deps extends ViewerDeps = ViewerDeps, const Body extends TSchema = TUndefined>(
     verb: string,
-    action: Pick<ActionDefinition<Schemas, Viewer>, 'permission' | 'fresh'> & {
+    action: Pick<ActionDefinition<Schemas, Viewer>, 'permission' | 'fresh' | 'bodyBytesMax'> & {
       body?: Body;
       change(viewer: Viewer<Deps>, row: Row, body: Static<Body>): Promise<unknown>;
     },
   ) => {
-    const { permission, fresh, body, change } = action;
+    const { permission, fresh, bodyBytesMax, body, change } = action;
     return defineAction({
       method: 'POST',
       url: `/api/${kind.name}/:id/${verb}`,
       permission,
       ...(fresh && { fresh }),
+      ...(bodyBytesMax && { bodyBytesMax }),
       schema: { params: IdParams, ...(body && { body }), response: kind.response },
       async run(viewer: Viewer<Deps>, input) {
         const row = await kind.see(viewer, input.params.id);

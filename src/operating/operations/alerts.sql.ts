@@ -3,16 +3,16 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** The newest alerts first: those that are not closed, or those in one state. */
+/** The newest alerts first: those that are not closed, or those in one state; of some kinds. */
 export async function pageAlerts(
   db: Handle,
   scope: Scope,
-  state: AlertState | null,
+  { state, kind, kinds }: { state?: AlertState; kind?: string; kinds: string[] | null },
   page: PageOf,
-  kinds: string[] | null = null,
 ): Promise<Page<Alert & AlertHandling>> {
   let query = scoped(db.selectFrom('alerts').selectAll(), scope);
   if (kinds !== null) query = query.where('kind', 'in', kinds);
+  if (kind !== undefined) query = query.where('kind', '=', kind);
   query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
   if (state === 'open') query = query.where('taken_at', 'is', null);
   if (state === 'taken') query = query.where('taken_at', 'is not', null);

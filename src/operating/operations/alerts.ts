@@ -1,19 +1,21 @@
-import { remedies } from '#checks/reconciliation/compare.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { alertKinds, endOf } from '#platform/shared/alert-kinds.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import { personOf } from '#record/actions/operate.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { closeAlert, explainBadCloser, takeAlert } from '#record/alerts/handle-alert.ts';
 import { actionsOn } from './action.ts';
+import { namesFor } from './actors.ts';
+import { describeAlerts } from './alert-text.ts';
 import { findAlertWithin, pageAlerts } from './alerts.sql.ts';
 import { AlertRow, AlertsQuery, CloseAlert } from './audit.schema.ts';
 import { defineList, readList } from './list.ts';
-import { listMerchantNames } from './owner.sql.ts';
+import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import { NotFound, scopeOf, type Viewer } from './viewer.ts';
 
 /** A difference between the gateway's records and our rows is an alert of one of these kinds. */
-const differenceKinds = Object.keys(remedies).map((kind) => `gateway_${kind}`);
+const differenceKinds = Object.keys(alertKinds).filter((kind) => endOf(kind) === 'as a difference');
 
 type Kind = {
   name: string;
@@ -31,12 +33,12 @@ const listOf = ({ name, permission, kinds }: Kind) =>
     query: AlertsQuery,
     row: AlertRow,
     read(viewer, query, page) {
-      const seen = { ...viewer, scope: scopeOf(viewer, query) };
+      const scope = scopeOf(viewer, query);
       return readList(
         viewer.deps,
         page,
-        (db, range) => pageAlerts(db, seen.scope, query.state ?? null, range, kinds),
-        (db, rows) => presentAlerts(seen, db, rows),
+        (db, range) => pageAlerts(db, scope, { ...query, kinds }, range),
+        (db, rows) => presentAlerts(viewer, db, rows),
       );
     },
     columns: [
@@ -44,6 +46,8 @@ const listOf = ({ name, permission, kinds }: Kind) =>
       ['Kind', (row) => row.kind],
       ['State', (row) => row.state],
       ['Merchant', (row) => row.merchant_name],
+      ['Order', (row) => row.client_reference_id],
+      ['Text', (row) => row.text],
       ['Detail', (row) => row.detail],
       ['Taken by', (row) => row.taken_by_name],
       ['Closed by', (row) => row.closed_by_name],
@@ -97,7 +101,15 @@ export const alertActions = {
   close: on('close', {
     permission: 'alerts.handle',
     body: CloseAlert,
-    change: ({ deps, operator }, { id }, { reason }) => closeAlert(deps, operator, id, reason),
+    async change(viewer, { id }, { reason }) {
+      const { deps, operator } = viewer;
+      // The second of two people closes what an operator caused. The column never changes.
+      const alert = isUuid(id)
+        ? await reading(deps, (db) => findAlertWithin(db, viewer.scope, id))
+        : null;
+      if (alert && alert.caused_by !== null) viewer.requireProof?.();
+      await closeAlert(deps, operator, id, reason);
+    },
   }),
   closeDifference: onDifference('close', {
     permission: 'differences.close',
@@ -117,18 +129,38 @@ async function presentAlerts(
   const people = rows.flatMap((row) => [
     ...[row.caused_person_id, row.taken_person_id, row.closed_person_id],
   ]);
-  const names = await listPersonNames(db, people);
+  const show = await namesFor({ scope }, db, people);
+  const isAll = scope === 'all merchants';
+  const describe = await describeAlerts(deps.clock, db, scope, rows, merchants);
+  // An operator at the command line is no person of the console. The name stays as it was given.
+  const namesOf = <Member extends string>(
+    member: Member,
+    person_id: string | null,
+    operator: string | null,
+  ) => {
+    const name = operator === null ? null : show(person_id, operator).name;
+    return { [member]: isAll ? operator : name, [`${member}_name`]: name } as Record<
+      Member | `${Member}_name`,
+      string | null
+    >;
+  };
   return rows.map((row) => ({
     ...row,
+    ...describe(row),
     state: stateOf(row),
-    merchant_name: merchants.get(row.merchant_id ?? '')?.name ?? null,
+    ...clockOf(merchants.get(row.merchant_id ?? '')),
     close_refusal: explainBadCloser(row, { operator, person_id: personOf(deps) }),
-    // An operator of the command line has no person. The name stays as it was given.
-    caused_by_name: names.get(row.caused_person_id ?? '') ?? row.caused_by,
-    taken_by_name: names.get(row.taken_person_id ?? '') ?? row.taken_by,
-    closed_by_name: names.get(row.closed_person_id ?? '') ?? row.closed_by,
+    ...namesOf('caused_by', row.caused_person_id, row.caused_by),
+    ...namesOf('taken_by', row.taken_person_id, row.taken_by),
+    ...namesOf('closed_by', row.closed_person_id, row.closed_by),
   }));
 }
+
+const clockOf = (merchant?: MerchantName) => ({
+  merchant_name: merchant?.name ?? null,
+  time_zone: merchant?.time_zone ?? null,
+  clock_ahead_ms: merchant?.clock_ahead_ms ?? 0,
+});
 
 function stateOf({ taken_at, closed_at }: AlertHandling): AlertState {
   if (closed_at !== null) return 'closed';

@@ -1,8 +1,9 @@
 import Type from 'typebox';
 import { alertStates } from '#record/alerts/alert.sql.ts';
+import { OverdueRow } from './callback.schema.ts';
 import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
-/** Who acted. `person_id` is null for the command line and for rows from before the console. */
+/** Who acted. `person_id` is null for the command line. */
 export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
 export type ActorSummary = Type.Static<typeof ActorSummary>;
 
@@ -38,16 +39,31 @@ export const AuditQuery = Type.Object({
 });
 
 /** GET /api/alerts. The newest first. Without `state`: open and taken. */
-export const AlertsQuery = Type.Object({ ...paging, state: Type.Optional(oneOf(alertStates)) });
+export const AlertsQuery = Type.Object({
+  ...paging,
+  state: Type.Optional(oneOf(alertStates)),
+  kind: Type.Optional(Type.String({ maxLength: 60, pattern: '^[a-z_]+$' })),
+});
 export const AlertRow = Type.Object({
   id: Id,
   at: Time,
+  /** When it was raised, on the clock of its merchant; null without one. */
+  merchant_at: nullable(Time),
+  time_zone: nullable(Type.String()),
+  /** How far the merchant's clock is ahead of the real one, in a sandbox. */
+  clock_ahead_ms: Type.Integer(),
   kind: Type.String(),
   state: oneOf(alertStates),
   integration_id: nullable(Id),
   merchant_id: nullable(Id),
   merchant_name: nullable(Type.String()),
   subject_id: nullable(Id),
+  /** One sentence for a person, with the order, its amount and its shopper as they are now. */
+  text: Type.String(),
+  checkout_id: nullable(Id),
+  client_reference_id: nullable(Type.String()),
+  /** A late payment of the order that a retry may charge. */
+  late: nullable(OverdueRow),
   detail: Type.String(),
   /** The operator whose action raised it; null if the service itself did. */
   caused_by: nullable(Type.String()),

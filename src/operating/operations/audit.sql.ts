@@ -1,6 +1,10 @@
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { actionColumns, type OperatorAction } from '#record/actions/operator-action.sql.ts';
+import {
+  type NumberedAction,
+  presentAction,
+  selectActions,
+} from '#record/actions/operator-action.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 export type ActionFilter = {
@@ -16,24 +20,31 @@ export async function pageActions(
   scope: Scope,
   filter: ActionFilter,
   page: PageOf,
-): Promise<Page<OperatorAction & { number: number }>> {
+): Promise<Page<NumberedAction>> {
   if (scope !== 'all merchants') return { rows: [], last: null };
-  let query = db.selectFrom('operator_actions').select([...actionColumns, 'number']);
+  let query = selectActions(db);
   for (const [column, value] of Object.entries(filter)) {
     if (value !== undefined) query = query.where(column as keyof ActionFilter, '=', value);
   }
-  return await readRange(query, page, ['at', 'id'], 'desc');
+  const { rows, last } = await readRange<Parameters<typeof presentAction>[0]>(
+    query,
+    page,
+    ['at', 'id'],
+    'desc',
+  );
+  return { rows: rows.map(presentAction), last };
 }
 
-/** The people among these who belong to merchants. The others are the staff of the service. */
-export async function listPeopleWithin(db: Handle, ids: (string | null)[]): Promise<Set<string>> {
+/** People by their ids. Those without merchants are the staff of the service. */
+export async function listActors(db: Handle, ids: (string | null)[]) {
   const known = [...new Set(ids)].filter((id) => id !== null);
-  if (known.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('people')
-    .select('id')
-    .where('id', 'in', known)
-    .where('merchant_ids', 'is not', null)
-    .execute();
-  return new Set(rows.map(({ id }) => id));
+  const rows =
+    known.length === 0
+      ? []
+      : await db
+          .selectFrom('people')
+          .select(['id', 'name', 'roles', 'merchant_ids'])
+          .where('id', 'in', known)
+          .execute();
+  return new Map(rows.map((row) => [row.id, row]));
 }

@@ -1,9 +1,9 @@
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { namesFor } from './actors.ts';
 import { Action, AuditQuery } from './audit.schema.ts';
-import { type ActionFilter, listPeopleWithin, pageActions } from './audit.sql.ts';
+import { type ActionFilter, pageActions } from './audit.sql.ts';
 import { defineList, type List, type PageRequest, readList } from './list.ts';
 import type { Viewer } from './viewer.ts';
 
@@ -62,18 +62,18 @@ export async function presentActions(
   actions: (OperatorAction & { number?: number | null })[],
 ): Promise<Action[]> {
   const ids = actions.map(({ person_id }) => person_id);
-  const { names, own } = await reading(deps, async (db) => ({
-    names: await listPersonNames(db, ids),
-    own: scope === 'all merchants' ? null : await listPeopleWithin(db, ids),
-  }));
+  const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   const untraced = { address: null, session_id: null, os_user: null, host: null };
-  return actions.map((action) => ({
-    ...action,
-    number: action.number ?? null,
-    name: names.get(action.person_id ?? '') ?? action.operator,
-    ...(may('audit.read') ? {} : untraced),
-    ...(own === null || own.has(action.person_id ?? '') ? {} : asStaff(action)),
-  }));
+  return actions.map((action) => {
+    const shown = show(action.person_id, action.operator);
+    return {
+      ...action,
+      number: action.number ?? null,
+      name: shown.name,
+      ...(may('audit.read') ? {} : untraced),
+      ...(scope === 'all merchants' || shown.person_id !== null ? {} : asStaff(action)),
+    };
+  });
 }
 
 function asStaff({ roles }: OperatorAction) {

@@ -18,11 +18,32 @@ export const BulkAction = Type.Object({
   failed: Type.Integer(),
   /** Why it ended before its last item. */
   stopped: nullable(Type.String()),
-  /** The reason of the first failure. */
-  problems: Type.Array(Type.Object({ id: Id, problem: Type.String() })),
+  /** Why items failed. Only the first failures are kept. */
+  problems: Type.Array(Type.Object({ id: Type.String(), problem: Type.String() })),
 });
 export type BulkAction = Type.Static<typeof BulkAction>;
 
 /** GET /api/bulk-actions: the person's own, the newest first. */
 export const BulkActions = Type.Object({ data: Type.Array(BulkAction) });
 export type BulkActions = Type.Static<typeof BulkActions>;
+
+const idsMax = 500;
+
+/** POST /api/refunds/approve and /api/payouts/approve. */
+export const ManyIds = Type.Object({
+  ids: Type.Array(Id, { minItems: 1, maxItems: idsMax }),
+});
+
+/** POST /api/payouts/paid: one reference of the bank for all of them. */
+export const ManyPaid = Type.Object({
+  ...ManyIds.properties,
+  bank_reference: Type.String({ minLength: 1, maxLength: 200 }),
+});
+
+/** POST /api/instalments/retry. An id is the checkout's and the payment's number. */
+export const ManyInstalments = Type.Object({
+  ids: Type.Array(Type.String({ pattern: '^[0-9a-fA-F-]{36}:[1-9]\\d{0,2}$' }), {
+    minItems: 1,
+    maxItems: idsMax,
+  }),
+});

@@ -1,7 +1,9 @@
 import Type from 'typebox';
-import { callbackStatuses } from '#purchases/callbacks/callback.ts';
+import { callbackStatuses, eventNames } from '#purchases/callbacks/callback.ts';
 import { instalmentStatuses } from '#purchases/instalments/instalment.ts';
 import { Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+
+export const EventName = oneOf(Object.values(eventNames));
 
 /** GET /api/callbacks. Pending ones by their next attempt, all others the newest first. */
 export const CallbacksQuery = Type.Object({
@@ -13,7 +15,10 @@ export const CallbacksQuery = Type.Object({
 
 export const CallbackRow = Type.Object({
   id: Id,
-  checkout_id: Id,
+  /** Null for the event of a payout, which names the payout's reference instead of an order. */
+  checkout_id: nullable(Id),
+  /** Null for the result of a payment. */
+  event: nullable(EventName),
   ...owner,
   status: oneOf(callbackStatuses),
   notify_url: Type.String(),

@@ -1,10 +1,14 @@
 import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Callback, CallbackStatus } from '#purchases/callbacks/callback.ts';
+import { unique } from './owner.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-export type CallbackRow = Omit<Callback, 'payload' | 'sealed_verify'> & {
-  /** Why the last attempt failed; null if it did not, or if there is none. */
+export type CallbackRow = Omit<
+  Callback,
+  'payload' | 'sealed_verify' | 'sent_attempt' | 'sequence'
+> & {
+  /** Why the last attempt failed. Null if it did not fail, or if no attempt was made. */
   reason: string | null;
   response_status: number | null;
 };
@@ -43,19 +47,36 @@ export async function pageCallbacks(
       'callbacks.delivered_at',
       'callbacks.lease',
       'callbacks.leased_until',
+      'callbacks.event',
+      'callbacks.subject_id',
+      'callbacks.listed_id',
       'a.reason',
       'a.response_status',
     ]);
   if (status !== null) query = query.where('callbacks.status', '=', status);
   if (host !== null) query = query.where('callbacks.host', '=', host);
-  // The predicate of the index by due time.
+  // This condition matches the predicate of the index by due time.
   if (status === 'pending') query = query.where('callbacks.due_at', 'is not', null);
   const ofOne = isOne(scope) && status !== 'exhausted';
-  const columns = status === 'pending' ? ['due_at', 'id'] : [ofOne ? 'checkout_id' : 'id'];
+  const columns = status === 'pending' ? ['due_at', 'id'] : [ofOne ? 'listed_id' : 'id'];
   return await readRange(
     scoped(query, scope, 'callbacks.merchant_id'),
     page,
     columns.map((column) => `callbacks.${column}`),
     status === 'pending' ? 'asc' : 'desc',
   );
+}
+
+/** The references of the payouts that events are about, by their ids. */
+export async function listPayoutReferences(
+  db: Handle,
+  scope: Scope,
+  rows: { merchant_id: string; subject_id: string | null }[],
+): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map();
+  const found = await scoped(db.selectFrom('payouts').select(['id', 'reference']), scope)
+    .where('id', 'in', unique(rows.flatMap(({ subject_id }) => subject_id ?? [])))
+    .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
+    .execute();
+  return new Map(found.map(({ id, reference }) => [id, reference]));
 }

@@ -1,4 +1,4 @@
-import { isOne } from '#operating/search/scope.sql.ts';
+import { isOne, type Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { findCallback } from '#purchases/callbacks/callback.sql.ts';
@@ -7,12 +7,16 @@ import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callbac
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { defineAction } from './action.ts';
 import { CallbackRow, CallbacksQuery, RetriedCallback } from './callback.schema.ts';
-import { pageCallbacks } from './callbacks.sql.ts';
+import {
+  listPayoutReferences,
+  pageCallbacks,
+  type CallbackRow as StoredRow,
+} from './callbacks.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { historyLimits, listNewest } from './history.sql.ts';
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
-import { findOwners } from './owner.sql.ts';
+import { findOwners, listMerchantNames, type MerchantName, type Owner } from './owner.sql.ts';
 import { BadInput, mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** Pending callbacks by their next attempt. All others the newest first. */
@@ -24,7 +28,7 @@ export const callbackList = defineList({
   async read(viewer, query, page) {
     const scope = scopeOf(viewer, query);
     const { status = null, host = null } = query;
-    // The index of pending callbacks by host begins with the merchant. No other one has the host.
+    // The index of pending callbacks by host begins with the merchant. No other index has the host.
     const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
     if (host !== null && !hasIndex) {
       throw new BadInput(
@@ -37,14 +41,15 @@ export const callbackList = defineList({
       page,
       (db, range) => pageCallbacks(db, scope, status, host, range),
       async (db, rows) => {
-        const describe = await findOwners(db, scope, rows);
-        return rows.map((row) => ({ ...row, ...describe(row).owner }));
+        const ownerOf = await findCallbackOwners(db, scope, rows);
+        return rows.map((row) => ({ ...row, ...ownerOf(row) }));
       },
     );
   },
   columns: [
     ['Created', (row) => row.created_at],
     ...ownerColumns,
+    ['Event', (row) => row.event],
     ['Status', (row) => row.status],
     ['To', (row) => row.notify_url],
     ['Attempts', (row) => row.attempts],
@@ -56,6 +61,32 @@ export const callbackList = defineList({
     ['ID', (row) => row.id],
   ],
 });
+
+/** The owners of callbacks. The event of a payout has its reference in the place of an order. */
+async function findCallbackOwners(
+  db: Handle,
+  scope: Scope,
+  rows: StoredRow[],
+): Promise<(row: StoredRow) => Owner> {
+  const ofCheckouts = rows.flatMap(({ merchant_id, checkout_id }) =>
+    checkout_id === null ? [] : [{ merchant_id, checkout_id }],
+  );
+  const describe = await findOwners(db, scope, ofCheckouts);
+  const ofPayouts = rows.filter(({ checkout_id }) => checkout_id === null);
+  const references = await listPayoutReferences(db, scope, ofPayouts);
+  const names = ofPayouts.map(({ merchant_id }) => merchant_id);
+  const merchants = await listMerchantNames(db, scope, names);
+  return ({ merchant_id, checkout_id, subject_id }) => {
+    if (checkout_id !== null) return describe({ merchant_id, checkout_id }).owner;
+    const { name, time_zone, locale, clock_ahead_ms } = merchants.get(merchant_id) as MerchantName;
+    return {
+      ...{ merchant_name: name, time_zone, locale, clock_ahead_ms },
+      client_reference_id: references.get(subject_id ?? '') ?? '',
+      email: '',
+      name: null,
+    };
+  };
+}
 
 export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 

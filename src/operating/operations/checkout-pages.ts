@@ -1,10 +1,16 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { findMessage } from '#purchases/messages/message.sql.ts';
 import type { Message } from '#purchases/messages/message.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { showMessage } from '#purchases/messages/sending/send-again.ts';
 import type { Note } from '#record/notes/note.sql.ts';
+import { namesFor } from './actors.ts';
+import type { MessageDetails } from './checkout.schema.ts';
 import { type List, type PageRequest, readList } from './list.ts';
 import { readRange } from './range.sql.ts';
-import { mustSee, type Viewer } from './viewer.ts';
+import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
 // The page of a checkout has its newest notes and messages. All of them are read here, in pages.
 
@@ -29,15 +35,37 @@ export async function readNotes(
         ['at', 'id'],
         'desc',
       ),
-    withAuthors,
+    (db, notes) => withAuthors(viewer, db, notes),
   );
 }
 
-/** Notes with the names that their authors have now. */
-export async function withAuthors(db: Handle, notes: Note[]): Promise<Note[]> {
+/** Notes with the names of their authors. */
+export async function withAuthors(
+  viewer: Pick<Viewer, 'scope'>,
+  db: Handle,
+  notes: Note[],
+): Promise<Note[]> {
   const ids = notes.map(({ person_id }) => person_id);
-  const names = await listPersonNames(db, ids);
-  return notes.map((note) => ({ ...note, name: names.get(note.person_id ?? '') ?? note.name }));
+  const show = await namesFor(viewer, db, ids);
+  return notes.map((note) => ({ ...note, ...show(note.person_id, note.name) }));
+}
+
+/** One message to the shopper, as it would be written now. */
+export async function readMessage(
+  viewer: Viewer<ViewerDeps & QueueDeps>,
+  id: string,
+  message_id: string,
+): Promise<MessageDetails> {
+  const { deps } = viewer;
+  const { merchant_id } = await mustSee(viewer, 'checkouts', id);
+  const { merchant, message } = await reading(deps, async (db) => ({
+    merchant: await findMerchant(db, deps.clock, merchant_id),
+    message: await findMessage(db, merchant_id, id, message_id),
+  }));
+  if (!merchant || !message) throw new NotFound(`There is no message ${message_id}.`);
+  const { kind, status, settled_at } = message;
+  const shown = await showMessage(deps, merchant, message);
+  return { id: message.id, kind, status, settled_at, ...shown };
 }
 
 /** The messages to the shopper of a checkout, the newest first. */

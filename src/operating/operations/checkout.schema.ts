@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { languages } from '#platform/shared/language.ts';
 import {
   attemptOutcomes,
   callbackStatuses,
@@ -11,7 +12,9 @@ import {
   collectionStatuses,
   instalmentStatuses,
 } from '#purchases/instalments/instalment.ts';
+import { messageStatuses } from '#purchases/messages/message.ts';
 import { Action, ActorSummary } from './audit.schema.ts';
+import { EventName } from './callback.schema.ts';
 import { Cents, Day, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
 
@@ -22,6 +25,12 @@ export const CheckoutsQuery = Type.Object({
   /** Days of the merchant's zone, or of the service's home if the list is of several merchants. */
   from: Type.Optional(FilterDay),
   to: Type.Optional(FilterDay),
+  /** In cents. Checkouts that have not ended are left out. */
+  amount: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000_000 })),
+  /** The name of a gateway. Checkouts that have not ended are left out. */
+  gateway: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{0,19}$' })),
+  /** An e-mail address or a name, as the search takes them. */
+  shopper: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
 });
 
 export type CheckoutsQuery = Type.Static<typeof CheckoutsQuery>;
@@ -70,6 +79,7 @@ export const timelineKinds = [
   'dispute',
   'message',
   'note',
+  'conversation',
 ] as const;
 
 /** The events, oldest first. `by` is a person's name for actions. */
@@ -80,8 +90,27 @@ export const TimelineEntry = Type.Object({
   by: nullable(Type.String()),
   /** How the entry is to be coloured. */
   tone: oneOf(['neutral', 'good', 'bad', 'waiting'] as const),
+  /** The message to the shopper that the entry is about. */
+  message_id: Type.Optional(Id),
 });
 export type TimelineEntry = Type.Static<typeof TimelineEntry>;
+
+/** GET /api/checkouts/:id/messages/:message, and POST …/send-again */
+export const MessageParams = Type.Object({ id: Id, message: Id });
+export const MessageDetails = Type.Object({
+  id: Id,
+  kind: Type.String(),
+  status: oneOf(messageStatuses),
+  /** When it was sent or refused. */
+  settled_at: nullable(Time),
+  to: Type.String(),
+  subject: Type.String(),
+  /** The mail as it would be written now, without the shopper's own link. */
+  text: Type.String(),
+  /** Why it cannot be sent again; null if it can. */
+  refusal: nullable(Type.String()),
+});
+export type MessageDetails = Type.Static<typeof MessageDetails>;
 
 export const PaymentAttempt = Type.Object({
   id: Id,
@@ -113,7 +142,8 @@ export const Collection = Type.Object({
 });
 
 /**
- * One attempt to deliver a callback, with what was sent and answered. Texts are foreign: escape.
+ * One attempt to deliver a callback, with what was sent and answered. The texts come from others,
+ * so escape them.
  */
 export const CallbackAttempt = Type.Object({
   number: Type.Integer(),
@@ -141,7 +171,10 @@ export type CallbackAttempt = Type.Static<typeof CallbackAttempt>;
 export const CallbackDetails = Type.Object({
   id: Id,
   merchant_id: Id,
-  checkout_id: Id,
+  checkout_id: nullable(Id),
+  /** The event, and the refund, dispute or payout that changed. Null for the result of a payment. */
+  event: nullable(EventName),
+  subject_id: nullable(Id),
   status: oneOf(callbackStatuses),
   notify_url: Type.String(),
   host: Type.String(),
@@ -183,12 +216,16 @@ export const CheckoutDetails = Type.Object({
     Type.Object({ name: Type.String(), amount: Cents, quantity: Type.Integer() }),
   ),
   terms: Type.Array(Type.Integer()),
-  language: nullable(Type.String()),
+  language: nullable(oneOf(languages)),
   notify_url: Type.String(),
   success_url: Type.String(),
   cancel_url: Type.String(),
   signed: Type.Boolean(),
   is_v1: Type.Boolean(),
+  /** The payment link that the shopper opened; null if the merchant created the checkout. */
+  payment_link_id: nullable(Id),
+  /** The gateway that holds its payments. */
+  gateway: Type.String(),
   expires_at: Time,
   completed_at: nullable(Time),
   erased_at: nullable(Time),
@@ -198,6 +235,8 @@ export const CheckoutDetails = Type.Object({
   /** The amount that can still be refunded. */
   refundable: Cents,
   plan: Type.Array(PlanPayment),
+  /** One sentence about a request that the gateway has not answered yet. */
+  waiting: nullable(Type.String()),
   timeline: Type.Array(TimelineEntry),
   attempts: Type.Array(PaymentAttempt),
   collections: Type.Array(Collection),
@@ -207,7 +246,7 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
-  /** The kinds of rows that were cut to the newest. */
+  /** The kinds of rows of which only the newest are here. */
   cut: Type.Array(Type.String()),
   disputes: Type.Array(
     Type.Object({

@@ -14,11 +14,15 @@ export type CheckoutFilter = {
   status?: CheckoutStatus | undefined;
   from?: Timestamp | undefined;
   until?: Timestamp | undefined;
+  amount?: number | undefined;
+  gateway?: string | undefined;
+  /** Only these checkouts. */
+  ids?: string[] | undefined;
 };
 
 /**
- * The newest checkouts first. Of one merchant the times are those on its clock. Of several they are
- * the real times, which the ids begin with.
+ * The newest checkouts first. For one merchant the times are those on its clock. For several they
+ * are the real times, which the ids begin with.
  */
 export async function pageCheckouts(
   db: Handle,
@@ -26,15 +30,22 @@ export async function pageCheckouts(
   filter: CheckoutFilter,
   page: PageOf,
 ): Promise<Page<CheckoutRow>> {
-  const columns = isOne(scope) ? ['number'] : ['id', 'merchant_id'];
-  const { status, from, until } = filter;
+  const { status, from, until, amount, gateway, ids } = filter;
+  // The index by amount has one merchant after another.
+  const ofAll = amount === undefined ? ['id', 'merchant_id'] : ['merchant_id', 'number'];
+  const columns = isOne(scope) ? ['number'] : ofAll;
   let query = db
     .selectFrom('checkouts')
     .select(['merchant_id', 'id', 'id as checkout_id', 'number']);
   if (status !== undefined) query = query.where('status', '=', status);
-  // The predicate of the index by status.
+  // This condition matches the predicate of the index by status.
   if (status !== undefined && status !== 'received')
     query = query.where('status', '<>', 'received');
+  if (amount !== undefined)
+    query = query.where('status', '<>', 'received').where('amount', '=', amount);
+  if (gateway !== undefined)
+    query = query.where('status', '<>', 'received').where(sql<boolean>`gateway = ${gateway}`);
+  if (ids !== undefined) query = query.where(sql<boolean>`id = any(${ids}::uuid[])`);
   if (isOne(scope)) {
     const [merchant_id = ''] = (scope as { merchant_ids: string[] }).merchant_ids;
     const at = (time: Timestamp) => findNumberAt(db, merchant_id, time);

@@ -1,12 +1,13 @@
 import { isOne, type Scope } from '#operating/search/scope.sql.ts';
+import { listShoppersCheckouts } from '#operating/search/search.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { CheckoutRow, CheckoutsQuery } from './checkout.schema.ts';
 import { type CheckoutFilter, listCollected, pageCheckouts } from './checkouts.sql.ts';
-import { decimal, ownerColumns } from './csv.ts';
+import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners, listMerchantNames } from './owner.sql.ts';
-import { NotFound, scopeOf } from './viewer.ts';
+import { plainDay, scopeOf } from './viewer.ts';
 
 /** The newest checkouts first. */
 export const checkoutList = defineList({
@@ -36,9 +37,9 @@ export const checkoutList = defineList({
     ...ownerColumns,
     ['Status', (row) => row.status],
     ['Payments', (row) => row.number_of_payments],
-    ['Amount', (row) => decimal(row.amount)],
-    ['Collected', (row) => decimal(row.collected)],
-    ['Outstanding', (row) => decimal(row.outstanding)],
+    ['Amount', (row) => ({ cents: row.amount })],
+    ['Collected', (row) => ({ cents: row.collected })],
+    ['Outstanding', (row) => ({ cents: row.outstanding })],
     ['Currency', (row) => row.currency],
     ['ID', (row) => row.id],
   ],
@@ -51,26 +52,20 @@ const homeZone = 'Africa/Johannesburg';
 async function filterOf(
   db: Handle,
   scope: Scope,
-  { status, from, to }: Pick<CheckoutsQuery, 'status' | 'from' | 'to'>,
+  { status, from, to, amount, gateway, shopper }: CheckoutsQuery,
 ): Promise<CheckoutFilter> {
-  if (from === undefined && to === undefined) return { status };
-  const ids = isOne(scope) ? scope.merchant_ids : [];
-  const [merchant] = (await listMerchantNames(db, scope, ids)).values();
+  const ids =
+    shopper === undefined ? undefined : await listShoppersCheckouts(db, scope, shopper.trim());
+  const filter = { status, amount, gateway, ids };
+  if (from === undefined && to === undefined) return filter;
+  const of = isOne(scope) ? scope.merchant_ids : [];
+  const [merchant] = (await listMerchantNames(db, scope, of)).values();
   const zone = merchant?.time_zone ?? homeZone;
   const startOf = (day: string, days: number) =>
     timestamp(plainDay(day).add({ days }).toZonedDateTime(zone).toInstant());
   return {
-    status,
+    ...filter,
     from: from === undefined ? undefined : startOf(from, 0),
     until: to === undefined ? undefined : startOf(to, 1),
   };
-}
-
-/** A day such as 2026-02-30 has the right form and does not exist. */
-function plainDay(text: string): Temporal.PlainDate {
-  try {
-    return Temporal.PlainDate.from(text);
-  } catch {
-    throw new NotFound('There is no such day.', 'There is no such day.');
-  }
 }

@@ -49,6 +49,3 @@ export const ownerColumns: Column<{
 /** Whether a file of the list names shoppers or people: it needs a fresh proof. */
 export const hasPersonalData = (list: { columns: unknown[]; namesPeople?: boolean }) =>
   list.namesPeople === true || ownerColumns.some((column) => list.columns.includes(column));
-
-/** Cents as a decimal number, which spreadsheets can add up. */
-export const decimal = (cents: number) => Number((cents / 100).toFixed(2));

@@ -49,7 +49,7 @@ export async function listDestinationDays(
     .execute();
 }
 
-/** The failures in a row of receivers. */
+/** How many deliveries in a row have failed, by receiver. */
 export async function listFailures(
   db: Handle,
   scope: Scope,

@@ -64,7 +64,10 @@ export const destinationList = defineList({
   ],
 });
 
-/** The end of the bucket that contains the part's answer; null without answers. */
+/**
+ * The upper end of the histogram's bucket that this part of all answers falls into; null without
+ * answers.
+ */
 function percentile(
   histograms: number[][],
   bounds: readonly number[],

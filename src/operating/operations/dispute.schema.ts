@@ -1,7 +1,11 @@
 import Type from 'typebox';
+import { evidenceFileKinds } from '#gateway/evidence.ts';
+import { fileTypes } from '#platform/shared/file-type.ts';
+import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 import { disputeStatuses } from '#purchases/disputes/dispute.ts';
+import { fileNameMax, lineMax, statementMax, suppliedNames } from '#purchases/disputes/supplied.ts';
 import { Action } from './audit.schema.ts';
-import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+import { base64, Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
 /** GET /api/disputes. The newest first. */
 export const DisputesQuery = Type.Object({
@@ -28,13 +32,18 @@ export const DisputeRow = Type.Object({
   status: oneOf(disputeStatuses),
   /** Whether evidence can still be submitted, or the dispute be accepted. */
   is_answerable: Type.Boolean(),
-  /** The plan collects nothing. */
+  /** Whether it pauses the plan: nothing is collected. */
   is_pausing: Type.Boolean(),
   /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */
   withdrawn: Cents,
   fee: Cents,
   created_at: Time,
   due_by: nullable(Time),
+  /** When the merchant was last asked for evidence by mail, and until when it is awaited. */
+  asked_at: nullable(Time),
+  asked_until: nullable(Time),
+  /** When facts or files were last supplied. */
+  supplied_at: nullable(Time),
   staged_at: nullable(Time),
   staged_hash: nullable(Type.String()),
   submitting_at: nullable(Time),
@@ -43,15 +52,62 @@ export const DisputeRow = Type.Object({
 });
 export type DisputeRow = Type.Static<typeof DisputeRow>;
 
+const line = Type.Optional(Type.String({ minLength: 1, maxLength: lineMax }));
+const supplied = {
+  carrier: line,
+  tracking_number: line,
+  shipped_on: Type.Optional(Day),
+  delivered_on: Type.Optional(Day),
+  statement: Type.Optional(Type.String({ minLength: 1, maxLength: statementMax })),
+};
+
+/** POST /api/disputes/:id/supply. A fact that is absent is removed. */
+export const SupplyEvidence = Type.Object({
+  ...supplied,
+  /** `supplied_at` of the facts that the person saw. */
+  seen_at: nullable(Time),
+});
+
+const FileKind = oneOf(evidenceFileKinds);
+
+/** POST /api/disputes/:id/add-file. It takes the place of the file of its kind. */
+export const AddFile = Type.Object({
+  kind: FileKind,
+  name: Type.String({ minLength: 1, maxLength: fileNameMax }),
+  /** In base64. */
+  content: base64(evidenceFileBytesMax),
+});
+
+/** POST /api/disputes/:id/remove-file */
+export const RemoveFile = Type.Object({ kind: FileKind });
+
+export const FileParams = Type.Object({ id: Id, file: Id });
+
+const File = Type.Object({
+  id: Id,
+  kind: FileKind,
+  name: Type.String(),
+  media_type: oneOf(fileTypes),
+  size: Type.Integer(),
+  added_at: Time,
+});
+export type DisputeFile = Type.Static<typeof File>;
+
 /** GET /api/disputes/:id, and the answer of every action on a dispute. */
 export const DisputeDetails = Type.Object({
   ...DisputeRow.properties,
+  supplied: nullable(Type.Object(supplied)),
+  /** The facts that banks ask for, by the reason. */
+  wanted: Type.Array(oneOf(suppliedNames)),
+  /** The files as they are now, which may differ from those of the evidence. */
+  files: Type.Array(File),
   /** The evidence that is staged, or that staging would store, and the hash that names it. */
   evidence_hash: Type.String(),
   is_staged: Type.Boolean(),
   /** The evidence that we hold has changed since it was staged. */
   is_outdated: Type.Boolean(),
   evidence: Type.Array(Type.Object({ name: Type.String(), text: Type.String() })),
+  evidence_files: Type.Array(File),
   /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });

@@ -1,7 +1,7 @@
-import type { Evidence } from '#gateway/gateway.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 import {
   acceptDispute,
   readEvidence,
@@ -9,13 +9,26 @@ import {
   stageEvidence,
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
+import { askMerchant } from '#purchases/disputes/ask-merchant.ts';
 import type { DisputeDeps } from '#purchases/disputes/check-disputes.ts';
 import { type Dispute, isAnswerable } from '#purchases/disputes/dispute.ts';
-import { evidenceNames } from '#purchases/disputes/evidence.ts';
+import { findFileContent, listFiles } from '#purchases/disputes/dispute-file.sql.ts';
+import { namedEvidence } from '#purchases/disputes/evidence.ts';
+import { type DisputeFile, wantedFacts } from '#purchases/disputes/supplied.ts';
+import { addFile, removeFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
-import { decimal, ownerColumns } from './csv.ts';
-import { DisputeDetails, DisputeRow, DisputesQuery, SubmitEvidence } from './dispute.schema.ts';
+import { ownerColumns } from './csv.ts';
+import {
+  AddFile,
+  DisputeDetails,
+  DisputeRow,
+  DisputesQuery,
+  RemoveFile,
+  SubmitEvidence,
+  SupplyEvidence,
+} from './dispute.schema.ts';
 import { listDisputesNamed, pageDisputes } from './disputes.sql.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
@@ -41,9 +54,9 @@ export const disputeList = defineList({
     ...ownerColumns,
     ['Payment', (row) => row.instalment],
     ['Of', (row) => row.number_of_payments],
-    ['Amount', (row) => decimal(row.amount)],
-    ['Withdrawn', (row) => decimal(row.withdrawn)],
-    ['Fee', (row) => decimal(row.fee)],
+    ['Amount', (row) => ({ cents: row.amount })],
+    ['Withdrawn', (row) => ({ cents: row.withdrawn })],
+    ['Fee', (row) => ({ cents: row.fee })],
     ['Currency', (row) => row.currency],
     ['Reason', (row) => row.reason],
     ['Network code', (row) => row.network_reason_code],
@@ -85,22 +98,43 @@ export async function mustSeeDispute({ deps, scope }: Viewer, text: string) {
 /** A dispute with its evidence and what people did to it. */
 export async function readDispute(viewer: Viewer, id: string) {
   const dispute = await mustSeeDispute(viewer, id);
-  const { pack, actions } = await reading(viewer.deps, async (db) => ({
+  const { pack, files, actions } = await reading(viewer.deps, async (db) => ({
     pack: (await readEvidence(db, dispute.id)).pack,
+    files: await listFiles(db, dispute),
     actions: await listActionsOn(db, dispute.id),
   }));
   return {
     ...dispute,
+    wanted: [...wantedFacts(dispute.reason)],
+    files: files.filter(({ removed_at }) => removed_at === null),
     evidence_hash: pack.hash,
     is_staged: pack.is_staged,
     is_outdated: pack.is_outdated,
-    evidence: Object.entries(pack.evidence).map(([name, text]) => ({
-      name: evidenceNames[name as keyof Evidence],
-      text: text ?? '',
-    })),
+    evidence: namedEvidence(pack.evidence),
+    evidence_files: pack.files,
     audit: await presentActions(viewer, actions),
   };
 }
+
+/** A file of a dispute of the viewer's scope. `open` reads its content. */
+export async function mustSeeFile(
+  viewer: Viewer,
+  id: string,
+  file_id: string,
+): Promise<DisputeFile & { dispute_id: string; open(): Promise<Buffer> }> {
+  const dispute = await mustSeeDispute(viewer, id);
+  const files = await reading(viewer.deps, (db) => listFiles(db, dispute));
+  const file = files.find((one) => one.id === file_id.toLowerCase());
+  if (!file) throw noFile();
+  const open = async () => {
+    const content = await reading(viewer.deps, (db) => findFileContent(db, dispute, file.id));
+    if (content === null) throw noFile();
+    return content;
+  };
+  return { ...file, dispute_id: dispute.id, open };
+}
+
+const noFile = () => new NotFound('The dispute does not have this file.');
 
 const on = actionsOn({
   name: 'disputes',
@@ -112,7 +146,32 @@ const on = actionsOn({
 type Answer = Viewer<ViewerDeps & DisputeDeps>;
 const answer = { permission: 'disputes.answer', fresh: true } as const;
 
+const supply = { permission: 'disputes.supply' } as const;
+
 export const disputeActions = {
+  supply: on('supply', {
+    ...supply,
+    body: SupplyEvidence,
+    change: ({ deps, operator }, { id }, { seen_at, ...supplied }) =>
+      supplyEvidence(deps, operator, id, supplied, seen_at),
+  }),
+  addFile: on('add-file', {
+    ...supply,
+    body: AddFile,
+    bodyBytesMax: Math.ceil(evidenceFileBytesMax / 3) * 4 + 1_024,
+    change: ({ deps, operator }, { id }, { content, ...file }) =>
+      addFile(deps, operator, id, { ...file, content: Buffer.from(content, 'base64') }),
+  }),
+  removeFile: on('remove-file', {
+    ...supply,
+    body: RemoveFile,
+    change: ({ deps, operator }, { id }, { kind }) => removeFile(deps, operator, id, kind),
+  }),
+  ask: on('ask', {
+    ...answer,
+    change: ({ deps, operator }: Viewer<ViewerDeps & QueueDeps>, { id }) =>
+      askMerchant(deps, operator, id),
+  }),
   stage: on('stage', {
     ...answer,
     change: ({ deps, operator }: Answer, { id }) => stageEvidence(deps, operator, id),

@@ -13,6 +13,7 @@ const histories = {
   postings: ['at', 'id'],
   messages: ['id'],
   notes: ['at', 'id'],
+  conversation_entries: ['at', 'id'],
 } as const;
 export type HistoryTable = keyof typeof histories;
 

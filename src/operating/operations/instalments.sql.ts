@@ -1,7 +1,12 @@
+import { sql } from 'kysely';
 import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
+import type {
+  CardDecline,
+  Instalment,
+  InstalmentStatus,
+} from '#purchases/instalments/instalment.ts';
 import { type OfCheckout, unique } from './owner.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
@@ -24,7 +29,7 @@ export async function pageInstalments(
     return await readRange(query, page, ['due_on', 'checkout_id', 'number'], 'asc');
   }
   if (isOne(scope) && status !== 'cancelled') {
-    // No index has a merchant's payments in an order, but its checkouts have one.
+    // No index lists a merchant's payments in order, but one lists its checkouts.
     const joined = query
       .innerJoin('checkouts as c', (on) =>
         on
@@ -39,19 +44,23 @@ export async function pageInstalments(
   return await readRange(query, page, ['checkout_id', 'number'], 'desc');
 }
 
-export type Decline = { reason: string; may_retry: boolean | null; settled_at: Timestamp | null };
+export type Decline = CardDecline & {
+  decline_reason: NonNullable<CardDecline['decline_reason']>;
+  settled_at: Timestamp | null;
+};
 
-/** The last decline of each payment, by checkout and number. */
+/** The declines of payments of these checkouts, in their order. */
 export async function listDeclines(
   db: Handle,
   scope: Scope,
   rows: OfCheckout[],
-): Promise<Map<string, Decline>> {
-  if (rows.length === 0) return new Map();
+): Promise<Decline[]> {
+  if (rows.length === 0) return [];
   const declines = await scoped(
     db
       .selectFrom('collections')
-      .select(['checkout_id', 'instalment', 'decline_reason', 'may_retry', 'settled_at']),
+      .select(['checkout_id', 'instalment', 'card_ref', 'card_key', 'created_at'])
+      .select(['decline_reason', 'may_retry', 'settled_at']),
     scope,
   )
     .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
@@ -59,26 +68,24 @@ export async function listDeclines(
     .where('decline_reason', 'is not', null)
     .orderBy('number')
     .execute();
-  return new Map(
-    declines.map(({ checkout_id, instalment, decline_reason, may_retry, settled_at }) => [
-      `${checkout_id}:${instalment}`,
-      { reason: decline_reason as string, may_retry, settled_at },
-    ]),
-  );
+  return declines as Decline[];
 }
 
-/** The checkouts of rows that have a stored card. */
-export async function listWithCard(
+/** The stored cards of checkouts, by checkout. */
+export async function listCards(
   db: Handle,
   scope: Scope,
   rows: OfCheckout[],
-): Promise<Set<string>> {
-  if (rows.length === 0) return new Set();
-  const cards = await scoped(db.selectFrom('stored_cards').select('checkout_id'), scope)
+): Promise<Map<string, Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>>> {
+  if (rows.length === 0) return new Map();
+  const cards = await scoped(
+    db.selectFrom('stored_cards').select(['checkout_id', 'card_ref', 'card_key']),
+    scope,
+  )
     .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
     .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
     .execute();
-  return new Set(cards.map(({ checkout_id }) => checkout_id));
+  return new Map(cards.map((card) => [card.checkout_id, card]));
 }
 
 export type Pause = 'dispute' | 'difference';
@@ -109,4 +116,20 @@ export async function listPauses(
     ...blocks.map(({ checkout_id }) => [checkout_id, 'difference'] as const),
     ...disputes.map(({ checkout_id }) => [checkout_id, 'dispute'] as const),
   ]);
+}
+
+/** How many of these payments the scope has. An id is the checkout's and the payment's number. */
+export async function countInstalmentsWithin(
+  db: Handle,
+  scope: Scope,
+  ids: string[],
+): Promise<number> {
+  const pairs = ids.map((id) => id.split(':') as [string, string]);
+  const rows = await scoped(db.selectFrom('instalments').select(['checkout_id', 'number']), scope)
+    .where(
+      sql<boolean>`(checkout_id, number) in (select * from unnest(
+        ${pairs.map(([checkout]) => checkout)}::uuid[], ${pairs.map(([, number]) => Number(number))}::int[]))`,
+    )
+    .execute();
+  return rows.length;
 }

@@ -2,20 +2,23 @@ import Type from 'typebox';
 import { merchantNow } from '#merchants/merchant.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import {
+  findForbidding,
   type Instalment,
   type InstalmentStatus,
   instalmentId,
   instalmentStatuses,
 } from '#purchases/instalments/instalment.ts';
 import { OverdueQuery, OverdueRow } from './callback.schema.ts';
-import { decimal, ownerColumns } from './csv.ts';
+import { ownerColumns } from './csv.ts';
 import {
+  countInstalmentsWithin,
   type Decline,
+  listCards,
   listDeclines,
   listPauses,
-  listWithCard,
   type Pause,
   pageInstalments,
 } from './instalments.sql.ts';
@@ -47,7 +50,7 @@ export const overdueList = defineList({
     ...ownerColumns,
     ['Payment', (row) => row.number],
     ['Of', (row) => row.number_of_payments],
-    ['Amount', (row) => decimal(row.amount)],
+    ['Amount', (row) => ({ cents: row.amount })],
     ['Currency', (row) => row.currency],
     ['Reason', (row) => row.reason],
     ['Advice', (row) => row.advice],
@@ -55,10 +58,14 @@ export const overdueList = defineList({
   ],
 });
 
-async function presentOverdue(clock: Clock, db: Handle, scope: Scope, rows: Instalment[]) {
+/** How many of these payments the viewer sees. */
+export const countInstalments = ({ deps, scope }: Viewer, ids: string[]) =>
+  reading(deps, (db) => countInstalmentsWithin(db, scope, ids));
+
+export async function presentOverdue(clock: Clock, db: Handle, scope: Scope, rows: Instalment[]) {
   const describe = await findOwners(db, scope, rows);
   const declines = await listDeclines(db, scope, rows);
-  const cards = await listWithCard(db, scope, rows);
+  const cards = await listCards(db, scope, rows);
   const pauses = await listPauses(
     db,
     scope,
@@ -66,19 +73,22 @@ async function presentOverdue(clock: Clock, db: Handle, scope: Scope, rows: Inst
   );
   return rows.map((row) => {
     const { checkout, merchant, owner } = describe(row);
-    const today = merchantNow(clock, merchant).toZonedDateTimeISO(merchant.time_zone).toPlainDate();
-    const decline = declines.get(instalmentId(row)) ?? null;
+    const now = merchantNow(clock, merchant);
+    const today = now.toZonedDateTimeISO(merchant.time_zone).toPlainDate();
+    const decline = lastOf(declines, row);
     const paused_by = pauseOf(row, pauses.get(row.checkout_id));
+    const card = cards.get(row.checkout_id);
+    const forbidding = card && findForbidding(declines, card, [row.number], now);
     return {
       ...row,
       ...owner,
       amount: row.amount - row.reduced,
       number_of_payments: checkout.number_of_payments ?? 1,
       days_late: Temporal.PlainDate.from(row.due_on).until(today).days,
-      reason: decline?.reason ?? null,
+      reason: decline?.decline_reason ?? null,
       last_tried_at: decline?.settled_at ?? null,
       paused_by,
-      ...adviceOf(cards.has(row.checkout_id), paused_by, decline),
+      ...adviceOf(card !== undefined, paused_by, forbidding ?? null, decline),
     };
   });
 }
@@ -99,21 +109,41 @@ const pauseTexts: Record<PausedBy, string> = {
   shopper: 'The shopper is paying it now.',
 };
 
-function adviceOf(hasCard: boolean, paused_by: PausedBy | null, decline: Decline | null) {
+/** Whether a retry is sensible, and why. The retry itself refuses all that is not. */
+function adviceOf(
+  hasCard: boolean,
+  paused_by: PausedBy | null,
+  forbidding: ReturnType<typeof findForbidding>,
+  decline: Decline | null,
+) {
   const advise = (is_retry_sensible: boolean, advice: string) => ({ is_retry_sensible, advice });
   if (!hasCard) return advise(false, 'No card is stored. Only the shopper can pay this.');
   if (paused_by !== null) return advise(false, pauseTexts[paused_by]);
-  if (decline?.may_retry === false) {
+  if (forbidding?.isForGood) {
     return advise(
       false,
       'The bank said not to try this card again. The shopper needs another card.',
     );
   }
-  if (decline?.reason === 'insufficient_funds') {
-    return advise(true, 'There was not enough money. A retry after payday may succeed.');
+  if (forbidding) {
+    return advise(false, 'It was declined too often today. A retry is refused until tomorrow.');
+  }
+  switch (decline?.decline_reason) {
+    case 'insufficient_funds':
+      return advise(true, 'There was not enough money. A retry after payday may succeed.');
+    case 'expired_card':
+      return advise(true, 'The card had expired. A retry succeeds if the bank has renewed it.');
+    case 'authentication_required':
+      return advise(false, 'The bank wants the shopper to confirm it. Only the shopper can.');
   }
   return advise(true, 'The bank gave no reason against a retry.');
 }
+
+export const lastOf = (
+  declines: Decline[],
+  { checkout_id, number }: Pick<Instalment, 'checkout_id' | 'number'>,
+) =>
+  declines.findLast((one) => one.checkout_id === checkout_id && one.instalment === number) ?? null;
 
 /** Payments with one status, for the command line. The console lists the overdue ones only. */
 export const instalmentList = {
@@ -129,7 +159,7 @@ export const instalmentList = {
         const declines = await listDeclines(db, scope, rows);
         return rows.map((row) => {
           const id = instalmentId(row);
-          const reason = declines.get(id)?.reason ?? null;
+          const reason = lastOf(declines, row)?.decline_reason ?? null;
           return { ...row, ...describe(row).owner, id, reason };
         });
       },

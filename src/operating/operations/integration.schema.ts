@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { refundModes } from '#merchants/integrations/integration.ts';
+import { eventKinds, refundModes } from '#merchants/integrations/integration.ts';
 import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 import { orders } from './range.sql.ts';
 
@@ -14,8 +14,13 @@ export const IntegrationRow = Type.Object({
   signing_required_at: nullable(Time),
   revoked_at: nullable(Time),
   created_at: Time,
-  /** The merchants that an intermediary manages, of those that the person may see. */
+  /** The events that it asked for, and their address. */
+  events: Type.Array(oneOf(eventKinds)),
+  events_url: nullable(Type.String()),
+  /** The first merchants that an intermediary manages, of those that the person may see. */
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
+  /** It manages more than these. /api/managed-merchants lists them all. */
+  manages_more: Type.Boolean(),
   /** The limits of every endpoint. A limit that is not the integration's own is the contract's. */
   limits: Type.Array(
     Type.Object({
@@ -25,7 +30,7 @@ export const IntegrationRow = Type.Object({
       is_own: Type.Boolean(),
     }),
   ),
-  /** In force now, the newest first. One that expires is being rotated out. */
+  /** The client secrets in force, the newest first. A secret that expires is being rotated out. */
   client_secrets: Type.Array(Type.Object(Life)),
   /** For people who see only some merchants, the first use of an intermediary's key is left out. */
   signing_keys: Type.Array(
@@ -51,6 +56,15 @@ export type IntegrationRow = Type.Static<typeof IntegrationRow>;
  */
 export const IntegrationsQuery = Type.Object({ ...paging, order: Type.Optional(oneOf(orders)) });
 
+/** GET /api/managed-merchants: the merchants that an intermediary manages, the oldest first. */
+export const ManagedMerchantsQuery = Type.Object({
+  after: paging.after,
+  limit: paging.limit,
+  integration: Id,
+});
+export const ManagedMerchant = Type.Object({ id: Id, name: Type.String(), added_at: Time });
+export type ManagedMerchant = Type.Static<typeof ManagedMerchant>;
+
 /** POST /api/integrations: of one merchant, or of an intermediary that manages several. */
 export const CreateIntegration = Type.Object({
   merchant_id: Type.Optional(Id),
@@ -69,7 +83,7 @@ export type IssuedCredentials = Type.Static<typeof IssuedCredentials>;
 /** POST /api/integrations/:id/rotate */
 export const RotateCredential = Type.Object({
   credential: oneOf(['client_secret', 'signing_key'] as const),
-  /** How long the old one stays valid: 7 days at most. */
+  /** How long the old credential stays valid: 7 days at most. */
   overlap_seconds: Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600 }),
 });
 export const RotatedCredential = Type.Object({
@@ -96,6 +110,19 @@ export const SetLimit = Type.Object({
   window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
 });
 
+/** POST /api/integrations/:id/events. Kinds that are not named stay as they are. */
+export const SetEvents = Type.Object({
+  enable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
+  disable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
+  /** `none` removes the address: events then go to the notify_url of the checkout. */
+  url: Type.Optional(Type.String({ maxLength: 2048 })),
+});
+export const EventsSet = Type.Object({
+  id: Id,
+  events: Type.Array(oneOf(eventKinds)),
+  events_url: nullable(Type.String()),
+});
+
 /** POST /api/integrations/:id/require-signing. It cannot be undone. */
 export const RequiredSigning = Type.Object({ id: Id, signing_required_at: Time });
 
@@ -110,8 +137,12 @@ export type IssuedV1Credentials = Type.Static<typeof IssuedV1Credentials>;
 /** POST /api/integrations/:id/disable-v1 */
 export const DisabledV1 = Type.Object({ id: Id, client_id: Id, disabled_at: Time });
 
-/** POST /api/integrations/:id/managed-merchants */
-export const ManagedMerchants = Type.Object({ id: Id, managed_merchant_ids: Type.Array(Id) });
+/** POST /api/integrations/:id/managed-merchants. Adding a merchant twice adds it once. */
+export const ManagedMerchants = Type.Object({
+  id: Id,
+  added: Type.Array(Id),
+  removed: Type.Array(Id),
+});
 export const ManageMerchants = Type.Object({
   add: Type.Array(Id, { maxItems: 1_000 }),
   remove: Type.Array(Id, { maxItems: 1_000 }),

@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import { isInForce } from '#merchants/integrations/credential.sql.ts';
 import type { Integration } from '#merchants/integrations/integration.ts';
-import { type Scope, scoped } from '#operating/search/scope.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -30,6 +31,21 @@ export async function pageIntegrations(
   return await readRange(query, page, ['created_at', 'id'], directionOf(order));
 }
 
+/** Integrations that have or had v1 credentials, or the one with this id, the oldest first. */
+export async function pageLegacyIntegrations(
+  db: Handle,
+  scope: Scope,
+  id: string | undefined,
+  page: PageOf,
+): Promise<Page<Integration>> {
+  const query = withinScope(db.selectFrom('integrations').selectAll(), scope)
+    .where(
+      sql<boolean>`exists (select from legacy_credentials where integration_id = integrations.id)`,
+    )
+    .$if(id !== undefined, (found) => found.where('id', '=', id as string));
+  return await readRange(query, page, ['created_at', 'id'], 'asc');
+}
+
 /** An integration of the scope, or an intermediary that manages a merchant of it. */
 export async function findIntegrationWithin(
   db: Handle,
@@ -40,25 +56,43 @@ export async function findIntegrationWithin(
   return (await query.where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** The merchants that intermediaries manage, of those that the scope contains. */
-export async function listManagedWithin(
+/** Whether the scope has the merchant `merchant_id` of `managed_merchants`. */
+const isManagedWithin = (scope: Scope) =>
+  scope === 'all merchants' ? sql`true` : sql`merchant_id = any(${scope.merchant_ids}::uuid[])`;
+
+/** The first merchants that each intermediary manages, of those that the scope contains. */
+export async function listFirstManaged(
   db: Handle,
   scope: Scope,
   integration_ids: string[],
+  limit: number,
 ): Promise<{ integration_id: string; id: string; name: string }[]> {
-  if (integration_ids.length === 0) return [];
-  return await scoped(
-    db
-      .selectFrom('managed_merchants')
-      .innerJoin('merchants', 'merchants.id', 'managed_merchants.merchant_id')
-      .select(['managed_merchants.integration_id', 'merchants.id', 'merchants.name']),
-    scope,
-    'merchants.id',
-  )
-    .where('managed_merchants.integration_id', 'in', integration_ids)
-    .orderBy('merchants.name')
-    .orderBy('merchants.id')
-    .execute();
+  const { rows } = await sql<{ integration_id: string; id: string; name: string }>`
+    select i.id as integration_id, m.id, m.name
+    from unnest(${integration_ids}::uuid[]) as i (id)
+    cross join lateral (
+      select merchant_id from managed_merchants
+      where integration_id = i.id and ${isManagedWithin(scope)}
+      order by merchant_id limit ${limit}) first
+    join merchants m on m.id = first.merchant_id
+    order by i.id, m.id`.execute(db);
+  return rows;
+}
+
+/** The merchants that an intermediary manages, of those that the scope contains, the oldest first. */
+export async function pageManaged(
+  db: Handle,
+  scope: Scope,
+  integration_id: string,
+  page: PageOf,
+): Promise<Page<{ id: string; name: string; added_at: Timestamp }>> {
+  const query = db
+    .selectFrom('managed_merchants')
+    .innerJoin('merchants', 'merchants.id', 'managed_merchants.merchant_id')
+    .select(['merchants.id', 'merchants.name', 'managed_merchants.added_at'])
+    .where('managed_merchants.integration_id', '=', integration_id)
+    .where(sql<boolean>`${isManagedWithin(scope)}`);
+  return await readRange(query, page, ['managed_merchants.merchant_id'], 'asc', ['id']);
 }
 
 export async function listLimitsOf(
@@ -88,19 +122,18 @@ export async function listCredentialsOf(
   signing_keys: (Life & { id: string; first_used_at: Timestamp | null })[];
 }> {
   if (integration_ids.length === 0) return { client_secrets: [], signing_keys: [] };
-  const isInForce = sql<boolean>`(expires_at is null or expires_at > ${now}::timestamptz)`;
   const client_secrets = await db
     .selectFrom('client_secrets')
     .select(['integration_id', 'created_at', 'expires_at'])
     .where('integration_id', 'in', integration_ids)
-    .where(isInForce)
+    .where(isInForce(now))
     .orderBy('created_at', 'desc')
     .execute();
   const signing_keys = await db
     .selectFrom('signing_keys')
     .select(['id', 'integration_id', 'created_at', 'expires_at', 'first_used_at'])
     .where('integration_id', 'in', integration_ids)
-    .where(isInForce)
+    .where(isInForce(now))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .execute();
@@ -125,26 +158,17 @@ export async function listLegacyOf(db: Handle, integration_ids: string[]): Promi
     .execute();
 }
 
+/** How integrations have used v1 since a day, and the last day on which they used it. */
 export async function listLegacyUsage(
   db: Handle,
   integration_ids: string[],
   since: string,
-): Promise<{ integration_id: string; logins: number; checkouts: number }[]> {
-  if (integration_ids.length === 0) return [];
-  const rows = await db
-    .selectFrom('legacy_usage')
-    .select((select) => [
-      'integration_id',
-      select.fn.sum<number>('logins').as('logins'),
-      select.fn.sum<number>('checkouts').as('checkouts'),
-    ])
-    .where('integration_id', 'in', integration_ids)
-    .where('day', '>=', since)
-    .groupBy('integration_id')
-    .execute();
-  return rows.map(({ integration_id, logins, checkouts }) => ({
-    integration_id,
-    logins: Number(logins),
-    checkouts: Number(checkouts),
-  }));
+): Promise<{ integration_id: string; logins: number; checkouts: number; last_used_on: string }[]> {
+  const { rows } = await sql<Awaited<ReturnType<typeof listLegacyUsage>>[number]>`
+    select integration_id, max(day) as last_used_on,
+      coalesce(sum(logins) filter (where day >= ${since}::date), 0) as logins,
+      coalesce(sum(checkouts) filter (where day >= ${since}::date), 0) as checkouts
+    from legacy_usage where integration_id = any (${integration_ids}::uuid[])
+    group by integration_id`.execute(db);
+  return rows;
 }

@@ -18,6 +18,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { chooseEvents, type EventDeps } from '#purchases/callbacks/choose-events.ts';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
@@ -26,29 +27,34 @@ import { dayBefore } from './destinations.ts';
 import {
   CreateIntegration,
   DisabledV1,
+  EventsSet,
   IntegrationRow,
   IntegrationsQuery,
   IssuedCredentials,
   IssuedV1Credentials,
   LimitSet,
+  ManagedMerchant,
   ManagedMerchants,
+  ManagedMerchantsQuery,
   ManageMerchants,
   RefundModeSet,
   RequiredSigning,
   RevokedIntegration,
   RotateCredential,
   RotatedCredential,
+  SetEvents,
   SetLimit,
   SetRefundMode,
 } from './integration.schema.ts';
 import {
   findIntegrationWithin,
   listCredentialsOf,
+  listFirstManaged,
   listLegacyOf,
   listLegacyUsage,
   listLimitsOf,
-  listManagedWithin,
   pageIntegrations,
+  pageManaged,
 } from './integrations.sql.ts';
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
@@ -75,9 +81,36 @@ export const integrationList = defineList({
     ['Merchant', (row) => row.merchant_name ?? 'intermediary'],
     ['Created', (row) => row.created_at],
     ['Refunds', (row) => row.refund_mode],
+    ['Events', (row) => row.events.join(' ')],
     ['Signing since', (row) => row.signing_required_at],
     ['Revoked', (row) => row.revoked_at],
     ['v1 checkouts, 30 days', (row) => (row.v1 === null ? 0 : row.v1.checkouts)],
+    ['ID', (row) => row.id],
+  ],
+});
+
+/** The merchants that an intermediary manages. There may be thousands. */
+export const managedMerchantList = defineList({
+  name: 'managed-merchants',
+  permission: 'integrations.read',
+  query: ManagedMerchantsQuery,
+  row: ManagedMerchant,
+  read: ({ deps, scope }, { integration }, page) =>
+    readList(
+      deps,
+      page,
+      async (db, range) => {
+        const found = isUuid(integration)
+          ? await findIntegrationWithin(db, scope, integration)
+          : null;
+        if (!found) throw noIntegration(integration);
+        return await pageManaged(db, scope, found.id, range);
+      },
+      async (_, rows) => rows,
+    ),
+  columns: [
+    ['Name', (row) => row.name],
+    ['Added', (row) => row.added_at],
     ['ID', (row) => row.id],
   ],
 });
@@ -97,12 +130,15 @@ export async function mustSeeIntegration(viewer: Viewer, id: string): Promise<Li
 const noIntegration = (id: string) =>
   new NotFound(`There is no integration ${id}. \`tranche integrations list\` lists them.`);
 
+/** An integration names this many of the merchants that it manages. */
+const firstManagedMax = 10;
+
 async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: Integration[]) {
   const ids = rows.map(({ id }) => id);
   const owners = rows.flatMap(({ merchant_id }) => merchant_id ?? []);
   const now = deps.clock.now();
   const names = await listMerchantNames(db, scope, owners);
-  const managed = await listManagedWithin(db, scope, ids);
+  const managed = await listFirstManaged(db, scope, ids, firstManagedMax + 1);
   const limits = await listLimitsOf(db, ids);
   const { client_secrets, signing_keys } = await listCredentialsOf(db, ids, timestamp(now));
   const legacy = await listLegacyOf(db, ids);
@@ -119,10 +155,12 @@ async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: In
     const none = showsUse(row) ? 0 : null;
     const [used = { logins: none, checkouts: none }] = of(usage);
     const own_limits = of(limits);
+    const first = of(managed);
     return {
       ...row,
       merchant_name: names.get(row.merchant_id ?? '')?.name ?? null,
-      managed_merchants: of(managed),
+      managed_merchants: first.slice(0, firstManagedMax),
+      manages_more: first.length > firstManagedMax,
       own_limits,
       limits: withContract(own_limits),
       client_secrets: of(client_secrets),
@@ -165,7 +203,7 @@ function on<
   verb: string,
   permission: Permission,
   action: {
-    mayNeed?: Permission;
+    mayNeed?: readonly Permission[];
     body?: Body;
     response: Response;
     run(viewer: Viewer<Deps>, id: string, body: Static<Body>): Promise<Static<Response>>;
@@ -194,7 +232,7 @@ export const integrationActions = {
     method: 'POST',
     url: '/api/integrations',
     permission: 'integrations.change',
-    mayNeed: 'review.lift',
+    mayNeed: ['review.lift'],
     fresh: true,
     schema: { body: CreateIntegration, response: IssuedCredentials },
     async run({ deps, scope, may, operator }: Issue, { body }) {
@@ -219,7 +257,7 @@ export const integrationActions = {
     },
   }),
   rotate: on('rotate', 'credentials.rotate', {
-    mayNeed: 'review.lift',
+    mayNeed: ['review.lift'],
     body: RotateCredential,
     response: RotatedCredential,
     async run({ deps, operator, may }: Issue, id, { credential, overlap_seconds }) {
@@ -234,18 +272,37 @@ export const integrationActions = {
     run: ({ deps, operator }, id) => revokeIntegration(deps, operator, id),
   }),
   setLimit: on('limit', 'integrations.change', {
-    mayNeed: 'limits.raise',
+    mayNeed: ['limits.raise'],
     body: SetLimit,
     response: LimitSet,
     run: ({ deps, operator, may }, id, body) =>
       setLimit(deps, operator, { id, ...body, mayRaiseLimits: may('limits.raise') }),
   }),
   setRefundMode: on('refund-mode', 'integrations.change', {
-    mayNeed: 'review.lift',
+    mayNeed: ['review.lift'],
     body: SetRefundMode,
     response: RefundModeSet,
     run: ({ deps, operator, may }: Viewer<ViewerDeps & LiftDeps>, id, body) =>
       setRefundMode(deps, operator, { id, ...body, mayLiftReview: may('review.lift') }),
+  }),
+  setEvents: on('events', 'integrations.change', {
+    body: SetEvents,
+    response: EventsSet,
+    async run({ deps, operator }: Viewer<ViewerDeps & EventDeps>, id, body) {
+      const { enable = [], disable = [], url } = body;
+      if (enable.length + disable.length === 0 && url === undefined) {
+        throw new BadInput(
+          'enable',
+          'is missing: name events to enable, to disable, or an address',
+        );
+      }
+      return await chooseEvents(deps, operator, {
+        id,
+        enable,
+        disable,
+        url: url === 'none' ? null : url,
+      });
+    },
   }),
   requireSigning: on('require-signing', 'integrations.change', {
     response: RequiredSigning,
@@ -261,11 +318,12 @@ export const integrationActions = {
     run: ({ deps, operator }, id) => disableLegacy(deps, operator, id),
   }),
   manage: on('managed-merchants', 'integrations.change', {
+    mayNeed: ['review.lift'],
     body: ManageMerchants,
     response: ManagedMerchants,
     async run({ deps, operator, may }: Viewer<ViewerDeps & LiftDeps>, id, body) {
       const wanted = { id, ...body, mayLiftReview: may('review.lift') };
-      return { id, managed_merchant_ids: await manageMerchants(deps, operator, wanted) };
+      return { id, ...(await manageMerchants(deps, operator, wanted)) };
     },
   }),
 };

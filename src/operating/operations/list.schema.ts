@@ -13,6 +13,9 @@ export const FilterDay = Type.String({ pattern: '^2[01]\\d{2}-\\d{2}-\\d{2}$' })
 export const Cents = Type.Integer();
 export const nullable = <Schema extends TSchema>(schema: Schema) =>
   Type.Union([schema, Type.Null()]);
+/** The content of a file of at most so many bytes. */
+export const base64 = (bytesMax: number) =>
+  Type.String({ pattern: '^[A-Za-z0-9+/]+={0,2}$', maxLength: Math.ceil(bytesMax / 3) * 4 });
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   Type.Unsafe<Values[number]>(Type.Enum([...values], { type: 'string' }));
 
@@ -37,6 +40,8 @@ export const owner = {
   merchant_name: Type.String(),
   time_zone: Type.String(),
   locale: Type.String(),
+  /** How far the merchant's clock is ahead of the real one, in a sandbox. */
+  clock_ahead_ms: Type.Integer(),
   client_reference_id: Type.String(),
   email: Type.String(),
   name: nullable(Type.String()),

@@ -73,7 +73,7 @@ function readCursor(text: string): Key {
       return key;
     }
   } catch {
-    // Not base64 or not JSON: refused below.
+    // The text is not base64 or not JSON. The check below refuses it.
   }
   throw new BadCursor();
 }

@@ -1,8 +1,11 @@
 import Type from 'typebox';
+import { languages } from '#platform/shared/language.ts';
+import { logoBounds } from '#platform/shared/uploads.ts';
 import { IntegrationRow } from './integration.schema.ts';
-import { Cents, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
+import { base64, Cents, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 import { Payee } from './payee.schema.ts';
 import { orders } from './range.sql.ts';
+import { TermsRow } from './terms.schema.ts';
 
 export const Band = Type.Object({
   from_amount: Type.Integer({ minimum: 1 }),
@@ -39,6 +42,17 @@ export const MerchantRow = Type.Object({
   short_name: nullable(Type.String()),
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: Type.Boolean(),
+  /** The language of its statements. */
+  language: oneOf(languages),
+  /** Pages, mails and receipts show these to shoppers. */
+  contact: nullable(Type.String()),
+  address: nullable(Type.String()),
+  vat_number: nullable(Type.String()),
+  /** The SHA-256 of the logo. */
+  logo: nullable(Type.String()),
+  /** The gateway of its new checkouts, and the one that stands in. Null follows the default. */
+  gateway: nullable(Type.String()),
+  second_gateway: nullable(Type.String()),
   created_at: Time,
   /** How far a sandbox merchant's clock is ahead of real time. */
   clock_ahead_ms: Type.Integer(),
@@ -56,10 +70,14 @@ export type MerchantRow = Type.Static<typeof MerchantRow>;
 export const MerchantDetails = Type.Object({
   ...MerchantRow.properties,
   integrations: Type.Array(IntegrationRow),
+  /** Where shoppers load the logo. */
+  logo_url: nullable(Type.String()),
   /** When the merchant's next row falls due, on its clock. */
   next_event_at: nullable(Time),
   /** Null if the person may not read payouts. */
   payee: nullable(Payee),
+  /** Its fees, the newest first. Null if the person may not read payouts. */
+  terms: nullable(Type.Array(TermsRow)),
 });
 export type MerchantDetails = Type.Static<typeof MerchantDetails>;
 
@@ -72,24 +90,38 @@ export const CreateMerchant = Type.Object({
   four_eyes_above: Type.Optional(nullable(Threshold)),
 });
 
-const Rules = {
+/** The members that are rules for new checkouts; the others are for the page. */
+export const Rules = {
   rules: Type.Optional(Bands),
   preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
   four_eyes_above: Type.Optional(nullable(Threshold)),
 };
 
-/** PATCH /api/merchants/:id. What is absent stays as it is. */
-export const ChangeMerchant = Type.Object({
+/** The members that are for the page, besides a new logo. */
+export const Page = {
   short_name: Type.Optional(nullable(Type.String({ maxLength: 20 }))),
   no_fees: Type.Optional(Type.Boolean()),
+  language: Type.Optional(oneOf(languages)),
+  contact: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 200 }))),
+  address: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 300 }))),
+  vat_number: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 20 }))),
+  /** The SHA-256 of it. */
+  logo: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
+};
+
+/** PATCH /api/merchants/:id. What is absent stays as it is. */
+export const ChangeMerchant = Type.Object({
+  ...Page,
+  /** A PNG in base64. */
+  logo: Type.Optional(nullable(base64(logoBounds.bytesMax))),
   ...Rules,
   /** The values that the person read. If they were changed since, the change is refused. */
-  was: Type.Optional(Type.Object(Rules, { additionalProperties: false })),
+  was: Type.Optional(Type.Object({ ...Page, ...Rules }, { additionalProperties: false })),
 });
 
 /** POST /api/merchants/:id/clock: a sandbox merchant's clock moves forward. */
 export const MoveClock = Type.Object({
-  /** Absent: to the next event. */
+  /** If it is absent, the clock moves to the next event. */
   by_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 366 * 24 * 3600 })),
 });
 export const MovedClock = Type.Object({

@@ -1,19 +1,25 @@
-import { changePage } from '#merchants/change-page.ts';
+import { changePage, type PageChange, readPageChange } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { listMerchantRows } from '#merchants/merchant.sql.ts';
-import { explainBadShortName, merchantNow, type MerchantRow as Row } from '#merchants/merchant.ts';
+import { merchantNow, type MerchantRow as Row } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { logoBounds } from '#platform/shared/uploads.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { defineAction } from './action.ts';
-import { decimal } from './csv.ts';
 import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
-import { ChangeMerchant, CreateMerchant, MerchantRow, MerchantsQuery } from './merchant.schema.ts';
+import {
+  ChangeMerchant,
+  CreateMerchant,
+  MerchantRow,
+  MerchantsQuery,
+  Page,
+  Rules,
+} from './merchant.schema.ts';
 import { pageMerchants } from './merchants.sql.ts';
 import { listMerchantNames, listRecentSums } from './owner.sql.ts';
 import { BadInput, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
@@ -39,9 +45,9 @@ export const merchantList = defineList({
   columns: [
     ['Name', (row) => row.name],
     ['Created', (row) => row.created_at],
-    ['Sold, 30 days', (row) => decimal(row.sold)],
-    ['Collected, 30 days', (row) => decimal(row.collected)],
-    ['Refunded, 30 days', (row) => decimal(row.refunded)],
+    ['Sold, 30 days', (row) => ({ cents: row.sold })],
+    ['Collected, 30 days', (row) => ({ cents: row.collected })],
+    ['Refunded, 30 days', (row) => ({ cents: row.refunded })],
     ['Currency', (row) => row.currency],
     ['ID', (row) => row.id],
   ],
@@ -115,28 +121,41 @@ export const merchantActions = {
     method: 'PATCH',
     url: '/api/merchants/:id',
     permission: 'merchants.change',
-    mayNeed: 'review.lift',
+    mayNeed: ['review.lift', 'limits.raise'],
     fresh: true,
+    bodyBytesMax: Math.ceil(logoBounds.bytesMax / 3) * 4 + 65_536,
     schema: { params: IdParams, body: ChangeMerchant, response: MerchantRow },
     async run(viewer: Change, { params, body }) {
       const { deps, operator, may } = viewer;
       const { id } = await mustSeeMerchant(viewer, params.id);
-      const { short_name, no_fees, was, ...rules } = body;
-      const page = {
-        ...(short_name !== undefined && { short_name }),
-        ...(no_fees !== undefined && { no_fees }),
+      const { was = {}, logo, ...members } = body;
+      const named = (isWanted: (name: string) => boolean) =>
+        Object.fromEntries(Object.entries(members).filter(([name]) => isWanted(name)));
+      const wasOf = (isWanted: (name: string) => boolean) =>
+        Object.fromEntries(Object.entries(was).filter(([name]) => isWanted(name)));
+      const rules: Pick<typeof members, keyof typeof Rules> = named((name) =>
+        Object.hasOwn(Rules, name),
+      );
+      const page: PageChange = {
+        ...named((name) => Object.hasOwn(Page, name)),
+        ...(logo !== undefined && { logo: logo === null ? null : Buffer.from(logo, 'base64') }),
       };
       const hasRules = Object.keys(rules).length > 0;
       const hasPage = Object.keys(page).length > 0;
       if (!hasRules && !hasPage) throw new BadInput('', 'Name something to change');
-      // These are two actions. Refuse a bad name before the first of them.
-      const problem = explainBadShortName(short_name ?? null);
-      if (problem !== null) throw new OperatorError(problem);
+      // These are two actions. Refuse a bad text before the first of them.
+      readPageChange(page);
       if (hasRules) {
-        const wanted = { id, ...rules, ...(was && { was }), mayLiftReview: may('review.lift') };
-        await changeRules(deps, operator, wanted);
+        await changeRules(deps, operator, {
+          id,
+          ...rules,
+          was: wasOf((name) => name in Rules),
+          mayLiftReview: may('review.lift'),
+          mayWidenBands: may('limits.raise'),
+        });
       }
-      if (hasPage) await changePage(deps, operator, { id, ...page });
+      if (hasPage)
+        await changePage(deps, operator, { id, was: wasOf((name) => !(name in Rules)), ...page });
       return () => mustSeeMerchant(viewer, id);
     },
   }),

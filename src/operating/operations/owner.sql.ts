@@ -10,6 +10,8 @@ export type Owner = {
   merchant_name: string;
   time_zone: string;
   locale: string;
+  /** How far the merchant's clock is ahead of the real one, in a sandbox. */
+  clock_ahead_ms: number;
   client_reference_id: string;
   email: string;
   name: string | null;
@@ -39,6 +41,7 @@ export async function findOwners(
       merchant_name: merchant.name,
       time_zone: merchant.time_zone,
       locale: merchant.locale,
+      clock_ahead_ms: merchant.clock_ahead_ms,
       client_reference_id: checkout.client_reference_id,
       email,
       name: [first_name, last_name].filter(Boolean).join(' ') || null,
@@ -51,6 +54,7 @@ export const unique = (values: string[]) => [...new Set(values)];
 
 export type MerchantName = {
   name: string;
+  currency: string;
   locale: string;
   time_zone: string;
   payment_min: number;
@@ -74,6 +78,7 @@ export async function listMerchantNames(
         'merchants.name',
         'merchants.clock_ahead_ms',
         'merchants.four_eyes_above',
+        'territories.currency',
         'territories.locale',
         'territories.time_zone',
         'territories.payment_min',

@@ -35,6 +35,8 @@ export const ProposeAccount = Type.Object({
   bank: Type.String({ minLength: 1, maxLength: 100 }),
   branch_code: Type.String({ minLength: 1, maxLength: 20 }),
   account_number: Type.String({ minLength: 5, maxLength: 20 }),
+  /** The number of the proposal that waits, which the person read and replaces. */
+  replaces: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
 });
 
 /** POST /api/merchants/:id/bank-accounts/:number/confirm */

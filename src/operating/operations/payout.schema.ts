@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { bankFormats } from '#purchases/payouts/bank-file.ts';
 import { payoutStatuses } from '#purchases/payouts/payout.ts';
 import { Action } from './audit.schema.ts';
 import { Cents, Day, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
@@ -9,11 +10,15 @@ export const PayoutsQuery = Type.Object({
   status: Type.Optional(oneOf(payoutStatuses)),
 });
 
+/** The end of an account number. No answer has more of it. */
+const AccountEnd = Type.Object({ last4: Type.String() });
+
 export const PayoutRow = Type.Object({
   id: Id,
   merchant_id: Id,
   merchant_name: Type.String(),
   time_zone: Type.String(),
+  clock_ahead_ms: Type.Integer(),
   locale: Type.String(),
   /** The reference that the merchant reads on its bank statement. */
   reference: Type.String(),
@@ -22,13 +27,18 @@ export const PayoutRow = Type.Object({
   currency: Type.String(),
   line_count: Type.Integer(),
   status: oneOf(payoutStatuses),
-  /** 0, 1 or 2 people have approved it. */
+  /** 0, 1 or 2 people have approved it, for the account that is in use. */
   approvals: Type.Integer(),
   /** Whether the signed-in person may approve it now, apart from permission and proof. */
   may_approve: Type.Boolean(),
+  /** The merchant's account that is in use. Null if the merchant cannot be paid. */
+  account: nullable(AccountEnd),
+  /** Whether a line is of an order with an open dispute. False once it is exported. */
+  is_disputed: Type.Boolean(),
+  /** The account that its approvals are for. Null if there are none. */
+  approved_account: nullable(AccountEnd),
   /**
-   * After a restore, the time since which a person must compare it with the bank before it is
-   * exported.
+   * Since when a person has had to compare it with the bank before it is exported, after a restore.
    */
   compare_since: nullable(Time),
   created_at: Time,
@@ -64,6 +74,8 @@ export const PayoutDetails = Type.Object({
   return_noted_by: nullable(Type.String()),
   /** Whether the statement is short enough for a page to print. */
   is_printable: Type.Boolean(),
+  /** Whether it is short enough for a PDF. */
+  has_pdf: Type.Boolean(),
   /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });
@@ -86,6 +98,7 @@ const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id:
 
 /** POST /api/payouts/export */
 export const PayoutExport = Type.Object({
+  // Each list of payouts that were left out names the oldest 100.
   /** Null if no payout was exported. */
   export_id: nullable(Id),
   payouts: Type.Integer(),
@@ -97,10 +110,13 @@ export const PayoutExport = Type.Object({
   new_account: Type.Array(Type.Object({ ...NamedPayout.properties, payable_from: Time })),
   /** Approved payouts that a person must compare with the bank first. They stay approved. */
   to_compare: Type.Array(NamedPayout),
+  /** The file is full: another export takes the next payouts. */
+  is_full: Type.Boolean(),
   /** The file for the bank, with whole account numbers. */
   file: Type.String(),
 });
-/** POST /api/payout-exports/:id/file: the same file again. */
+/** POST /api/payout-exports/:id/file: the same file again, or the export in the other format. */
+export const WantedFile = Type.Object({ format: Type.Optional(oneOf(bankFormats)) });
 export const BankFile = Type.Object({ file: Type.String() });
 export type BankFile = Type.Static<typeof BankFile>;
 export type PayoutExport = Type.Static<typeof PayoutExport>;

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Payout, PayoutStatus } from '#purchases/payouts/payout.ts';
@@ -23,4 +24,30 @@ export async function findPayoutWithin(
 ): Promise<Payout | null> {
   const query = scoped(db.selectFrom('payouts').selectAll(), scope).where('id', '=', id);
   return (await query.executeTakeFirst()) ?? null;
+}
+
+/** How many of these payouts the scope has. */
+export async function countPayoutsWithin(db: Handle, scope: Scope, ids: string[]): Promise<number> {
+  const rows = await scoped(db.selectFrom('payouts').select('id'), scope)
+    .where(sql<boolean>`id = any(${ids}::uuid[])`)
+    .execute();
+  return rows.length;
+}
+
+/** The payouts that have a line of a checkout with an open dispute. */
+export async function listDisputedPayouts(
+  db: Handle,
+  payouts: Pick<Payout, 'merchant_id' | 'id'>[],
+): Promise<Set<string>> {
+  const { rows } = await sql<{ payout_id: string }>`
+    select distinct e.payout_id
+    from (
+      select distinct merchant_id, checkout_id
+      from disputes
+      where merchant_id = any(${payouts.map(({ merchant_id }) => merchant_id)}::uuid[])
+        and status in ('inquiry', 'needs_response', 'under_review')
+    ) d
+    join settlement_entries e on e.merchant_id = d.merchant_id and e.checkout_id = d.checkout_id
+    where e.payout_id = any(${payouts.map(({ id }) => id)}::uuid[])`.execute(db);
+  return new Set(rows.map(({ payout_id }) => payout_id));
 }

@@ -3,18 +3,19 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { listConfirmedAccounts } from '#purchases/payouts/bank-account.sql.ts';
+import { lineName } from '#purchases/payouts/line-names.ts';
 import { listLines, sumLines } from '#purchases/payouts/payout.sql.ts';
-import type { Payout } from '#purchases/payouts/payout.ts';
+import { countApprovals, mayApprove, type Payout } from '#purchases/payouts/payout.ts';
 import {
   approvePayout,
   confirmPayout,
   payPayout,
   returnPayout,
 } from '#purchases/payouts/review-payout.ts';
-import { lineNames, whyNotPrinted } from '#purchases/payouts/statement.ts';
+import { whyNotPrinted } from '#purchases/payouts/statement.ts';
 import { actionsOn } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
-import { decimal } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import {
@@ -25,7 +26,12 @@ import {
   PayoutsQuery,
   ReturnedPayout,
 } from './payout.schema.ts';
-import { findPayoutWithin, pagePayouts } from './payouts.sql.ts';
+import {
+  countPayoutsWithin,
+  findPayoutWithin,
+  listDisputedPayouts,
+  pagePayouts,
+} from './payouts.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest payouts first. */
@@ -49,7 +55,7 @@ export const payoutList = defineList({
     ['Reference', (row) => row.reference],
     ['Status', (row) => row.status],
     ['Approvals', (row) => row.approvals],
-    ['Amount', (row) => decimal(row.amount)],
+    ['Amount', (row) => ({ cents: row.amount })],
     ['Currency', (row) => row.currency],
     ['Lines', (row) => row.line_count],
     ['Exported', (row) => row.exported_at],
@@ -64,20 +70,32 @@ export const payoutList = defineList({
 async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Payout[]) {
   const ids = rows.map(({ merchant_id }) => merchant_id);
   const names = await listMerchantNames(db, scope, ids);
+  const accounts = await listConfirmedAccounts(db, ids);
+  const open = rows.filter(({ status }) => status === 'draft' || status === 'approved');
+  const disputed = open.length === 0 ? new Set() : await listDisputedPayouts(db, open);
   return rows.map((row) => {
-    const { name, time_zone, locale } = names.get(row.merchant_id) as MerchantName;
-    const { first_approver, approver } = row;
+    const { name, time_zone, locale, clock_ahead_ms } = names.get(row.merchant_id) as MerchantName;
+    const own = accounts.filter(({ merchant_id }) => merchant_id === row.merchant_id);
+    const account = own[0] ?? null;
     return {
       ...row,
       merchant_name: name,
       time_zone,
       locale,
+      clock_ahead_ms,
       line_count: row.lines,
-      approvals: [first_approver, approver].filter((one) => one !== null).length,
-      may_approve: row.status === 'draft' && first_approver !== operator,
+      approvals: countApprovals(row, account),
+      may_approve: mayApprove(row, account, operator),
+      account,
+      is_disputed: disputed.has(row.id),
+      approved_account: own.find(({ number }) => number === row.bank_account) ?? null,
     };
   });
 }
+
+/** How many of these payouts the viewer sees. */
+export const countPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
+  reading(deps, (db) => countPayoutsWithin(db, scope, ids));
 
 /** A payout of the viewer's scope. */
 export async function mustSeePayout(viewer: Viewer, id: string) {
@@ -102,9 +120,10 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
   }));
   return {
     ...payout,
-    lines: lines.map((line) => ({ ...line, name: lineNames[line.kind] })),
+    lines: lines.map((line) => ({ ...line, name: lineName(line.kind) })),
     totals,
     is_printable: whyNotPrinted(payout) === null,
+    has_pdf: whyNotPrinted(payout, 'pdf') === null,
     // A merchant's people see that it was noted, not the address of the operator.
     return_noted_by:
       payout.return_noted_by === null || viewer.scope === 'all merchants'

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { nullable, paging } from './list.schema.ts';
+import { Id, nullable, paging } from './list.schema.ts';
 
 export const Person = Type.Object({
   id: Type.String(),
@@ -12,6 +12,13 @@ export const Person = Type.Object({
   revoked_at: nullable(Type.String()),
   /** Whether they can sign in: they have a passkey, or came from the identity provider. */
   is_registered: Type.Boolean(),
+  /**
+   * Whether they may count as one of two people. A merchant's administrator gave them access that no
+   * administrator of all merchants confirmed, if not.
+   */
+  is_confirmed: Type.Boolean(),
+  /** The person who has this address already. Only the service's staff reads it. */
+  duplicate_of: nullable(Type.String()),
   /** An invitation that is neither used nor ended. */
   invitation: nullable(
     Type.Object({
@@ -19,6 +26,14 @@ export const Person = Type.Object({
       expires_at: Type.String(),
       /** It waits for a second administrator. */
       is_held: Type.Boolean(),
+      /** The access that the person gets at the release. Null if they have it already. */
+      access: nullable(
+        Type.Object({
+          name: Type.Optional(Type.String()),
+          roles: Type.Array(Type.String()),
+          merchant_ids: nullable(Type.Array(Type.String())),
+        }),
+      ),
       /** Why the reader may not release it; null if they may, as far as the invitation says. */
       release_refusal: nullable(Type.String()),
     }),
@@ -33,6 +48,7 @@ export const Roles = Type.Object({
 export type Roles = Type.Static<typeof Roles>;
 
 export const PeopleQuery = Type.Object({
+  merchant: Type.Optional(Id),
   after: paging.after,
   limit: paging.limit,
 });
@@ -59,7 +75,18 @@ export const Invitation = Type.Object({
 });
 export type Invitation = Type.Static<typeof Invitation>;
 
-/** POST /api/people/:id/release. The link is shown once, and only if mail is off. */
+/**
+ * POST /api/people/:id/release and /confirm. The access that the administrator read. Another is neither
+ * released nor confirmed.
+ */
+export const ReadAccessBody = Type.Object({
+  was: Type.Object(
+    { roles: RoleNames, merchant_ids: MerchantIds },
+    { additionalProperties: false },
+  ),
+});
+
+/** The answer to a release. The link is shown once, and only if mail is off. */
 export const ReleasedInvitation = Type.Object({
   person: Person,
   url: nullable(Type.String()),

@@ -1,14 +1,17 @@
 import { explainBadReleaser } from '#operating/people/invite-person.ts';
 import { listWithPasskey } from '#operating/people/passkey.sql.ts';
-import { listPeople, type Person as PersonRow } from '#operating/people/person.sql.ts';
+import { findPerson, listPeople, type Person as PersonRow } from '#operating/people/person.sql.ts';
 import { listInvitations } from '#operating/people/person-link.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import { personOf } from '#record/actions/operate.ts';
+import { namesFor } from './actors.ts';
 import { defineList, readList } from './list.ts';
 import { PeopleQuery, Person } from './people.schema.ts';
 import { BadKey } from './range.sql.ts';
-import type { Viewer } from './viewer.ts';
+import { scopeOf, type Viewer } from './viewer.ts';
 
 /** People by their addresses. */
 export const peopleList = defineList({
@@ -17,13 +20,20 @@ export const peopleList = defineList({
   permission: 'people.read',
   query: PeopleQuery,
   row: Person,
-  read: (viewer, _, page) =>
+  read: (viewer, query, page) =>
     readList(
       viewer.deps,
       page,
       async (db, { after, limit }) => {
         if (after !== null && after.length !== 2) throw new BadKey();
-        const rows = await listPeople(db, after?.[0] ?? null, limit);
+        if (after !== null && !isUuid(after[1] ?? '')) throw new BadKey();
+        const key = after && ([after[0] ?? '', after[1] ?? ''] as const);
+        const rows = await listPeople(
+          db,
+          key,
+          limit,
+          merchantsOf({ scope: scopeOf(viewer, query) }),
+        );
         const last = rows.length < limit ? undefined : rows.at(-1);
         return { rows, last: last ? [last.email, last.id] : null };
       },
@@ -36,28 +46,62 @@ export const peopleList = defineList({
     ['Merchants', (row) => row.merchant_ids?.join(' ') ?? 'all'],
     ['Since', (row) => row.created_at],
     ['Registered', (row) => (row.is_registered ? 'yes' : 'no')],
+    ['Confirmed', (row) => (row.is_confirmed ? 'yes' : 'no')],
     ['Revoked', (row) => row.revoked_at],
     ['ID', (row) => row.id],
   ],
 });
 
-/** People, whether they can sign in, and their invitations. */
-export async function presentPeople({ deps, operator }: Viewer, db: Handle, people: PersonRow[]) {
+/** The merchants whose people a viewer sees. Null stands for all, and for the service's own people. */
+const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
+  scope === 'all merchants' ? null : scope.merchant_ids;
+
+/** A person whom the viewer may see; null for any other, whether they exist or not. */
+export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
+  const person = await reading(viewer.deps, (db) => findPerson(db, id));
+  const own = merchantsOf(viewer);
+  const isSeen = own === null || person?.merchant_ids?.some((one) => own.includes(one));
+  return isSeen ? person : null;
+}
+
+/**
+ * People, whether they can sign in, and their invitations. A merchant's people read nothing of other
+ * merchants, and not who of the service's staff invited a person.
+ */
+export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRow[]) {
+  const { deps, operator } = viewer;
+  const own = merchantsOf(viewer);
+  const shown = (ids: string[] | null) =>
+    own === null ? ids : (ids?.filter((id) => own.includes(id)) ?? []);
   const ids = people.map(({ id }) => id);
   const registered = await listWithPasskey(db, ids);
   const invitations = await listInvitations(db, ids, timestamp(deps.clock.now()));
-  const releaser = { operator, person_id: personOf(deps) };
-  return people.map(({ oidc_subject, registered_at: _, access_since: __, ...person }) => {
-    const link = invitations.find(({ person_id }) => person_id === person.id);
+  const show = await namesFor(
+    viewer,
+    db,
+    invitations.map(({ made_by_person_id }) => made_by_person_id),
+  );
+  const isStaff = viewer.may('people.confirm');
+  const releaser = { operator, person_id: personOf(deps), isStaff };
+  return people.map((row) => {
+    const { id, email, name, roles, oidc_subject, created_at, revoked_at } = row;
+    const link = invitations.find(({ person_id }) => person_id === id);
     return {
-      ...person,
-      is_registered: oidc_subject !== null || registered.has(person.id),
+      ...{ id, email, name, roles, created_at, revoked_at },
+      merchant_ids: shown(row.merchant_ids),
+      is_registered: oidc_subject !== null || registered.has(id),
+      is_confirmed: row.unconfirmed_since === null,
+      duplicate_of: own === null ? row.duplicate_of : null,
       invitation: link
         ? {
-            made_by: link.made_by,
+            made_by: own === null ? link.made_by : show(link.made_by_person_id, link.made_by).name,
             expires_at: link.expires_at,
             is_held: link.released_at === null,
-            release_refusal: explainBadReleaser(link, releaser),
+            access: link.access && {
+              ...link.access,
+              merchant_ids: shown(link.access.merchant_ids),
+            },
+            release_refusal: explainBadReleaser(link, row, releaser),
           }
         : null,
     };

@@ -82,8 +82,3 @@ export type RefundDetails = Type.Static<typeof RefundDetails>;
 
 /** POST /api/refunds/:id/decline. The merchant reads the reason in the API. */
 export const DeclineRefund = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });
-
-/** POST /api/refunds/approve: several, as a bulk action. */
-export const ApproveRefunds = Type.Object({
-  ids: Type.Array(Id, { minItems: 1, maxItems: 500 }),
-});

@@ -1,4 +1,5 @@
 import { thresholdOf } from '#merchants/merchant.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isSamePerson } from '#platform/shared/approver.ts';
@@ -22,11 +23,11 @@ import {
   type ReviewDeps,
   retryRefund,
 } from '#purchases/refunds/review-refund.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
 import { approverOf } from '#record/actions/second-person.ts';
 import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
 import { actionsOn } from './action.ts';
-import { decimal, ownerColumns } from './csv.ts';
+import { namesFor, type ShowActor } from './actors.ts';
+import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { DeclineRefund, RefundDetails, RefundRow, RefundsQuery } from './refund.schema.ts';
@@ -46,20 +47,20 @@ export const refundList = defineList({
   query: RefundsQuery,
   row: RefundRow,
   read(viewer, query, page) {
-    const seen = { ...viewer, scope: scopeOf(viewer, query) };
+    const scope = scopeOf(viewer, query);
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageRefunds(db, seen.scope, query.view ?? null, range),
-      (db, rows) => presentRefunds(seen, db, rows),
+      (db, range) => pageRefunds(db, scope, query.view ?? null, range),
+      (db, rows) => presentRefunds(viewer, db, rows, scope),
     );
   },
   columns: [
     ['Requested', (row) => row.created_at],
     ...ownerColumns,
     ['View', (row) => row.view],
-    ['Amount', (row) => decimal(row.amount)],
-    ['Of', (row) => decimal(row.checkout_amount)],
+    ['Amount', (row) => ({ cents: row.amount })],
+    ['Of', (row) => ({ cents: row.checkout_amount })],
     ['Currency', (row) => row.currency],
     ['Days since purchase', (row) => row.days_since_purchase],
     ['Approved', (row) => row.approved_at],
@@ -71,9 +72,13 @@ export const refundList = defineList({
 });
 
 /** Refunds by their ids, of those that the viewer may see, in no order. */
-export async function findRefunds(viewer: Viewer, ids: string[]): Promise<ListedRefund[]> {
+export async function findRefunds(
+  viewer: Viewer,
+  ids: string[],
+  scope: Scope = viewer.scope,
+): Promise<ListedRefund[]> {
   return await reading(viewer.deps, async (db) =>
-    presentRefunds(viewer, db, await listRefundsById(db, viewer.scope, ids)),
+    presentRefunds(viewer, db, await listRefundsById(db, scope, ids), scope),
   );
 }
 
@@ -83,7 +88,7 @@ export async function readRefund(
   { merchant_id, id }: { merchant_id: string; id: string },
 ): Promise<ListedRefund> {
   const scope = scopeOf(viewer, { merchant: merchant_id });
-  const [refund] = await findRefunds({ ...viewer, scope }, [id]);
+  const [refund] = await findRefunds(viewer, [id], scope);
   if (!refund) throw new NotFound(`There is no refund ${id}.`);
   return refund;
 }
@@ -121,15 +126,16 @@ export const refundActions = {
  * recorded under people's addresses. A name without a person, from the command line, stays as it
  * was given.
  */
-export function withNames<Refund extends RefundRequest>(
-  refund: Refund,
-  names: ReadonlyMap<string, string>,
-): Refund {
-  const { requested_by, first_approved_by } = refund;
+export function withNames<Refund extends RefundRequest>(refund: Refund, show: ShowActor): Refund {
+  const [asked, approved] = [requesterOf(refund), firstApproverOf(refund)];
+  const requester = asked && show(asked.person_id, asked.name);
+  const first = approved && show(approved.person_id, approved.name);
   return {
     ...refund,
-    requested_by_name: names.get(requested_by ?? '') ?? refund.requested_by_name,
-    first_approved_by_name: names.get(first_approved_by ?? '') ?? refund.first_approved_by_name,
+    requested_by: requester?.person_id ?? null,
+    requested_by_name: requester?.name ?? null,
+    first_approved_by: first?.person_id ?? null,
+    first_approved_by_name: first?.name ?? null,
   };
 }
 
@@ -139,12 +145,14 @@ export const peopleOf = (refunds: RefundRequest[]) =>
 export type ListedRefund = Awaited<ReturnType<typeof presentRefunds>>[number];
 
 async function presentRefunds(
-  { deps, operator, scope }: Viewer,
+  { deps, operator, scope: ofViewer, may }: Viewer,
   db: Handle,
   rows: RefundRequest[],
+  /** The viewer's scope, or a part of it. */
+  scope: Scope,
 ) {
   const describe = await findOwners(db, scope, rows);
-  const names = await listPersonNames(db, peopleOf(rows));
+  const show = await namesFor({ scope: ofViewer }, db, peopleOf(rows));
   const parts = Map.groupBy(await listPartsOf(db, rows), ({ refund_id }) => refund_id);
   // Only requests that wait show their split, so only their payments and disputes are read.
   const waiting = rows.filter(({ status }) => status === 'requested');
@@ -162,7 +170,7 @@ async function presentRefunds(
     const open = source?.open ?? null;
     const given = withDisputed(source?.returned ?? new Map(), disputed.get(row.checkout_id) ?? []);
     const { completed_at: purchased_at } = checkout;
-    const refund = withNames(row, names);
+    const refund = withNames(row, show);
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
@@ -188,7 +196,8 @@ async function presentRefunds(
       parts: parts.get(row.id) ?? [],
       /** The payment that is being collected. */
       waits_for: isRequested ? open : null,
-      refund_rate: rates.get(row.merchant_id) ?? null,
+      // It is a share of the merchant's sales, which a till does not see.
+      refund_rate: may('overview.read') ? (rates.get(row.merchant_id) ?? null) : null,
       requested_by: requesterOf(refund),
       first_approved_by: firstApproverOf(refund),
       needs_second_person: neededSecondPerson(row, above, others),

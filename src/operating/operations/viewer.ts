@@ -1,7 +1,7 @@
 import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { narrowed, type Scope } from '#operating/search/scope.sql.ts';
-import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
+import { type FoundIn, findRowById } from '#operating/search/search.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
@@ -16,6 +16,11 @@ export type Viewer<Deps = ViewerDeps> = {
   /** Every read passes it to `scoped`. The command line sees all merchants. */
   scope: Scope;
   may(permission: Permission): boolean;
+  /**
+   * Throws unless the person proved their presence lately, for an action that needs it with some rows
+   * only. The command line has no such proof.
+   */
+  requireProof?(): void;
 };
 
 /**
@@ -42,6 +47,15 @@ export class BadInput extends OperatorError {
   }
 }
 
+/** A day such as 2026-02-30 has the right form and does not exist. */
+export function plainDay(text: string): Temporal.PlainDate {
+  try {
+    return Temporal.PlainDate.from(text);
+  } catch {
+    throw new NotFound('There is no such day.', 'There is no such day.');
+  }
+}
+
 /** The scope of a list: the viewer's, or one merchant of it. */
 export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: string }): Scope =>
   narrowed(scope, query.merchant);
@@ -51,11 +65,11 @@ const nouns = { checkouts: 'checkout', refund_requests: 'refund', callbacks: 'ca
 /**
  * Finds a row of the viewer's scope. Any other row counts as not found, whether it exists or not.
  */
-export async function mustSee(
+export async function mustSee<Table extends keyof typeof nouns>(
   { deps, scope }: Viewer<Pick<OperatorDeps, 'database' | 'clock'>>,
-  table: keyof typeof nouns,
+  table: Table,
   id: string,
-): Promise<FoundRow> {
+): Promise<FoundIn<Table>> {
   const row = isUuid(id) && (await reading(deps, (db) => findRowById(db, scope, table, id)));
   if (!row) throw new NotFound(`There is no ${nouns[table]} ${id}.`);
   return row;

@@ -1,6 +1,104 @@
 import { oneLine } from '#platform/shared/plain-text.ts';
 import type { Letter } from '#purchases/messages/sending/letter.ts';
-import type { PersonMail } from './person-mail.ts';
+import type { PersonMail, PersonMailKind } from './person-mail.ts';
+
+type Told = {
+  facts: PersonMail['facts'];
+  /** The operator, or the person. */
+  by: string;
+  when: string;
+  /** The network address, as the end of a clause. */
+  from: string;
+  /** The console's address. */
+  url: string;
+};
+
+type Text = {
+  subject: string;
+  text: string[];
+  /** The subject of the mail, if it is not the person's access. */
+  about?: string;
+};
+
+const texts: Record<PersonMailKind, (told: Told) => Text> = {
+  invitation: ({ by, facts, url }) => ({
+    subject: 'You are invited to the console',
+    text: [
+      `${by} invited you to the console at ${url}. Open the link and register a passkey. The link works once, until ${facts.expires_at?.slice(0, 16).replace('T', ' ')} UTC. Do not give it to anyone, not even to a colleague who asks for it.`,
+    ],
+  }),
+  invitation_requested: ({ by, when }) => ({
+    subject: 'A new invitation to the console was requested for you',
+    text: [
+      `${by} asked at ${when} to invite you again. Your passkeys and sessions stay valid until another administrator releases the invitation. They ask you first. Then you get a new link.`,
+    ],
+  }),
+  invited_again: ({ by, when, facts }) => ({
+    subject: 'Your console passkeys and sessions have ended',
+    text: [
+      `${by} invited you again at ${when}. Your passkeys and sessions have ended.`,
+      facts.link === 'command line'
+        ? 'Your new link was printed at the command line of the server. The operator gives it to you.'
+        : 'Your new link comes in another mail.',
+    ],
+  }),
+  registered: ({ when, from }) => ({
+    subject: 'A passkey was registered with your invitation',
+    text: [
+      `At ${when}${from}, a passkey was registered with your invitation. It replaces every passkey that you had before.`,
+    ],
+  }),
+  passkey_added: ({ when, from, facts }) => ({
+    subject: 'A passkey was added',
+    text: [`At ${when}${from}, the passkey “${facts.passkey}” was added to yours.`],
+  }),
+  passkey_removed: ({ when, from, facts }) => ({
+    subject: 'A passkey was removed',
+    text: [`At ${when}${from}, your passkey “${facts.passkey}” was removed.`],
+  }),
+  issuer_tied: ({ when, from, facts }) => ({
+    subject: 'Your organisation’s account was linked to you',
+    text: [
+      `At ${when}${from}, your account at ${facts.issuer} was linked to you. You can sign in to the console with it.`,
+    ],
+  }),
+  access_widened: ({ by, when }) => ({
+    subject: 'You may do more in the console',
+    text: [`${by} gave you more roles or merchants in the console at ${when}.`],
+  }),
+  revoked: ({ by, when }) => ({
+    subject: 'You can no longer use the console',
+    text: [
+      `${by} revoked your access to the console at ${when}. Your passkeys and sessions ended.`,
+    ],
+  }),
+  confirmed: ({ by, when }) => ({
+    subject: 'You count where two people are needed',
+    text: [
+      `${by} confirmed your access to the console at ${when}. You count as one of two people who agree to a payment of money, once your passkey is old enough.`,
+    ],
+  }),
+  invited_elsewhere: ({ by, when, url }) => ({
+    subject: 'You are invited to the console for another shop',
+    text: [
+      `${by} invited you at ${when} to the console at ${url} for their shop. You have access there already, so this mail has no link, and nothing has changed. ${by} does not learn of your access. To work for this shop too, ask the administrators of the payment service.`,
+    ],
+  }),
+  bank_proposed: ({ by, when, facts }) => ({
+    subject: `A bank account was proposed for ${oneLine(facts.merchant ?? '')}`,
+    text: [
+      `${by} proposed at ${when} that payouts go to the bank account that ends in ${facts.account}. An administrator of the payment service asks you for the whole number and confirms it. Until then payouts go where they went.`,
+    ],
+    about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
+  }),
+  bank_confirmed: ({ by, when, facts }) => ({
+    subject: `The bank account of ${oneLine(facts.merchant ?? '')} was confirmed`,
+    text: [
+      `${by} confirmed at ${when} the bank account that ends in ${facts.account}. Payouts go there from now on.`,
+    ],
+    about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
+  }),
+};
 
 /** The console speaks English, and so do its mails. */
 export function composePersonMail(
@@ -10,60 +108,15 @@ export function composePersonMail(
   const when = `${created_at.slice(0, 16).replace('T', ' ')} UTC`;
   const by = oneLine(facts.by ?? 'You');
   const from = facts.address ? ` from the address ${facts.address}` : '';
-  const { subject, text } = {
-    invitation: {
-      subject: 'You are invited to the console',
-      text: [
-        `${by} invited you to the console at ${console.url}. Open the link and register a passkey. The link works once, until ${facts.expires_at?.slice(0, 16).replace('T', ' ')} UTC. Do not give it to anyone, not even to a colleague who asks for it.`,
-      ],
-    },
-    invited_again: {
-      subject: 'Your passkeys and sessions of the console have ended',
-      text: [
-        `${by} invited you again at ${when}. Your passkeys and sessions have ended.`,
-        facts.link === 'command line'
-          ? 'Your new link was printed at the command line of the server. The operator gives it to you.'
-          : 'You get a new link once a second administrator has released it.',
-      ],
-    },
-    registered: {
-      subject: 'A passkey was registered with your invitation',
-      text: [
-        `At ${when}${from}, a passkey was registered with your invitation. It replaces every passkey that you had before.`,
-      ],
-    },
-    passkey_added: {
-      subject: 'A passkey was added',
-      text: [`At ${when}${from}, the passkey “${facts.passkey}” was added to yours.`],
-    },
-    passkey_removed: {
-      subject: 'A passkey was removed',
-      text: [`At ${when}${from}, your passkey “${facts.passkey}” was removed.`],
-    },
-    issuer_tied: {
-      subject: 'Your organisation’s account was linked to you',
-      text: [
-        `At ${when}${from}, your account at ${facts.issuer} was linked to you. You can sign in to the console with it.`,
-      ],
-    },
-    access_widened: {
-      subject: 'You may do more in the console',
-      text: [`${by} gave you more roles or merchants in the console at ${when}.`],
-    },
-    revoked: {
-      subject: 'You can no longer use the console',
-      text: [
-        `${by} revoked your access to the console at ${when}. Your passkeys and sessions ended.`,
-      ],
-    },
-  }[kind];
-  const warning = 'If you do not expect this, tell another administrator at once.';
+  const { subject, text, about } = texts[kind]({ facts, by, when, from, url: console.url });
+  const whom = about ? 'call the payment service' : 'tell another administrator';
+  const warning = `If you do not expect this, ${whom} at once.`;
   return {
     from: 'Tranche',
     subject,
     paragraphs: [...text, warning],
     rows: [],
     link: console.link ? { label: 'Register a passkey', url: console.link } : null,
-    footer: [`This mail is about your access to the console at ${console.url}.`],
+    footer: [`This mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
   };
 }

@@ -91,8 +91,8 @@ export function originOf(
   const { access_since } = person;
   const later = passkey_since && (access_since > passkey_since ? access_since : passkey_since);
   const since = secondPersonHours === 0 ? session.created_at : later;
-  const counts_from =
-    since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
+  const aged = since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
+  const counts_from = person.unconfirmed_since === null ? aged : 'unconfirmed';
   const { id: person_id, roles } = person;
   return { person_id, roles, address, session_id: session.id, counts_from };
 }

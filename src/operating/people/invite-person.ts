@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -12,6 +13,7 @@ import {
 } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken, newToken } from './console-session.ts';
 import {
   type Access,
@@ -20,14 +22,28 @@ import {
   checkEmail,
   checkMerchants,
   checkName,
+  confirms,
   endAccess,
+  explainUnconfirmed,
+  giverOf,
   mustLockId,
+  refuseBeyondOwn,
   refuseOwnAccess,
+  refuseToManage,
+  sees,
   showAccess,
+  unconfirmedBy,
 } from './manage-people.ts';
-import { insertPerson, lockPersonByEmail, type Person, updatePerson } from './person.sql.ts';
 import {
-  deleteUnusedLinks,
+  insertPerson,
+  listDuplicates,
+  lockPersonByEmail,
+  type Person,
+  updatePerson,
+} from './person.sql.ts';
+import {
+  deleteHeldLinks,
+  type InvitedAccess,
   insertPersonLink,
   listInvitations,
   type PersonLink,
@@ -37,7 +53,7 @@ import { queuePersonMail } from './queue-person-mail.ts';
 
 const invitationHours = 72;
 
-export type InviteDeps = OperatorDeps & QueueDeps & { log: Logger; console: { url: string } };
+export type InviteDeps = OperatorDeps & QueueDeps & { log: Logger; console: ConsolePlaces };
 type Wanted = Access & { email: string; name?: string | undefined };
 export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
@@ -55,12 +71,16 @@ export async function invitePerson(
   const invited = readWanted(deps, wanted);
   const token = newToken(deps.random);
   return await operate(deps, operator, 'operators invite', async (db, now) => {
-    const { person, details } = await admit(deps, db, operator, invited, 'command line', now);
+    const { known, isNew, giver } = await admit(deps, db, invited, now);
+    const wantedAccess = wantedOf(invited);
+    const given = isNew ? null : await giveAccess(deps, db, known, wantedAccess, { giver, now });
+    const person = given?.person ?? known;
+    await tell(deps, db, operator, { person, given, link: 'command line', now });
     const expires_at = await insertInvitation(deps, db, operator, person, { token, now });
-    const url = linkOf(deps, token);
+    const url = linkOf(deps, person, token);
     return {
       subject_id: person.id,
-      details: { ...details, expires_at },
+      details: { ...detailsOf(invited, known, given), expires_at },
       result: { person, url, expires_at },
     };
   });
@@ -69,7 +89,9 @@ export async function invitePerson(
 /**
  * A person at the console invites another one, or invites them again. The link goes to the invited
  * person by mail. It waits for a second administrator if mail is off, and always if the person ever
- * had a way in: the inviter could become that colleague.
+ * had a way in: the inviter could become that colleague. Until then the person's ways in and roles
+ * stay as they are, so that no administrator locks others out alone. A merchant's administrator who
+ * invites an address that has access elsewhere gets the answer of a new person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -80,10 +102,17 @@ export async function requestInvitation(
   const token = newToken(deps.random);
   const mailId = deps.random.uuid();
   return await operate(deps, operator, 'operators invite', async (db, now) => {
-    const admitted = await admit(deps, db, operator, invited, 'second administrator', now);
-    const { person, details } = admitted;
-    const isHeld = !deps.sendsMessages || person.registered_at !== null;
-    const link = { token: isHeld ? null : token, now };
+    const { known, isNew, giver } = await admit(deps, db, invited, now);
+    const access = wantedOf(invited);
+    const isHeld = !deps.sendsMessages || known.registered_at !== null;
+    if (isHeld) await deleteHeldLinks(db, known.id);
+    const given =
+      isHeld || isNew ? null : await giveAccess(deps, db, known, access, { giver, now });
+    const person = given?.person ?? known;
+    if (isHeld && known.registered_at !== null)
+      await tellRequested(deps, db, operator, known, invited, now);
+    else await tell(deps, db, operator, { person, given, link: 'mail', now });
+    const link = isHeld ? { token: null, access, now } : { token, now };
     const expires_at = await insertInvitation(deps, db, operator, person, link);
     if (!isHeld) {
       const by = showOperator(deps, operator);
@@ -92,63 +121,84 @@ export async function requestInvitation(
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
       subject_id: person.id,
-      details: { ...details, delivery, expires_at },
+      details: { ...detailsOf(invited, known, given), delivery, expires_at },
       result: { person, delivery, expires_at },
     };
   });
 }
 
 /**
- * A second administrator releases an invitation. The link is new. It goes to the person by mail; if
- * mail is off, the second administrator gets it, and the one who invited never sees it.
+ * A second administrator releases an invitation. The person's earlier ways in end, and they get the
+ * roles of the invitation. The link is new. It goes to the person by mail; if mail is off, the second
+ * administrator gets it, and the one who invited never sees it. `was` is the access that the second
+ * administrator read; another one is not released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
   operator: string,
   id: string,
+  was: Access,
 ): Promise<{ person: Person; url: string | null; expires_at: Timestamp }> {
   const token = newToken(deps.random);
   const mailId = deps.random.uuid();
   return await operate(deps, operator, 'operators release', async (db, now) => {
-    const person = await mustLockId(db, id);
+    const known = await mustLockId(db, id);
     const [held] = await listInvitations(db, [id], now);
     if (!held || held.released_at !== null) {
-      throw new OperatorError(`No invitation of ${person.email} waits for a second administrator.`);
+      throw new OperatorError(`No invitation of ${known.email} waits for a second administrator.`);
     }
-    const bad = explainBadReleaser(held, { operator, person_id: personOf(deps) });
+    const giver = await giverOf(deps, db);
+    const releaser = { operator, person_id: personOf(deps), isStaff: confirms(giver) };
+    const bad = explainBadReleaser(held, known, releaser);
     if (bad !== null) throw new OperatorError(bad);
+    const access = held.access ?? accessOf(known);
+    refuseToManage(giver, known);
+    refuseBeyondOwn(giver, access);
+    if (!isDeepStrictEqual([was.roles, was.merchant_ids], [access.roles, access.merchant_ids])) {
+      throw new OperatorError('This invitation was changed meanwhile. Look at it again.');
+    }
     mustCountAsPerson(deps);
-    await deleteUnusedLinks(db, id);
-    const made = { made_by: held.made_by, made_by_person_id: held.made_by_person_id };
+    const given = await giveAccess(deps, db, known, access, { giver, now });
+    const { person } = given;
     const expires_at = endOf(now);
-    const link = { person_id: id, purpose: 'register' as const, created_at: now, expires_at };
     await insertPersonLink(db, {
-      ...link,
-      ...made,
+      ...{ person_id: id, purpose: 'register' as const, created_at: now, expires_at },
+      ...{ made_by: held.made_by, made_by_person_id: held.made_by_person_id, access: null },
       token_hash: hashToken(token),
       released_at: now,
     });
+    if (person.registered_at !== null) {
+      await tell(deps, db, operator, { person, given, link: 'mail', by: held.made_by, now });
+    }
     if (deps.sendsMessages) {
       await mailLink(deps, db, { person, by: held.made_by, token, expires_at, mailId, now });
     }
-    const url = deps.sendsMessages ? null : linkOf(deps, token);
-    const details = { email: person.email, invited_by: held.made_by, expires_at };
+    const url = deps.sendsMessages ? null : linkOf(deps, person, token);
+    const details = { ...detailsOf(person, known, given), invited_by: held.made_by, expires_at };
     return { subject_id: id, details, result: { person, url, expires_at } };
   });
 }
 
-/** Why this operator may not release an invitation, or null. */
+/**
+ * Why this operator may not release an invitation, or null. A new person of a merchant is released by
+ * the service's staff: they alone see whether the address has access elsewhere.
+ */
 export function explainBadReleaser(
   link: Pick<PersonLink, 'made_by' | 'made_by_person_id' | 'person_id'>,
-  releaser: { operator: string; person_id: string | null },
+  person: Pick<Person, 'registered_at' | 'duplicate_of' | 'email'>,
+  releaser: { operator: string; person_id: string | null; isStaff: boolean },
 ): string | null {
-  const { operator, person_id } = releaser;
+  const { operator, person_id, isStaff } = releaser;
   const isMaker =
     person_id !== null && link.made_by_person_id !== null
       ? person_id === link.made_by_person_id
       : operator === link.made_by;
   if (isMaker) return 'You made this invitation. Another administrator has to release it.';
   if (person_id === link.person_id) return 'You cannot release your own invitation.';
+  if (person.registered_at === null && !isStaff)
+    return 'An administrator of the payment service releases the invitation of a new person.';
+  if (person.duplicate_of !== null)
+    return `${person.email} has access already. Change the merchants of that person, or revoke this invitation.`;
   return null;
 }
 
@@ -163,87 +213,154 @@ function readWanted(deps: InviteDeps, wanted: Wanted): Invited {
   };
 }
 
+const wantedOf = ({ name, roles, merchant_ids }: Invited): InvitedAccess => ({
+  ...(name !== undefined && { name }),
+  ...{ roles, merchant_ids },
+});
+
+type Admitted = { known: Person; isNew: boolean; giver: Access | null };
+
 /**
- * Writes the person and tells them and the operators. The address of a person who exists may have
- * passed to a colleague, or their device may be lost. So every way to act as them ends at once:
- * passkeys, sessions, links, and their subject at the issuer. The new roles apply when the
- * invitation is accepted, because no earlier way in is left (decision 0072).
+ * The person with the address of an invitation. A new one has its roles and no way in. A person whom
+ * the inviter does not see is left alone, and another row stands for the invitation.
  */
 async function admit(
   deps: InviteDeps,
   db: Handle,
-  operator: string,
   invited: Invited,
-  link: 'second administrator' | 'command line',
   now: Timestamp,
-): Promise<{ person: Person; details: object }> {
+): Promise<Admitted> {
   const { id, email, name, roles, merchant_ids } = invited;
-  const access = { roles, merchant_ids };
+  const giver = await giverOf(deps, db);
+  refuseBeyondOwn(giver, invited);
   await checkMerchants(db, merchant_ids);
   const fresh: Person = {
     id,
     email,
     name: name ?? email.slice(0, email.indexOf('@')),
-    ...access,
+    ...{ roles, merchant_ids },
     oidc_subject: null,
     created_at: now,
     registered_at: null,
     access_since: now,
+    ...unconfirmedBy(deps, giver, now),
     revoked_at: null,
+    duplicate_of: null,
   };
-  const isNew = await insertPerson(db, fresh);
-  const known = isNew ? fresh : ((await lockPersonByEmail(db, email)) as Person);
-  const renewed = { oidc_subject: null, access_since: now, revoked_at: null };
-  const change = { ...access, ...renewed, ...(name && { name }) };
-  let ended: { sessions: number; passkeys: number } | null = null;
-  if (!isNew) {
-    refuseOwnAccess(deps, known);
-    await updatePerson(db, known.id, change);
-    ended = await endAccess(db, known.id, now);
+  if (await insertPerson(db, fresh)) return { known: fresh, isNew: true, giver };
+  const known = (await lockPersonByEmail(db, email)) as Person;
+  refuseOwnAccess(deps, known);
+  if (sees(giver, known)) {
+    refuseToManage(giver, known);
+    return { known, isNew: false, giver };
   }
-  const person = { ...known, ...change };
-  await tell(deps, db, operator, person, ended, link, now);
-  const before = ended && { before: accessOf(known), ...ended };
-  return { person, details: { email, ...access, ...before } };
+  const duplicate = (await listDuplicates(db, known.id)).find((one) => sees(giver, one));
+  if (duplicate) {
+    refuseToManage(giver, duplicate);
+    return { known: duplicate, isNew: false, giver };
+  }
+  const stand = { ...fresh, duplicate_of: known.id };
+  await insertPerson(db, stand);
+  return { known: stand, isNew: true, giver };
 }
 
+type Given = { person: Person; sessions: number; passkeys: number };
+
+/**
+ * Gives a person who exists the roles of an invitation. Their address may have passed to a
+ * colleague, or their device may be lost. So every way to act as them ends at once: passkeys,
+ * sessions, links, and their subject at the issuer. No earlier way in can use the new roles
+ * (decision 0072).
+ */
+async function giveAccess(
+  deps: InviteDeps,
+  db: Handle,
+  known: Person,
+  { name, roles, merchant_ids }: InvitedAccess,
+  { giver, now }: { giver: Access | null; now: Timestamp },
+): Promise<Given> {
+  const unconfirmed = unconfirmedBy(deps, giver, now);
+  const renewed = { oidc_subject: null, access_since: now, ...unconfirmed, revoked_at: null };
+  const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
+  await updatePerson(db, known.id, change);
+  return { person: { ...known, ...change }, ...(await endAccess(db, known.id, now)) };
+}
+
+function detailsOf(
+  { email, roles, merchant_ids }: Access & { email: string },
+  known: Person,
+  given: Given | null,
+): object {
+  const ended = given && { sessions: given.sessions, passkeys: given.passkeys };
+  return { email, roles, merchant_ids, ...(ended && { before: accessOf(known), ...ended }) };
+}
+
+const undo = 'If this was not agreed, revoke their access and look at what was done since then.';
+
+/** Tells the operators, and a person who had a way in, of an invitation that applies. */
 async function tell(
   deps: InviteDeps,
   db: Handle,
   operator: string,
-  person: Person,
-  ended: { sessions: number; passkeys: number } | null,
-  link: 'second administrator' | 'command line',
-  now: Timestamp,
+  told: {
+    person: Person;
+    given: Given | null;
+    link: 'mail' | 'command line';
+    /** Who made the invitation that the operator releases. */
+    by?: string;
+    now: Timestamp;
+  },
 ): Promise<void> {
+  const { person, given, link, now } = told;
   const { id: person_id, email } = person;
   const by = showOperator(deps, operator);
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
-  const undo = `If this was not agreed, run \`tranche operators revoke ${email}\` and look at what was done since then.`;
   if (person.registered_at === null) {
-    const detail = `${by} invited ${email} as ${roles}. ${undo}`;
+    const known = person.duplicate_of === null ? '' : ' They have access already, which stays.';
+    const detail = `${by} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;
   }
-  const next =
-    link === 'command line'
-      ? 'The new link was printed at the command line.'
-      : 'The new link waits until another administrator has spoken to them and released it.';
+  const did = told.by
+    ? `${by} released the invitation of ${email} that ${told.by} made, as ${roles}.`
+    : `${by} invited ${email} again, as ${roles}.`;
+  const next = link === 'command line' ? ' The new link was printed at the command line.' : '';
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
     ...about,
-    detail: `${by} invited ${email} again, as ${roles}. ${ended?.passkeys ?? 0} passkeys and ${ended?.sessions ?? 0} sessions ended. ${next} ${undo}`,
+    detail: `${did} ${given?.passkeys ?? 0} passkeys and ${given?.sessions ?? 0} sessions ended.${next} ${undo}`,
   });
   const facts = { by, link };
   await queuePersonMail(deps, db, { person_id, kind: 'invited_again', facts, at: now });
 }
 
+/** Tells the operators and the person of an invitation that waits for a second administrator. */
+async function tellRequested(
+  deps: InviteDeps,
+  db: Handle,
+  operator: string,
+  { id: person_id, email }: Person,
+  wanted: Access,
+  now: Timestamp,
+): Promise<void> {
+  const by = showOperator(deps, operator);
+  await raiseAlert(deps, db, {
+    kind: 'person_invited',
+    subject_id: person_id,
+    caused_by: operator,
+    detail: `${by} wants to invite ${email} again, as ${showAccess(wanted)}. Their passkeys and sessions stay valid until another administrator has spoken to them and releases the invitation. If this was not agreed, do not release it.`,
+  });
+  const facts = { by };
+  await queuePersonMail(deps, db, { person_id, kind: 'invitation_requested', facts, at: now });
+}
+
 const endOf = (now: Timestamp) =>
   timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
 
-// In the fragment, which no server and no Referer header sees.
-const linkOf = ({ console }: InviteDeps, token: string) => `${console.url}/register#${token}`;
+// The token is in the fragment, which no server and no Referer header sees.
+const linkOf = ({ console }: InviteDeps, person: Person, token: string) =>
+  `${placeOf(console, person)}/register#${token}`;
 
 /** A link without a token waits for a second administrator, and no token opens it. */
 async function insertInvitation(
@@ -251,7 +368,7 @@ async function insertInvitation(
   db: Handle,
   operator: string,
   person: Person,
-  { token, now }: { token: string | null; now: Timestamp },
+  { token, access, now }: { token: string | null; access?: InvitedAccess; now: Timestamp },
 ): Promise<Timestamp> {
   const expires_at = endOf(now);
   await insertPersonLink(db, {
@@ -262,6 +379,7 @@ async function insertInvitation(
     expires_at,
     made_by: operator,
     made_by_person_id: personOf(deps),
+    access: access ?? null,
     released_at: token === null ? null : now,
   });
   return expires_at;
@@ -280,6 +398,11 @@ async function mailLink(
   },
 ): Promise<void> {
   const { person, by, token, expires_at, mailId: id, now: at } = mail;
+  if (person.duplicate_of !== null) {
+    // No one gets the token, so the link never opens.
+    const told = { person_id: person.id, kind: 'invited_elsewhere' as const, facts: { by }, at };
+    return await queuePersonMail(deps, db, told);
+  }
   const sealed_token = deps.sealing.seal(token, personMailContext({ id }));
   const link = { id, sealed_token };
   const facts = { by, expires_at };

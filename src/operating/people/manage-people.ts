@@ -1,5 +1,5 @@
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
@@ -7,16 +7,20 @@ import {
   type OperatorDeps,
   OperatorError,
   operate,
+  personOf,
   showOperator,
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
-import { deletePasskeysOf } from './passkey.sql.ts';
-import { operatorRoles } from './permission.ts';
+import type { SecondPersonSettings } from './console-session.ts';
+import { deletePasskeysOf, listWithPasskey } from './passkey.sql.ts';
+import { operatorRoles, permissionsOf } from './permission.ts';
 import {
+  findPerson,
   listKnownMerchants,
+  lockAdministrators,
   lockPerson,
   lockPersonByEmail,
   type Person,
@@ -31,30 +35,46 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
  * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
- * that the operator read; the change is refused if another one was made since. Access that grows is
- * told as an invitation is, and the person counts as one of two only later.
+ * that the operator read; the change is refused if another one was made since. If access grows, the
+ * person and the operators are told, as after an invitation, and the person counts as one of two
+ * people only later: if a merchant's administrator made the change, once the service's staff confirmed
+ * them.
  */
 export async function changeAccess(
-  deps: OperatorDeps & QueueDeps & { log: Logger },
+  deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
   operator: string,
   id: string,
   wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
 ): Promise<Person> {
   return await operateOnAccess(deps, operator, 'operators change', async (db, now) => {
+    const administrators = await lockAdministrators(db);
     const person = await mustLockId(db, id);
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
-    await refuseStale(db, person, wanted.was);
+    const giver = await giverOf(deps, db);
+    refuseToManage(giver, person);
+    await refuseStale(db, person, wanted.was, personOf(deps));
     const before = accessOf(person);
     const access = checkAccess({ ...before, ...definedOf(wanted) });
+    refuseBeyondOwn(giver, access);
     await checkMerchants(db, access.merchant_ids);
+    if (isAdministrator(before) && !isAdministrator(access)) {
+      await refuseToStayAlone(deps, db, { administrators, person, now });
+    }
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
     const isWider = grows(before, access);
-    const change = { ...access, name, ...(isWider && { access_since: now }) };
+    // A change by the service's staff confirms no one: they may have looked at the roles alone.
+    const unconfirmed = isWider && !confirms(giver) ? unconfirmedBy(deps, giver, now) : {};
+    const change = { ...access, name, ...(isWider && { access_since: now }), ...unconfirmed };
     await updatePerson(db, id, change);
-    if (isWider) await tellWider(deps, db, operator, { person, access, now });
+    // A session that began at the merchants' console must not become one of the service's staff.
+    if (before.merchant_ids !== null && access.merchant_ids === null) {
+      await endSessionsOf(db, id, now);
+    }
+    const changed = { ...person, ...change };
+    if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
-    return { subject_id: id, details, result: { ...person, ...change } };
+    return { subject_id: id, details, result: changed };
   });
 }
 
@@ -69,26 +89,67 @@ async function tellWider(
   deps: OperatorDeps & QueueDeps & { log: Logger },
   db: Handle,
   operator: string,
-  { person, access, now }: { person: Person; access: Access; now: Timestamp },
+  { before, person, now }: { before: Access; person: Person; now: Timestamp },
 ): Promise<void> {
   const { id: person_id, email } = person;
   const by = showOperator(deps, operator);
-  const detail = `${by} made ${email} ${showAccess(access)}. Before: ${showAccess(person)}. If this was not agreed, run \`tranche operators revoke ${email}\` and look at what was done since then.`;
+  const detail = `${by} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and look at what was done since then.`;
   const about = { subject_id: person_id, caused_by: operator };
   await raiseAlert(deps, db, { kind: 'access_widened', ...about, detail });
   await queuePersonMail(deps, db, { person_id, kind: 'access_widened', facts: { by }, at: now });
 }
 
-export const showAccess = ({ roles, merchant_ids }: Access): string =>
-  `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : `merchants ${merchant_ids.join(', ')}`}`;
+/** The sentence of an alert about a person whom a merchant's administrator let in. */
+export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string =>
+  unconfirmed_since === null
+    ? ''
+    : ` A merchant’s administrator did it: they count where two people are needed once you know them and confirm them, in the console or with \`tranche operators confirm ${email}\`.`;
 
-/** Revokes a person: their sessions end, and their passkeys and links are deleted. */
+export const showAccess = ({ roles, merchant_ids }: Access): string =>
+  `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : merchant_ids.length === 1 ? 'one merchant' : `${merchant_ids.length} merchants`}`;
+
+const isAdministrator = ({ roles, merchant_ids }: Access) =>
+  merchant_ids === null && roles.includes('admin');
+
+/**
+ * Refuses that a person at the console takes the access of the last other administrator of all
+ * merchants: they would stay alone. Only an administrator counts who could be the second of two
+ * people, so one whom they invited today does not. The command line is the way out (decision 0072).
+ */
+async function refuseToStayAlone(
+  deps: OperatorDeps & SecondPersonSettings,
+  db: Handle,
+  taken: { administrators: Person[]; person: Person; now: Timestamp },
+): Promise<void> {
+  const own = personOf(deps);
+  if (own === null) return;
+  const { administrators, person, now } = taken;
+  const hours = deps.secondPersonHours;
+  const since = timestamp(Temporal.Instant.from(now).subtract({ hours }));
+  const ids = administrators.map(({ id }) => id);
+  const ready = await listWithPasskey(db, ids, since);
+  const others = administrators.filter(({ id, registered_at, access_since, unconfirmed_since }) => {
+    const aged = hours === 0 ? registered_at !== null : ready.has(id) && access_since <= since;
+    return aged && unconfirmed_since === null && id !== own;
+  });
+  // A person who does not count yet is taken back at once.
+  if (others.length !== 1 || others[0]?.id !== person.id) return;
+  throw new OperatorError(
+    `This would leave you as the only administrator of all merchants who can act. Invite another one first, who counts after ${hours} hours, or run \`tranche operators revoke ${person.email}\` at the server.`,
+  );
+}
+
+/**
+ * Revokes a person: their sessions end, and their passkeys and links are deleted. The other operators
+ * get an alert.
+ */
 export async function revokePerson(
-  deps: OperatorDeps & QueueDeps,
+  deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
   operator: string,
   wanted: { id: string } | { email: string },
 ): Promise<Person> {
   return await operateOnAccess(deps, operator, 'operators revoke', async (db, now) => {
+    const administrators = await lockAdministrators(db);
     const person =
       'id' in wanted
         ? await mustLockId(db, wanted.id)
@@ -98,9 +159,17 @@ export async function revokePerson(
           );
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
+    refuseToManage(await giverOf(deps, db), person);
+    if (isAdministrator(person)) {
+      await refuseToStayAlone(deps, db, { administrators, person, now });
+    }
     await updatePerson(db, person.id, { revoked_at: now });
     const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
     const facts = { by: showOperator(deps, operator) };
+    await raiseAlert(deps, db, {
+      ...{ kind: 'person_revoked', subject_id: person.id, caused_by: operator },
+      detail: `${facts.by} revoked ${person.email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
+    });
     await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', facts, at: now });
     return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
   });
@@ -131,9 +200,15 @@ export async function revokeSession(
     const session = await findConsoleSession(db, wanted.session_id);
     if (session?.person_id !== wanted.person_id)
       throw new OperatorError('There is no such session.');
+    if (wanted.person_id !== personOf(deps)) {
+      refuseToManage(await giverOf(deps, db), await mustLockId(db, wanted.person_id));
+    }
     await endConsoleSession(db, session.id, now);
+    const { origin } = deps;
+    const endsOwnSession =
+      origin !== undefined && 'session_id' in origin && origin.session_id === session.id;
     const details = { session_id: session.id };
-    return { subject_id: wanted.person_id, details, result: undefined };
+    return { subject_id: wanted.person_id, details, result: undefined, endsOwnSession };
   });
 }
 
@@ -151,6 +226,67 @@ export async function endOtherSessions(
 
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
+/** The access of the person who acts. Null at the command line, which may give any. */
+export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | null> {
+  const id = personOf(deps);
+  if (id === null) return null;
+  const person = await findPerson(db, id);
+  return person ? accessOf(person) : { roles: [], merchant_ids: [] };
+}
+
+/** Whether access that this person gives needs no confirmation by the service's staff. */
+export const confirms = (giver: Access | null): boolean =>
+  giver === null ||
+  permissionsOf(giver.roles, giver.merchant_ids === null).includes('people.confirm');
+
+/** Whether a person gets unconfirmed by the access that this one gives. */
+export const unconfirmedBy = (
+  deps: OperatorDeps,
+  giver: Access | null,
+  now: Timestamp,
+): Pick<Person, 'unconfirmed_since' | 'unconfirmed_by'> =>
+  confirms(giver)
+    ? { unconfirmed_since: null, unconfirmed_by: null }
+    : { unconfirmed_since: now, unconfirmed_by: personOf(deps) };
+
+const isWithin = (access: Access, giver: Access): boolean =>
+  giver.merchant_ids === null ||
+  (access.merchant_ids?.every((id) => giver.merchant_ids?.includes(id)) ?? false);
+
+function hasMoreRights(access: Access, giver: Access): boolean {
+  const own = permissionsOf(giver.roles, giver.merchant_ids === null);
+  const others = permissionsOf(access.roles, access.merchant_ids === null);
+  return others.some((permission) => !own.includes(permission));
+}
+
+/** Refuses to give more than the giver has: other merchants, or further rights. */
+export function refuseBeyondOwn(giver: Access | null, access: Access): void {
+  if (giver === null) return;
+  if (!isWithin(access, giver)) {
+    throw new OperatorError('You can give access to your own merchants only.');
+  }
+  if (hasMoreRights(access, giver)) {
+    throw new OperatorError('These roles have more rights than yours. Choose others.');
+  }
+}
+
+/** Whether a person at the console knows of another one. A merchant's people know their colleagues. */
+export const sees = (giver: Access | null, person: Access): boolean =>
+  giver?.merchant_ids === undefined ||
+  giver.merchant_ids === null ||
+  (person.merchant_ids?.some((id) => giver.merchant_ids?.includes(id)) ?? false);
+
+const mayManage = (giver: Access | null, person: Access): boolean =>
+  giver === null || (isWithin(person, giver) && !hasMoreRights(person, giver));
+
+/** Refuses to change a person who works for other merchants too, or has more rights. */
+export function refuseToManage(giver: Access | null, person: Access): void {
+  if (mayManage(giver, person)) return;
+  throw new OperatorError(
+    'Only an administrator of the payment service can change the access of this person.',
+  );
+}
+
 const definedOf = (wanted: Partial<Access>): Partial<Access> => ({
   ...(wanted.roles !== undefined && { roles: wanted.roles }),
   ...(wanted.merchant_ids !== undefined && { merchant_ids: wanted.merchant_ids }),
@@ -164,7 +300,7 @@ async function mustLock(person: Person | null, named: string): Promise<Person> {
   return person;
 }
 
-function refuseRevoked(person: Person): void {
+export function refuseRevoked(person: Person): void {
   if (person.revoked_at === null) return;
   throw new OperatorError(
     `${person.email} was revoked at ${person.revoked_at}. Invite them again.`,

@@ -7,7 +7,7 @@ import { operate } from '#record/actions/operate.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
 import { type ConsoleSession, findOpenSession } from './console-session.sql.ts';
 import { hashToken, newToken } from './console-session.ts';
-import { endAccess, foldAddress } from './manage-people.ts';
+import { foldAddress } from './manage-people.ts';
 import { listPasskeys } from './passkey.sql.ts';
 import {
   findPersonByEmail,
@@ -17,7 +17,7 @@ import {
   type Person,
   updatePerson,
 } from './person.sql.ts';
-import { hasLiveInvitation } from './person-link.sql.ts';
+import { deleteUnusedLinks, hasLiveInvitation } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
@@ -165,12 +165,12 @@ export async function finishOidc(
     // Without one, an account at the issuer would become a second way in that no one agreed to.
     if (!(await hasLiveInvitation(db, person.id, at)))
       throw new NotRecognised('no live invitation');
-    // They tie it themselves, from a session with a fresh proof.
+    // A person with passkeys ties the account themselves, from a session with a fresh proof.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
-    const ended = await endAccess(db, person.id, at);
-    return { passkey_id: null, details: { issuer: settings.issuer, ...ended } };
+    await deleteUnusedLinks(db, person.id);
+    return { passkey_id: null, details: { issuer: settings.issuer } };
   });
 }
 

@@ -34,15 +34,20 @@ export async function listPasskeys(db: Handle, person_id: string): Promise<Passk
   return await query.orderBy('created_at').execute();
 }
 
-/** Which of these people have a passkey. */
-export async function listWithPasskey(db: Handle, person_ids: string[]): Promise<Set<string>> {
+/** Which of these people have a passkey, or had one of theirs already at a time. */
+export async function listWithPasskey(
+  db: Handle,
+  person_ids: string[],
+  at: Timestamp | null = null,
+): Promise<Set<string>> {
   if (person_ids.length === 0) return new Set();
-  const rows = await db
+  let query = db
     .selectFrom('passkeys')
     .select('person_id')
     .distinct()
-    .where('person_id', 'in', person_ids)
-    .execute();
+    .where('person_id', 'in', person_ids);
+  if (at !== null) query = query.where('created_at', '<=', at);
+  const rows = await query.execute();
   return new Set(rows.map(({ person_id }) => person_id));
 }
 

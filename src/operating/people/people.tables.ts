@@ -1,6 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { InvitedAccess } from './person-link.sql.ts';
 import type { PersonMailFacts, PersonMailKind, PersonMailStatus } from './person-mail.ts';
 
 declare module '#platform/database/tables.ts' {
@@ -15,7 +16,10 @@ declare module '#platform/database/tables.ts' {
       created_at: Fixed<Timestamp>;
       registered_at: Timestamp | null;
       access_since: Timestamp;
+      unconfirmed_since: Timestamp | null;
+      unconfirmed_by: string | null;
       revoked_at: Timestamp | null;
+      duplicate_of: Fixed<string | null>;
     };
     person_links: {
       token_hash: Fixed<Buffer>;
@@ -25,6 +29,7 @@ declare module '#platform/database/tables.ts' {
       expires_at: Fixed<Timestamp>;
       made_by: Fixed<string>;
       made_by_person_id: Fixed<string | null>;
+      access: JSONColumnType<InvitedAccess | null, string | null, never>;
       released_at: Fixed<Timestamp | null>;
       used_at: Timestamp | null;
     };

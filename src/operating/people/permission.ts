@@ -4,7 +4,11 @@
 const permissions = [
   'overview.read',
   'checkouts.read',
+  'links.read',
+  'links.create',
   'notes.write',
+  'messages.read',
+  'messages.answer',
   'refunds.read',
   'refunds.create',
   'refunds.review',
@@ -24,11 +28,13 @@ const permissions = [
   'clock.move',
   'money.read',
   'payouts.read',
+  'fees.set',
   'payouts.approve',
   'payouts.settle',
   'bank.propose',
   'bank.confirm',
   'disputes.read',
+  'disputes.supply',
   'disputes.answer',
   'differences.read',
   'differences.close',
@@ -37,6 +43,7 @@ const permissions = [
   'audit.read',
   'people.read',
   'people.manage',
+  'people.confirm',
 ] as const;
 export type Permission = (typeof permissions)[number];
 
@@ -48,25 +55,28 @@ const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
   // The review of refunds binds the merchant's own administrators.
   'review.lift',
-  // The service bears the load of a merchant's requests.
+  // The service bears the load of a merchant's requests and the risk of its orders.
   'limits.raise',
-  // A merchant's own staff must not decide what the merchant is paid, or to which account.
+  // A merchant's own staff must not decide what the merchant is paid. They propose an account, and
+  // the service's staff confirms it.
+  'fees.set',
   'payouts.approve',
   'payouts.settle',
-  'bank.propose',
   'bank.confirm',
   'differences.read',
   'differences.close',
   'alerts.read',
   'alerts.handle',
   'audit.read',
-  'people.read',
-  'people.manage',
+  // A merchant's administrator must not vouch for a second address of their own.
+  'people.confirm',
 ]);
 
 const reading: Permission[] = [
   'overview.read',
   'checkouts.read',
+  'links.read',
+  'messages.read',
   'refunds.read',
   'instalments.read',
   'callbacks.read',
@@ -79,12 +89,22 @@ export const rolePermissions = {
   support: [
     ...reading,
     'notes.write',
+    'messages.answer',
+    'links.create',
+    'disputes.supply',
     'refunds.create',
     'instalments.retry',
     'callbacks.retry',
     'integrations.read',
   ],
-  refunds: [...reading, 'notes.write', 'refunds.create', 'refunds.review', 'refunds.retry'],
+  refunds: [
+    ...reading,
+    'notes.write',
+    'messages.answer',
+    'refunds.create',
+    'refunds.review',
+    'refunds.retry',
+  ],
   finance: [
     ...reading,
     'notes.write',
@@ -94,6 +114,7 @@ export const rolePermissions = {
     'payouts.settle',
     'bank.propose',
     'bank.confirm',
+    'disputes.supply',
     'disputes.answer',
     'differences.read',
     'differences.close',
@@ -112,6 +133,36 @@ export const rolePermissions = {
     'alerts.handle',
   ],
   admin: [...permissions],
+  // A merchant's own people. They are invited for their merchants.
+  'merchant-admin': [
+    ...reading,
+    'notes.write',
+    'messages.answer',
+    'links.create',
+    'disputes.supply',
+    'refunds.create',
+    'refunds.review',
+    'refunds.retry',
+    'instalments.retry',
+    'callbacks.retry',
+    'merchants.change',
+    'integrations.read',
+    'integrations.change',
+    'credentials.rotate',
+    'payouts.read',
+    'bank.propose',
+    'people.read',
+    'people.manage',
+  ],
+  // It sells and refunds, and sees no sums.
+  till: [
+    'checkouts.read',
+    'links.read',
+    'links.create',
+    'notes.write',
+    'refunds.read',
+    'refunds.create',
+  ],
   auditor: [
     ...reading,
     'integrations.read',
@@ -125,6 +176,8 @@ export const rolePermissions = {
 } as const satisfies Record<string, readonly Permission[]>;
 
 export type OperatorRole = keyof typeof rolePermissions;
+/** Roles that are made for a merchant's own people. */
+export const merchantRoles: readonly OperatorRole[] = ['merchant-admin', 'till'];
 export const operatorRoles = Object.keys(rolePermissions) as OperatorRole[];
 
 /** The permissions of a person. An unknown role, of a later version, gives none. */

@@ -3,6 +3,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 export type LinkPurpose = 'register' | 'sign_in';
 
+/** The access that an invitation gives. Without a name, the person keeps theirs. */
+export type InvitedAccess = { name?: string; roles: string[]; merchant_ids: string[] | null };
+
 export type PersonLink = {
   token_hash: Buffer;
   person_id: string;
@@ -12,6 +15,8 @@ export type PersonLink = {
   made_by: string;
   /** Null at the command line. */
   made_by_person_id: string | null;
+  /** The access that the person gets at the release. Null if the row of the person has it already. */
+  access: InvitedAccess | null;
   /** Null while it waits for a second administrator: it does not work. */
   released_at: Timestamp | null;
 };
@@ -24,13 +29,14 @@ const columns = [
   'expires_at',
   'made_by',
   'made_by_person_id',
+  'access',
   'released_at',
 ] as const;
 
 export async function insertPersonLink(db: Handle, link: PersonLink): Promise<void> {
   await db
     .insertInto('person_links')
-    .values({ ...link, used_at: null })
+    .values({ ...link, access: link.access && JSON.stringify(link.access), used_at: null })
     .execute();
 }
 
@@ -79,7 +85,16 @@ export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<
     .execute();
 }
 
-/** The invitations of these people that are neither used nor ended, released or not. */
+/** Ends an invitation that waits for a second administrator. Other links of the person go on. */
+export async function deleteHeldLinks(db: Handle, person_id: string): Promise<void> {
+  await db
+    .deleteFrom('person_links')
+    .where('person_id', '=', person_id)
+    .where('released_at', 'is', null)
+    .execute();
+}
+
+/** The invitations of these people that are neither used nor ended. Those that wait for a release come first. */
 export async function listInvitations(
   db: Handle,
   person_ids: string[],
@@ -93,6 +108,7 @@ export async function listInvitations(
     .where('purpose', '=', 'register')
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
+    .orderBy('released_at', (order) => order.desc().nullsFirst())
     .execute();
 }
 

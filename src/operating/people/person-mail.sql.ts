@@ -1,52 +1,34 @@
 import type { Handle } from '#platform/database/database.ts';
+import { claimDueOfAll } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { PersonMail } from './person-mail.ts';
 
-export async function insertPersonMail(
+export async function insertPersonMails(
   db: Handle,
-  mail: Pick<PersonMail, 'id' | 'person_id' | 'kind' | 'facts' | 'sealed_token' | 'created_at'>,
+  mails: Pick<PersonMail, 'id' | 'person_id' | 'kind' | 'facts' | 'sealed_token' | 'created_at'>[],
 ): Promise<void> {
   await db
     .insertInto('person_mails')
-    .values({
-      ...mail,
-      facts: JSON.stringify(mail.facts),
-      status: 'pending',
-      due_at: mail.created_at,
-      settled_at: null,
-      response: null,
-    })
+    .values(
+      mails.map((mail) => ({
+        ...mail,
+        facts: JSON.stringify(mail.facts),
+        status: 'pending' as const,
+        due_at: mail.created_at,
+        settled_at: null,
+        response: null,
+      })),
+    )
     .execute();
 }
 
-/** Claims mails that are due until `until`, as `claimDueAlerts` does. */
-export async function claimDuePersonMails(
+/** Claims mails that are due, until `until`. */
+export const claimDuePersonMails = (
   db: Handle,
   now: Timestamp,
   until: Timestamp,
   batchSize: number,
-): Promise<PersonMail[]> {
-  return await db
-    .with(
-      (name) => name('chosen').materialized(),
-      (from) =>
-        from
-          .selectFrom('person_mails')
-          .select('id')
-          .where('due_at', '<=', now)
-          .orderBy('due_at')
-          .orderBy('id')
-          .limit(batchSize)
-          .forUpdate()
-          .skipLocked(),
-    )
-    .updateTable('person_mails')
-    .from('chosen')
-    .set({ due_at: until })
-    .whereRef('person_mails.id', '=', 'chosen.id')
-    .returningAll('person_mails')
-    .execute();
-}
+): Promise<PersonMail[]> => claimDueOfAll(db, 'person_mails', now, until, batchSize);
 
 /** Ends or releases a claimed mail. Returns false if another process did so before. */
 export async function movePersonMail(

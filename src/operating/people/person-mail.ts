@@ -7,6 +7,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  */
 export const personMailKinds = [
   'invitation',
+  'invitation_requested',
   'invited_again',
   'registered',
   'passkey_added',
@@ -14,6 +15,10 @@ export const personMailKinds = [
   'issuer_tied',
   'access_widened',
   'revoked',
+  'confirmed',
+  'invited_elsewhere',
+  'bank_proposed',
+  'bank_confirmed',
 ] as const;
 export type PersonMailKind = (typeof personMailKinds)[number];
 export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
@@ -30,8 +35,11 @@ export type PersonMailFacts = {
   issuer?: string;
   /** When the link of an invitation ends. */
   expires_at?: Timestamp;
-  /** Who gives the new link to the person. */
-  link?: 'second administrator' | 'command line';
+  /** The merchant's name, and the end of its account number. */
+  merchant?: string;
+  account?: string;
+  /** How the new link reaches the person. */
+  link?: 'mail' | 'command line';
 };
 
 export type PersonMail = {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -14,7 +15,16 @@ export type Person = {
   registered_at: Timestamp | null;
   /** When their access was given or last grew. */
   access_since: Timestamp;
+  /**
+   * Since when they have access that a merchant's administrator gave, and no administrator of all
+   * merchants confirmed. They do not count as one of two people. Null if they may.
+   */
+  unconfirmed_since: Timestamp | null;
+  /** The person who gave that access. */
+  unconfirmed_by: string | null;
   revoked_at: Timestamp | null;
+  /** The person who has this address. This row stands for an invitation, and has no way in. */
+  duplicate_of: string | null;
 };
 
 export async function findPerson(db: Handle, id: string): Promise<Person | null> {
@@ -29,12 +39,36 @@ export async function lockPerson(db: Handle, id: string): Promise<Person | null>
 }
 
 export async function lockPersonByEmail(db: Handle, email: string): Promise<Person | null> {
-  const query = db.selectFrom('people').selectAll().where('email', '=', email).forUpdate();
+  const query = withEmail(db, email).forUpdate();
   return (await query.executeTakeFirst()) ?? null;
 }
 
+const withEmail = (db: Handle, email: string) =>
+  db.selectFrom('people').selectAll().where('email', '=', email).where('duplicate_of', 'is', null);
+
+/** The invitations of merchants that cannot see the person. The lock of the person orders them. */
+export async function listDuplicates(db: Handle, id: string): Promise<Person[]> {
+  return await db.selectFrom('people').selectAll().where('duplicate_of', '=', id).execute();
+}
+
+/**
+ * The administrators of all merchants who are not revoked. Locks them in order of id, so that two
+ * people who take access at once wait for each other.
+ */
+export async function lockAdministrators(db: Handle): Promise<Person[]> {
+  return await db
+    .selectFrom('people')
+    .selectAll()
+    .where('merchant_ids', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where(sql<boolean>`roles @> '{admin}'`)
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+}
+
 export async function findPersonByEmail(db: Handle, email: string): Promise<Person | null> {
-  const query = db.selectFrom('people').selectAll().where('email', '=', email);
+  const query = withEmail(db, email);
   return (await query.executeTakeFirst()) ?? null;
 }
 
@@ -43,15 +77,46 @@ export async function findPersonBySubject(db: Handle, subject: string): Promise<
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** By address, after a person's address. */
+/**
+ * People in the order of their addresses, from the one after this key. With merchants, only people
+ * who belong to one of them.
+ */
 export async function listPeople(
   db: Handle,
-  after: string | null,
+  after: readonly [email: string, id: string] | null,
   limit: number,
+  merchant_ids: string[] | null = null,
 ): Promise<Person[]> {
-  let query = db.selectFrom('people').selectAll().orderBy('email').limit(limit);
-  if (after !== null) query = query.where('email', '>', after);
+  let query = db.selectFrom('people').selectAll().orderBy('email').orderBy('id').limit(limit);
+  if (merchant_ids !== null) {
+    // Once the person of an address belongs to the merchant, the invitation beside them is done.
+    query = query.where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]
+      and not exists (select from people as known
+        where known.id = people.duplicate_of and known.merchant_ids && ${merchant_ids}::uuid[])`);
+  }
+  if (after !== null) {
+    query = query.where(sql<boolean>`(email, id) > (${after[0]}, ${after[1]}::uuid)`);
+  }
   return await query.execute();
+}
+
+/** The people of a merchant in these roles, who have or had a way in. */
+export async function listToMail(
+  db: Handle,
+  { merchant_id, roles }: { merchant_id: string; roles: string[] },
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('people')
+    .select('id')
+    .where(sql<boolean>`merchant_ids @> array[${merchant_id}::uuid]`)
+    .where(sql<boolean>`roles && ${roles}::text[]`)
+    .where('registered_at', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Whether the row is new. Another transaction may have inserted the same address. */
@@ -59,7 +124,9 @@ export async function insertPerson(db: Handle, person: Person): Promise<boolean>
   const result = await db
     .insertInto('people')
     .values(person)
-    .onConflict((conflict) => conflict.column('email').doNothing())
+    .onConflict((conflict) =>
+      conflict.column('email').where('duplicate_of', 'is', null).doNothing(),
+    )
     .executeTakeFirst();
   return Number(result.numInsertedOrUpdatedRows) === 1;
 }
@@ -67,7 +134,7 @@ export async function insertPerson(db: Handle, person: Person): Promise<boolean>
 export async function updatePerson(
   db: Handle,
   id: string,
-  change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at'>>,
+  change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at' | 'duplicate_of'>>,
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }
@@ -82,7 +149,7 @@ export async function moveRegistered(db: Handle, id: string, now: Timestamp): Pr
     .execute();
 }
 
-/** Those of the ids that are merchants. */
+/** Which of these ids are merchants. */
 export async function listKnownMerchants(db: Handle, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await db.selectFrom('merchants').select('id').where('id', 'in', ids).execute();

@@ -1,7 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { insertPersonMail } from './person-mail.sql.ts';
+import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
 /**
@@ -22,12 +22,7 @@ export async function queuePersonMail(
 ): Promise<void> {
   if (!deps.sendsMessages) return;
   const { person_id, kind, facts = {}, link, at } = mail;
-  await insertPersonMail(db, {
-    id: link?.id ?? deps.random.uuid(),
-    person_id,
-    kind,
-    facts,
-    sealed_token: link?.sealed_token ?? null,
-    created_at: at,
-  });
+  const id = link?.id ?? deps.random.uuid();
+  const sealed_token = link?.sealed_token ?? null;
+  await insertPersonMails(db, [{ id, person_id, kind, facts, sealed_token, created_at: at }]);
 }

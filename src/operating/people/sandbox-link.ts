@@ -33,16 +33,19 @@ export async function createSignInLink(
       created_at: now,
       registered_at: null,
       access_since: now,
+      unconfirmed_since: null,
+      unconfirmed_by: null,
       revoked_at: null,
+      duplicate_of: null,
     });
     const person = await lockPersonByEmail(db, email);
     if (!person) throw new Error('the demo administrator is missing');
     if (person.revoked_at !== null) await updatePerson(db, person.id, { revoked_at: null });
     const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: linkHours }));
     const link = { person_id: person.id, purpose: 'sign_in' as const, created_at: now };
-    const made = { made_by: operator, made_by_person_id: null, released_at: now };
+    const made = { made_by: operator, made_by_person_id: null, access: null, released_at: now };
     await insertPersonLink(db, { ...link, ...made, token_hash: hashToken(token), expires_at });
-    // In the fragment, which no server and no Referer header sees.
+    // The token is in the fragment, which no server and no Referer header sees.
     const result = `${deps.console.url}/sign-in#${token}`;
     return { subject_id: person.id, details: { expires_at }, result };
   });

@@ -17,6 +17,7 @@ import {
 } from '#purchases/messages/sending/render-letter.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { composePersonMail } from './compose-person-mail.ts';
+import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken } from './console-session.ts';
 import { findPerson } from './person.sql.ts';
 import { findLiveLink } from './person-link.sql.ts';
@@ -29,7 +30,7 @@ export type PersonMailDeps = {
   random: Random;
   log: Logger;
   sealing: Sealing;
-  console: { url: string };
+  console: ConsolePlaces;
   /** Null if mail is off. */
   mail: MailTransport | null;
 };
@@ -56,12 +57,13 @@ async function send(
 ): Promise<void> {
   const now = timestamp(deps.clock.now());
   const token = mail.sealed_token && deps.sealing.open(mail.sealed_token, personMailContext(mail));
-  const to = await reading(deps, async (db) => {
+  const person = await reading(deps, async (db) => {
     const isLive = token === null || (await findLiveLink(db, hashToken(token), 'register', now));
-    return isLive ? ((await findPerson(db, mail.person_id))?.email ?? null) : null;
+    return isLive ? await findPerson(db, mail.person_id) : null;
   });
-  const { url } = deps.console;
-  // In the fragment, which no server and no Referer header sees.
+  const to = person?.email ?? null;
+  const url = person ? placeOf(deps.console, person) : deps.console.url;
+  // The token is in the fragment, which no server and no Referer header sees.
   const link = token === null ? null : `${url}/register#${token}`;
   const letter = composePersonMail(mail, { url, link });
   const outcome =

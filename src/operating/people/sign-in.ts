@@ -5,6 +5,7 @@ import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
+import { mayUse } from './console-place.ts';
 import {
   type ConsoleSession,
   endSessionsOfPasskey,
@@ -13,7 +14,7 @@ import {
   type SessionMethod,
 } from './console-session.sql.ts';
 import { hashToken, newToken, openConsoleSession } from './console-session.ts';
-import { checkName, endAccess } from './manage-people.ts';
+import { checkName } from './manage-people.ts';
 import {
   deletePasskey,
   insertPasskey,
@@ -60,6 +61,7 @@ export async function findInvited(
     return link && person && { person, expires_at: link.expires_at };
   });
   if (!found || found.person.revoked_at !== null) throw new LinkEnded();
+  if (!mayUse(deps.console, found.person)) throw new LinkEnded();
   return found;
 }
 
@@ -71,8 +73,7 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 /**
  * Registers an invited person's passkey and signs them in. The name stays the one that the
  * administrator gave: otherwise a person could take a colleague's name, and names are compared
- * where two people decide. The invitation has ended what the person had before. A process of an
- * earlier version may not have done so, so it ends here again.
+ * where two people decide. The invitation has ended what the person had before.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -90,13 +91,12 @@ export async function registerInvited(
     async (db, now) => {
       if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
       const person_id = invited.person.id;
-      const { passkeys: replaced } = await endAccess(db, person_id, now);
       const passkey = { ...verified, person_id, name: 'First passkey' };
       const passkey_id = await keepPasskey(deps, db, passkey, now);
       await moveRegistered(db, person_id, now);
       const facts = { address: browser.address };
       await queuePersonMail(deps, db, { person_id, kind: 'registered', facts, at: now });
-      return { passkey_id, details: { replaced } };
+      return { passkey_id, details: {} };
     },
   );
 }
@@ -150,7 +150,7 @@ export async function open(
     // An administrator who revokes the person waits for this lock, and then ends the new session
     // too.
     const person = await lockPerson(db, person_id);
-    if (person?.revoked_at !== null) throw new NotRecognised();
+    if (person?.revoked_at !== null || !mayUse(deps.console, person)) throw new NotRecognised();
     if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
     const { passkey_id, details } = await before(db, now);
     // The issuer's sign-in is not a proof of presence: it may be hours old.

@@ -12,7 +12,8 @@ import { hashToken, type SessionDeps } from './console-session.ts';
 import { findPasskey, type Passkey } from './passkey.sql.ts';
 import type { Person } from './person.sql.ts';
 
-export type WebauthnDeps = SessionDeps & QueueDeps & { console: { url: string } };
+export type WebauthnDeps = SessionDeps &
+  QueueDeps & { console: { url: string; isForMerchants: boolean } };
 
 /** The answer of an authenticator, or of an issuer, does not prove who the person is. */
 export class NotRecognised extends Error {}
@@ -112,8 +113,10 @@ export async function verifyRegistration(
   }).catch(refuse);
   if (!verified || !registrationInfo) throw new NotRecognised();
   const { id, publicKey, counter } = registrationInfo.credential;
-  const transports = (response.response.transports ?? []).filter((one) =>
-    /^[a-z-]{1,20}$/.test(one),
+  // The schema of the request does not reach this member, so it may be anything.
+  const given: unknown = response.response.transports;
+  const transports = (Array.isArray(given) ? given : []).filter(
+    (one) => typeof one === 'string' && /^[a-z-]{1,20}$/.test(one),
   );
   return { credential_id: id, public_key: Buffer.from(publicKey), counter, transports };
 }

@@ -3,24 +3,30 @@ import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { firstIdAt, timeOfId } from '#platform/shared/uuid.ts';
+import { live } from '#purchases/payments/payment-attempt.ts';
 import {
   type AttemptRow,
   advanceDays,
   advanceDeclines,
   advanceDues,
+  advanceEntries,
   type Count,
   type DayCounts,
   type DayRow,
+  type EntrySums,
   emptyCounts,
   insertOverdueSums,
   listAttempted,
   listCreated,
+  listEntered,
   listOpened,
   listOverdueSums,
   listPlanned,
   listPosted,
+  listWaitingStreams,
   lockStream,
   moveStream,
+  moveStreamsSeen,
   type PostingRow,
   type Range,
   type Stream,
@@ -48,10 +54,19 @@ const undecidedMilliseconds = 3_600_000;
 export async function rollUp(deps: Deps, lag = lagMilliseconds): Promise<number> {
   // Ids take their time from the same source.
   const until = timeOfId(deps.random.uuid()) - lag;
+  // If the look fails, each stream says itself what is wrong.
+  const waiting = await listWaitingStreams(deps.database.db, firstIdAt(until)).catch(() => streams);
+  if (waiting.length === 0) {
+    await moveStreamsSeen(deps.database.db, timestamp(asInstant(until)));
+    return 0;
+  }
   let counted = 0;
   for (const stream of streams) counted += await rollUpStream(deps, stream, until);
   return counted;
 }
+
+const asInstant = (milliseconds: number) =>
+  Temporal.Instant.fromEpochMilliseconds(Math.max(0, milliseconds));
 
 async function rollUpStream(deps: Deps, stream: Stream, until: number): Promise<number> {
   return await transaction(deps, async ({ db }) => {
@@ -64,7 +79,7 @@ async function rollUpStream(deps: Deps, stream: Stream, until: number): Promise<
     // old.
     const end = stoppedAt ?? (rows.length === batchSize ? last : null);
     const reached = end === null ? until : timeOfId(end);
-    const as_of = timestamp(Temporal.Instant.fromEpochMilliseconds(Math.max(0, reached)));
+    const as_of = timestamp(asInstant(reached));
     await moveStream(db, stream, { after: last, as_of });
     return rows.length;
   });
@@ -122,9 +137,31 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
     await advanceDues(db, await duesOf(db, rows));
     return { rows, stoppedAt: null };
   },
+  async entries(db, range) {
+    const rows = await listEntered(db, range);
+    const days = daySums();
+    const kinds = new Map<string, EntrySums>();
+    for (const row of rows) {
+      const { merchant_id, kind } = row;
+      days.add(row, 'fees', row.fee);
+      days.add(row, 'vat', row.vat);
+      if (kind === 'paid_out' || kind === 'payout_returned') days.add(row, 'paid_out', -row.net);
+      const one = kinds.get(`${merchant_id} ${kind}`);
+      kinds.set(`${merchant_id} ${kind}`, {
+        ...{ merchant_id, kind },
+        gross: (one?.gross ?? 0) + row.gross,
+        fee: (one?.fee ?? 0) + row.fee,
+        vat: (one?.vat ?? 0) + row.vat,
+        net: (one?.net ?? 0) + row.net,
+      });
+    }
+    await advanceDays(db, days.rows());
+    await advanceEntries(db, inOrder(kinds));
+    return { rows, stoppedAt: null };
+  },
 };
 
-const isUndecided = ({ status }: AttemptRow) => status === 'starting' || status === 'challenged';
+const isUndecided = ({ status }: AttemptRow) => (live as readonly string[]).includes(status);
 
 /**
  * The amounts that a movement adds to a day. A refund counts whether it went back to the card or
@@ -134,10 +171,18 @@ const effects: Partial<Record<PostingRow['kind'], [Count, 1 | -1][]>> = {
   sold: [['sold', 1]],
   captured: [['collected', 1]],
   collected: [['collected', 1]],
-  refunded: [['refunded', 1]],
+  refunded: [
+    ['refunded', 1],
+    ['card_refunds', 1],
+  ],
   cancelled: [['refunded', 1]],
-  returned: [['refunded', -1]],
+  returned: [
+    ['refunded', -1],
+    ['card_refunds', -1],
+  ],
   restored: [['refunded', -1]],
+  withdrawn: [['disputed', 1]],
+  reinstated: [['disputed', -1]],
 };
 
 /**
@@ -164,7 +209,10 @@ async function duesOf(
   return dues.rows().map(({ sum, ...key }) => ({ ...key, amount: sum }));
 }
 
-/** Sums by key, in the order of the keys, so that two processes lock rows in one order. */
+/** The values in the order of their keys, so that two processes lock rows in one order. */
+const inOrder = <Value>(found: Map<string, Value>): Value[] =>
+  [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value);
+
 function sums<Key extends Record<string, string>>() {
   const found = new Map<string, Key & { sum: number }>();
   return {
@@ -174,7 +222,7 @@ function sums<Key extends Record<string, string>>() {
       if (one) one.sum += amount;
       else found.set(name, { ...key, sum: amount });
     },
-    rows: () => [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, sum]) => sum),
+    rows: () => inOrder(found),
   };
 }
 
@@ -187,7 +235,7 @@ function daySums() {
       one[count] += amount;
       found.set(name, one);
     },
-    rows: () => [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, day]) => day),
+    rows: () => inOrder(found),
   };
 }
 

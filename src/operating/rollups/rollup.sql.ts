@@ -3,9 +3,10 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { AttemptStatus } from '#purchases/payments/payment-attempt.ts';
 import type { MovementKind } from '#record/ledger/posting.ts';
+import type { EntryKind } from '#record/ledger/settlement.ts';
 
-/** The rows that the charts are added up from, each in the order of ids that ascend with time. */
-export const streams = ['checkouts', 'opens', 'attempts', 'postings'] as const;
+/** The rows that the sums are made of, each in the order of ids that ascend with time. */
+export const streams = ['checkouts', 'opens', 'attempts', 'postings', 'entries'] as const;
 export type Stream = (typeof streams)[number];
 
 /** Claims a stream until the transaction ends. Returns null if another process adds it up now. */
@@ -30,6 +31,33 @@ export async function moveStream(
     .updateTable('rollups')
     .set({ after, as_of: sql<Timestamp>`greatest(as_of, ${as_of})` })
     .where('stream', '=', stream)
+    .execute();
+}
+
+/** The streams that have rows after their position and before a bound. Mostly there are none. */
+export async function listWaitingStreams(db: Handle, bound: string): Promise<Stream[]> {
+  const after = (stream: Stream) =>
+    sql`(select after from rollups where stream = ${stream}) and id < ${bound}`;
+  const { rows } = await sql<{ stream: Stream }>`
+    select 'checkouts' as stream where exists (
+      select from checkouts where id > ${after('checkouts')})
+    union all select 'opens' where exists (
+      select from checkout_opens where id > ${after('opens')})
+    union all select 'attempts' where exists (
+      select from (select written_id as id from payment_attempts
+        where purpose = 'first_payment') a where id > ${after('attempts')})
+    union all select 'postings' where exists (
+      select from postings where id > ${after('postings')} and ${isCounted})
+    union all select 'entries' where exists (
+      select from settlement_entries where id > ${after('entries')})`.execute(db);
+  return rows.map(({ stream }) => stream);
+}
+
+/** All rows before this time are counted. */
+export async function moveStreamsSeen(db: Handle, as_of: Timestamp): Promise<void> {
+  await db
+    .updateTable('rollups')
+    .set({ as_of: sql<Timestamp>`greatest(as_of, ${as_of})` })
     .execute();
 }
 
@@ -89,17 +117,54 @@ export type PostingRow = DayRow & {
   instalment: number | null;
 };
 
+/** The kinds of movements that the sums have. They match the predicate of the index. */
+export const isCounted = sql<boolean>`kind in ('sold', 'captured', 'collected', 'cancelled',
+  'restored', 'refunded', 'returned', 'withdrawn', 'reinstated')`;
+
 export async function listPosted(db: Handle, range: Range): Promise<PostingRow[]> {
-  // The kinds are the predicate of the index.
   const { rows } = await sql<PostingRow>`${withDay(
     sql`select merchant_id, id, checkout_id, kind, amount, instalment, at from postings
       where id > ${range.after} and id < ${range.bound}
-        and kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded',
-          'returned')
+        and ${isCounted}
       order by id limit ${range.limit}`,
     'at',
   )}`.execute(db);
   return rows;
+}
+
+export type EntryRow = DayRow & {
+  kind: EntryKind;
+  gross: number;
+  fee: number;
+  vat: number;
+  net: number;
+};
+
+export async function listEntered(db: Handle, range: Range): Promise<EntryRow[]> {
+  const { rows } = await sql<EntryRow>`${withDay(
+    sql`select merchant_id, id, kind, gross, fee, vat, net, at from settlement_entries
+      where id > ${range.after} and id < ${range.bound} order by id limit ${range.limit}`,
+    'at',
+  )}`.execute(db);
+  return rows;
+}
+
+export type EntrySums = Omit<EntryRow, 'id' | 'day'>;
+
+export async function advanceEntries(db: Handle, rows: EntrySums[]): Promise<void> {
+  if (rows.length === 0) return;
+  await db
+    .insertInto('merchant_entries')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['merchant_id', 'kind']).doUpdateSet({
+        gross: sql`merchant_entries.gross + excluded.gross`,
+        fee: sql`merchant_entries.fee + excluded.fee`,
+        vat: sql`merchant_entries.vat + excluded.vat`,
+        net: sql`merchant_entries.net + excluded.net`,
+      }),
+    )
+    .execute();
 }
 
 /** The payments of checkouts: what a sale makes due, and on which day. Neither ever changes. */
@@ -127,6 +192,11 @@ export const dayCounts = [
   'sold',
   'collected',
   'refunded',
+  'card_refunds',
+  'disputed',
+  'fees',
+  'vat',
+  'paid_out',
 ] as const;
 export type Count = (typeof dayCounts)[number];
 export const emptyCounts = () =>

@@ -1,11 +1,12 @@
 import type { Generated } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { EntryKind } from '#record/ledger/settlement.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
     rollups: {
-      stream: Fixed<'checkouts' | 'opens' | 'attempts' | 'postings'>;
+      stream: Fixed<'checkouts' | 'opens' | 'attempts' | 'postings' | 'entries'>;
       after: string;
       as_of: Timestamp | null;
     };
@@ -21,6 +22,19 @@ declare module '#platform/database/tables.ts' {
       sold: Generated<number>;
       collected: Generated<number>;
       refunded: Generated<number>;
+      card_refunds: Generated<number>;
+      disputed: Generated<number>;
+      fees: Generated<number>;
+      vat: Generated<number>;
+      paid_out: Generated<number>;
+    };
+    merchant_entries: {
+      merchant_id: Fixed<string>;
+      kind: Fixed<EntryKind>;
+      gross: number;
+      fee: number;
+      vat: number;
+      net: number;
     };
     merchant_declines: {
       merchant_id: Fixed<string>;

@@ -10,7 +10,7 @@ export const recentDays = 30;
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 
-// Each count reads at most so many entries of an index of what waits.
+// Each count reads at most this many entries of an index of what waits.
 // biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
 async function bounded(db: Handle, query: any, max: number): Promise<BoundedCount> {
   const { count } = await db
@@ -45,6 +45,12 @@ export function countAlerts(db: Handle, scope: Scope, max: number) {
   return bounded(db, scoped(open, scope), max);
 }
 
+/** Conversations in which the shopper wrote last. */
+export function countConversationsToAnswer(db: Handle, scope: Scope, max: number) {
+  const open = db.selectFrom('conversations').select('checkout_id').where('status', '=', 'open');
+  return bounded(db, scoped(open, scope), max);
+}
+
 /** Disputes whose evidence was not submitted yet. */
 export function countDisputesToAnswer(db: Handle, scope: Scope, max: number) {
   const waiting = db
@@ -60,7 +66,7 @@ export function countPayoutsToApprove(db: Handle, scope: Scope, max: number) {
   return bounded(db, scoped(drafts, scope), max);
 }
 
-/** When the refund was requested that has waited longest for its review. */
+/** When the refund that has waited longest for its review was requested. */
 export async function findOldestToReview(db: Handle, scope: Scope): Promise<Timestamp | null> {
   const row = await scoped(db.selectFrom('refund_requests').select('created_at'), scope)
     .where('status', '=', 'requested')
@@ -209,4 +215,9 @@ export async function findProof(
     .executeTakeFirst();
   const differences = (row?.differences ?? 0) + (row?.proved_differences ?? 0);
   return { proved_at: row?.proved_at ?? null, differences };
+}
+
+/** Whether any merchant has an order. */
+export async function hasCheckouts(db: Handle): Promise<boolean> {
+  return (await db.selectFrom('checkouts').select('id').limit(1).executeTakeFirst()) !== undefined;
 }

@@ -6,6 +6,7 @@ import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import {
   type BoundedCount,
   countAlerts,
+  countConversationsToAnswer,
   countDisputesToAnswer,
   countExhausted,
   countOverdue,
@@ -34,6 +35,7 @@ export type Counts = {
   alerts: BoundedCount;
   disputes_to_answer: BoundedCount;
   payouts_to_approve: BoundedCount;
+  messages_to_answer: BoundedCount;
 };
 
 /** A count above this is shown as more than this. */
@@ -46,7 +48,7 @@ export async function countWaiting(deps: Deps, scope: Scope): Promise<Counts> {
 }
 
 async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
-  const [refunds_to_review, overdue, callbacks_exhausted, alerts, disputes, payouts] =
+  const [refunds_to_review, overdue, callbacks_exhausted, alerts, disputes, payouts, messages] =
     await Promise.all([
       countRefundsToReview(db, scope, countMax),
       countOverdue(db, scope, countMax),
@@ -54,6 +56,7 @@ async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
       countAlerts(db, scope, countMax),
       countDisputesToAnswer(db, scope, countMax),
       countPayoutsToApprove(db, scope, countMax),
+      countConversationsToAnswer(db, scope, countMax),
     ]);
   return {
     refunds_to_review,
@@ -62,7 +65,18 @@ async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
     alerts,
     disputes_to_answer: disputes,
     payouts_to_approve: payouts,
+    messages_to_answer: messages,
   };
+}
+
+/** The days that the charts show: the last ones, or a calendar month such as 2026-11. */
+export type Period = { days: number } | { month: string };
+
+/** The first and the last day of a period. A month that has not ended ends with its last day. */
+function daysOf(period: Period, today: Temporal.PlainDate) {
+  if ('days' in period) return { first: today.subtract({ days: period.days - 1 }), last: today };
+  const first = Temporal.PlainYearMonth.from(period.month).toPlainDate({ day: 1 });
+  return { first, last: first.with({ day: first.daysInMonth }) };
 }
 
 export type Overview = {
@@ -72,7 +86,9 @@ export type Overview = {
   currency: string;
   locale: string;
   time_zone: string;
+  clock_ahead_ms: number;
   books: { agree: boolean; proved_at: Timestamp | null };
+  today: string;
   days: DaySums[];
   approval_rate: number | null;
   decline_reasons: { reason: string; count: number }[];
@@ -82,13 +98,17 @@ export type Overview = {
 };
 
 /** Reads what waits, and the charts from the sums by day. Nothing here reads a history. */
-export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> {
+export async function readOverview(
+  deps: Deps,
+  scope: Scope,
+  period: Period = { days: recentDays },
+): Promise<Overview> {
   return await reading(deps, async (db) => {
     const place = (await findPlace(db, scope)) ?? (await findDefaultPlace(db));
-    const { currency, locale, time_zone } = place;
+    const { currency, locale, time_zone, clock_ahead_ms } = place;
     const today = merchantNow(deps.clock, place).toZonedDateTimeISO(time_zone).toPlainDate();
-    const first = today.subtract({ days: recentDays - 1 });
-    const [from, until] = [first.toString(), today.toString()];
+    const { first, last } = daysOf(period, today);
+    const [from, until] = [first.toString(), last.toString()];
     const lastDue = today.add({ days: dueDays - 1 }).toString();
     const [counts, oldest_refund_at, overdue_amount, proof, found, reasons, dues, as_of] =
       await Promise.all([
@@ -98,11 +118,11 @@ export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> 
         findProof(db),
         listDays(db, scope, from, until),
         listDeclineReasons(db, scope, from, until),
-        listDues(db, scope, until, lastDue),
+        listDues(db, scope, today.toString(), lastDue),
         findAsOf(db),
       ]);
     const byDay = new Map(found.map((day) => [day.day, day]));
-    const days = daysFrom(first, recentDays).map(
+    const days = daysFrom(first, first.until(last).days + 1).map(
       (day) => byDay.get(day) ?? { day, ...emptyCounts() },
     );
     const dueByDay = new Map(dues.map(({ day, amount }) => [day, amount]));
@@ -116,13 +136,16 @@ export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> 
       currency,
       locale,
       time_zone,
+      clock_ahead_ms,
       books: { agree: proof.differences === 0, proved_at: proof.proved_at },
+      today: today.toString(),
       days,
       approval_rate: decided === 0 ? null : sum('approved') / decided,
       decline_reasons: reasons,
       funnel: {
         created: sum('created'),
-        opened: sum('opened'),
+        // A payment may come without the page: through its protocol, or after its opening was lost.
+        opened: Math.max(sum('opened'), sum('tried')),
         tried: sum('tried'),
         paid: sum('paid'),
       },

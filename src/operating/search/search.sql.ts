@@ -5,12 +5,20 @@ import type { CheckoutStatus, Customer } from '#purchases/checkouts/checkout.ts'
 import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 /** The IDs of a merchant's row, with the checkout that it belongs to. */
-export type FoundRow = { merchant_id: string; id: string; checkout_id: string };
+export type FoundRow<Checkout extends string | null = string> = {
+  merchant_id: string;
+  id: string;
+  checkout_id: Checkout;
+};
+/** A row of a table. The event of a payout, which is a callback, has no checkout. */
+export type FoundIn<Table extends string> = FoundRow<
+  Table extends 'callbacks' ? string | null : string
+>;
 
 // Each of the following searches is one equality on the first column of an index. The index goes on
 // with the merchant and the number, so that a limit stops it early in any scope.
 
-/** Checkouts with an order reference. Of one merchant the newest comes first. */
+/** Checkouts with an order reference. Those of one merchant come newest first. */
 export function findByReference(
   db: Handle,
   scope: Scope,
@@ -20,6 +28,47 @@ export function findByReference(
   return scoped(selectCheckouts(db), scope)
     .where('client_reference_id', '=', reference)
     .orderBy('merchant_id')
+    .orderBy('number', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** So many of the references that begin alike are looked at, whatever the scope. */
+const beginningsMax = 2_000;
+
+/** Checkouts whose order reference begins with a text, in the order of references. */
+export async function findByBeginningOfReference(
+  db: Handle,
+  scope: Scope,
+  beginning: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  const reference = sql.ref('client_reference_id');
+  const alike = db
+    .selectFrom('checkouts')
+    .select(['merchant_id', 'id', 'id as checkout_id', 'client_reference_id'])
+    .where(
+      sql<boolean>`${reference} >= ${beginning} and ${reference} < ${beginning} || ${'\u{10ffff}'}`,
+    )
+    .orderBy('client_reference_id')
+    .limit(scope === 'all merchants' ? limit : beginningsMax)
+    .as('alike');
+  return await scoped(db.selectFrom(alike).select(['merchant_id', 'id', 'checkout_id']), scope)
+    .limit(limit)
+    .execute();
+}
+
+/** Ended checkouts over an amount in cents, of one merchant after another. */
+export function findByAmount(
+  db: Handle,
+  scope: Scope,
+  amount: number,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(selectCheckouts(db), scope)
+    .where('status', '<>', 'received')
+    .where('amount', '=', amount)
+    .orderBy('merchant_id', 'desc')
     .orderBy('number', 'desc')
     .limit(limit)
     .execute();
@@ -57,7 +106,7 @@ export function findByName(
   if (name.first !== null) {
     query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${name.first})`);
   }
-  // In the order of the index. Without one the planner may gather all of a common name first.
+  // Use the order of the index. Without an order the planner may gather all of a common name first.
   return query
     .orderBy(sql`lower(customer ->> 'first_name')`)
     .orderBy('merchant_id')
@@ -125,54 +174,27 @@ export async function findByLastFour(
     .execute();
 }
 
-/** Checkouts whose payments, customers or charges have a reference of the gateway. */
-export async function findByPaymentReference(
-  db: Handle,
-  scope: Scope,
-  reference: string,
-  limit: number,
-): Promise<FoundRow[]> {
-  const tables = ['payment_attempts', 'collections'] as const;
-  const found = await Promise.all([
-    ...tables.map((table) =>
-      scoped(db.selectFrom(table as 'payment_attempts').select(ofCheckout), scope)
-        .where('payment_ref', '=', reference)
-        .limit(limit)
-        .execute(),
-    ),
-    scoped(db.selectFrom('payment_attempts').select(ofCheckout), scope)
-      .where('customer_ref', '=', reference)
-      .limit(limit)
-      .execute(),
-  ]);
-  return found.flat();
-}
+/** The columns with references of the gateway, and those with the id of the row that is found. */
+export const gatewayReferences = [
+  { kind: 'checkout', table: 'payment_attempts', reference: 'payment_ref', id: 'checkout_id' },
+  { kind: 'checkout', table: 'payment_attempts', reference: 'customer_ref', id: 'checkout_id' },
+  { kind: 'checkout', table: 'collections', reference: 'payment_ref', id: 'checkout_id' },
+  { kind: 'refund', table: 'refund_parts', reference: 'refund_ref', id: 'refund_id' },
+  { kind: 'dispute', table: 'disputes', reference: 'dispute_ref', id: 'id' },
+] as const;
 
-/** Refunds with a reference of the gateway. */
-export function findByRefundReference(
+/** Rows that have a reference of the gateway in one of these columns. */
+export function findByGatewayReference(
   db: Handle,
   scope: Scope,
-  reference: string,
+  { table, reference, id }: (typeof gatewayReferences)[number],
+  text: string,
   limit: number,
 ): Promise<FoundRow[]> {
-  return scoped(
-    db.selectFrom('refund_parts').select(['merchant_id', 'refund_id as id', 'checkout_id']),
-    scope,
-  )
-    .where('refund_ref', '=', reference)
-    .limit(limit)
-    .execute();
-}
-
-/** Disputes with a reference of the gateway. */
-export function findByDisputeReference(
-  db: Handle,
-  scope: Scope,
-  reference: string,
-  limit: number,
-): Promise<FoundRow[]> {
-  return scoped(db.selectFrom('disputes').select(['merchant_id', 'id', 'checkout_id']), scope)
-    .where('dispute_ref', '=', reference)
+  const columns = ['merchant_id', `${id} as id`, 'checkout_id'] as const;
+  const query = db.selectFrom(table as 'payment_attempts');
+  return scoped(query.select(columns as typeof ofCheckout), scope)
+    .where(reference as 'payment_ref', '=', text)
     .limit(limit)
     .execute();
 }
@@ -195,28 +217,98 @@ export function findPayoutsByReference(
 }
 
 /** The row of a merchant with this id, by an index of its table. */
-export async function findRowById(
-  db: Handle,
-  scope: Scope,
-  table:
+export async function findRowById<
+  Table extends
     | 'checkouts'
     | 'refund_requests'
     | 'callbacks'
     | 'disputes'
     | 'payment_attempts'
     | 'collections',
+>(
+  db: Handle,
+  scope: Scope,
+  table: Table,
   id: string,
-): Promise<FoundRow | null> {
+): Promise<(FoundIn<Table> & { created_at: Timestamp }) | null> {
   const checkout = table === 'checkouts' ? 'id as checkout_id' : 'checkout_id';
   const row = await scoped(
     db
       .selectFrom(table as 'refund_requests')
-      .select(['merchant_id', 'id', checkout as 'checkout_id']),
+      .select(['merchant_id', 'id', checkout as 'checkout_id', 'created_at']),
     scope,
   )
     .where('id', '=', id)
     .executeTakeFirst();
-  return row ?? null;
+  return (row as (FoundIn<Table> & { created_at: Timestamp }) | undefined) ?? null;
+}
+
+/** The rows whose ids begin with these hexadecimal digits, by the same index. */
+export async function findRowsByBeginningOfId(
+  db: Handle,
+  scope: Scope,
+  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes' | 'payouts',
+  digits: string,
+  limit: number,
+): Promise<(FoundRow<string | null> & { created_at: Timestamp })[]> {
+  const checkout = table === 'refund_requests' || table === 'callbacks' || table === 'disputes';
+  const [first, last] = ['0', 'f'].map((rest) => digits.padEnd(32, rest)) as [string, string];
+  return await scoped(
+    db
+      .selectFrom(table as 'refund_requests')
+      .select([
+        'merchant_id',
+        'id',
+        (checkout ? 'checkout_id' : 'id as checkout_id') as 'checkout_id',
+        'created_at',
+      ]),
+    scope,
+  )
+    .where('id', '>=', first)
+    .where('id', '<=', last)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** The ids of the refunds, callbacks or disputes of checkouts, the newest first. */
+export async function listOfCheckouts(
+  db: Handle,
+  scope: Scope,
+  table: 'refund_requests' | 'callbacks' | 'disputes',
+  checkout_ids: string[],
+): Promise<string[]> {
+  // An order number names the result of its payment, not one of its events.
+  const of = sql.ref(table === 'callbacks' ? 'listed_id' : 'checkout_id');
+  const rows = await scoped(
+    db
+      .selectFrom(table as 'refund_requests')
+      .select('id')
+      .where(sql<boolean>`${of} = any(${checkout_ids}::uuid[])`),
+    scope,
+  )
+    .orderBy('id', 'desc')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** People of the console whose name or address begins with a text. They are few. */
+export async function findPeopleByBeginning(
+  db: Handle,
+  scope: Scope,
+  beginning: string,
+  limit: number,
+): Promise<OperatorsRow[]> {
+  if (scope !== 'all merchants') return [];
+  const text = beginning.toLowerCase();
+  const found = await db
+    .selectFrom('people')
+    .select(['id', 'name', 'email', 'created_at'])
+    .where(sql<boolean>`starts_with(lower(name), ${text}) or starts_with(lower(email), ${text})`)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return found.map((row) => ({ ...row, merchant_id: null }));
 }
 
 /**
@@ -296,10 +388,11 @@ export type FoundCheckout = {
 export async function listFoundCheckouts(
   db: Handle,
   scope: Scope,
-  rows: Pick<FoundRow, 'merchant_id' | 'checkout_id'>[],
+  rows: Pick<FoundRow<string | null>, 'merchant_id' | 'checkout_id'>[],
 ): Promise<Map<string, FoundCheckout>> {
-  if (rows.length === 0) return new Map();
   const unique = (values: string[]) => [...new Set(values)];
+  const ids = unique(rows.flatMap(({ checkout_id }) => checkout_id ?? []));
+  if (ids.length === 0) return new Map();
   const found = await scoped(
     db
       .selectFrom('checkouts')
@@ -317,7 +410,7 @@ export async function listFoundCheckouts(
       ]),
     scope,
   )
-    .where('id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
+    .where('id', 'in', ids)
     .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
     .execute();
   return new Map(found.map((checkout) => [checkout.id, checkout as FoundCheckout]));

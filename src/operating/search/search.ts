@@ -1,24 +1,28 @@
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import { centsIn } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import type { Scope } from './scope.sql.ts';
 import {
   type FoundRow,
-  findByDisputeReference,
+  findByAmount,
+  findByBeginningOfReference,
   findByEmail,
+  findByGatewayReference,
   findByLastFour,
   findByName,
-  findByPaymentReference,
   findByReference,
-  findByRefundReference,
   findMerchantsByName,
   findOpenByShopper,
   findOperatorsRowById,
   findPayoutsByReference,
+  findPeopleByBeginning,
   findRowById,
+  findRowsByBeginningOfId,
   findSharedRowById,
+  gatewayReferences,
   listFoundCheckouts,
   type Name,
   type OperatorsRow,
@@ -47,11 +51,14 @@ export type HitMatch =
   | 'last_four'
   | 'gateway_reference'
   | 'payout_reference'
-  | 'merchant_name';
+  | 'merchant_name'
+  | 'amount'
+  /** The text is the beginning of an id, an order reference or a person's name. */
+  | 'beginning';
 
 /**
- * A row that was found. The members of a checkout are null for a row that belongs to none. Of a
- * person `name` and `email` are the person's, and of a bulk action `name` is what it does.
+ * A row that was found. The members of a checkout are null for a row that belongs to none. For a
+ * person `name` and `email` are the person's; for a bulk action `name` says what it does.
  */
 export type Hit = {
   kind: HitKind;
@@ -77,11 +84,11 @@ const merchantsMax = 5;
 
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
- * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A text
- * may be several of these at once.
- * Every search is one look-up in an index (decision 0054), and finds whole values only, except that
- * the beginning of a merchant's name is enough (decision 0054). Checkouts that
- * have not ended are found by shopper only while they are among the newest.
+ * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A
+ * text may be several of these at once. Every search is one look-up or one range in an index. The
+ * beginning is enough of an id, an order reference and a name of a merchant or of a person of the
+ * console; of everything else it finds whole values (decision 0054). Checkouts that have not ended
+ * are found by shopper only while they are among the newest, and by amount not at all.
  */
 export async function search(
   deps: { database: Database; clock: Clock },
@@ -100,8 +107,9 @@ export async function search(
     for (const { kind, matched, row } of found) {
       if (seen.has(`${kind} ${row.id}`)) continue;
       seen.add(`${kind} ${row.id}`);
-      const checkout = 'checkout_id' in row ? checkouts.get(row.checkout_id) : undefined;
-      if ('checkout_id' in row && !checkout) continue;
+      const checkout_id = 'checkout_id' in row ? row.checkout_id : null;
+      const checkout = checkout_id === null ? undefined : checkouts.get(checkout_id);
+      if (checkout_id !== null && !checkout) continue;
       const { email = null, first_name, last_name } = checkout?.customer ?? {};
       hits.push({
         kind,
@@ -123,11 +131,11 @@ export async function search(
 }
 
 type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp } | OperatorsRow;
-type Found = { kind: HitKind; matched: HitMatch; row: FoundRow | SharedRow };
+type Found = { kind: HitKind; matched: HitMatch; row: FoundRow<string | null> | SharedRow };
 
 const as =
   (kind: HitKind, matched: HitMatch) =>
-  (rows: (FoundRow | SharedRow)[]): Found[] =>
+  (rows: (FoundRow<string | null> | SharedRow)[]): Found[] =>
     rows.map((row) => ({ kind, matched, row }));
 
 const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
@@ -142,7 +150,11 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
   );
   return isUuid(id)
     ? [...searchesById(db, scope, id), byReference]
-    : [byReference, ...searchesByText(db, scope, text, limit)];
+    : [
+        byReference,
+        ...searchesByText(db, scope, text, limit),
+        ...searchesByBeginning(db, scope, text, limit),
+      ];
 }
 
 function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] {
@@ -173,6 +185,39 @@ function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] 
   ];
 }
 
+/** Fewer characters begin too many references, ids and names to help. */
+const beginningMin = 3;
+
+function searchesByBeginning(
+  db: Handle,
+  scope: Scope,
+  text: string,
+  limit: number,
+): Promise<Found[]>[] {
+  const searches: Promise<Found[]>[] = [];
+  if (text.length >= beginningMin) {
+    const orders = findByBeginningOfReference(db, scope, text, limit);
+    searches.push(orders.then(as('checkout', 'beginning')));
+    const people = findPeopleByBeginning(db, scope, text, merchantsMax);
+    searches.push(people.then(as('person', 'beginning')));
+  }
+  const digits = text.toLowerCase().replaceAll('-', '');
+  if (/^[0-9a-f]{8,31}$/.test(digits)) {
+    const rows = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
+      findRowsByBeginningOfId(db, scope, table, digits, limit);
+    searches.push(
+      rows('checkouts').then(as('checkout', 'beginning')),
+      rows('refund_requests').then(as('refund', 'beginning')),
+      rows('callbacks').then(as('callback', 'beginning')),
+      rows('disputes').then(as('dispute', 'beginning')),
+      findRowsByBeginningOfId(db, scope, 'payouts', digits, limit)
+        .then((found) => found.map(({ checkout_id: _, ...payout }) => payout))
+        .then(as('payout', 'beginning')),
+    );
+  }
+  return searches;
+}
+
 function searchesByText(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
   const searches: Promise<Found[]>[] = [];
   const isEmail = text.includes('@');
@@ -180,16 +225,19 @@ function searchesByText(db: Handle, scope: Scope, text: string, limit: number): 
   if (isEmail) {
     searches.push(findByEmail(db, scope, text, limit).then(as('checkout', 'email')));
   }
+  const cents = centsIn(text);
+  if (cents !== null) {
+    searches.push(findByAmount(db, scope, cents, limit).then(as('checkout', 'amount')));
+  }
   if (/^\d{4}$/.test(text)) {
     searches.push(findByLastFour(db, scope, text, limit).then(as('checkout', 'last_four')));
   }
-  // Stripe's references are a prefix, an underscore and letters and digits.
+  // A gateway's references are a prefix, an underscore and letters and digits.
   if (/^[a-z]+_[A-Za-z0-9_]+$/.test(text)) {
-    searches.push(
-      findByPaymentReference(db, scope, text, limit).then(as('checkout', 'gateway_reference')),
-      findByRefundReference(db, scope, text, limit).then(as('refund', 'gateway_reference')),
-      findByDisputeReference(db, scope, text, limit).then(as('dispute', 'gateway_reference')),
-    );
+    for (const columns of gatewayReferences) {
+      const found = findByGatewayReference(db, scope, columns, text, limit);
+      searches.push(found.then(as(columns.kind, 'gateway_reference')));
+    }
   }
   if (/^TR\d{8}-\d+$/i.test(text)) {
     const payouts = findPayoutsByReference(db, scope, text.toUpperCase(), limit);
@@ -223,4 +271,22 @@ export function namesIn(text: string): Name[] {
     names.push({ last: after, first: before }, { last: before, first: after });
   }
   return names;
+}
+
+const shoppersCheckoutsMax = 1_000;
+
+/** The ids of checkouts of a shopper, by an e-mail address or a name. */
+export async function listShoppersCheckouts(
+  db: Handle,
+  scope: Scope,
+  shopper: string,
+): Promise<string[]> {
+  const isEmail = shopper.includes('@');
+  const names = isEmail ? [] : namesIn(shopper);
+  const found = await Promise.all([
+    ...(isEmail ? [findByEmail(db, scope, shopper, shoppersCheckoutsMax)] : []),
+    ...names.map((name) => findByName(db, scope, name, shoppersCheckoutsMax)),
+    findOpenByShopper(db, scope, { email: isEmail ? shopper : null, names }),
+  ]);
+  return [...new Set(found.flat().map(({ id }) => id))];
 }

@@ -27,7 +27,7 @@ const attemptRest = [
   'response_body_bytes',
   'timings',
 ];
-// As text, because json has no equality.
+// Rows are compared as text, because json has no equality.
 const rowOf = (row: string, columns: string[]) =>
   `(${columns.map((column) => `${row}.${column}::text`).join(', ')})`;
 
@@ -38,7 +38,10 @@ const isErasure = `(old.finished_at is not null
   and ${attemptAnswer.map((column) => `new.${column} is null`).join(' and ')}
   and ${rowOf('new', attemptRest)} is not distinct from ${rowOf('old', attemptRest)})`;
 
-/** The columns of an entry in a merchant's books. The others say which payout it is a line of. */
+/**
+ * The columns of an entry in a merchant's books. The others say which payout and which monthly
+ * statement it is a line of.
+ */
 const entryIdentity = [
   'merchant_id',
   'id',
@@ -71,6 +74,14 @@ const payoutIdentity = [
   'created_at',
 ];
 
+/** The columns of an operator's text that stay when it is erased. */
+const textIdentity = ['action_id', 'field', 'digest'];
+
+/** Whether an update changes a pair of columns that is set once. */
+const isReplaced = (...columns: string[]) =>
+  `(old.${columns[0]} is not null
+    and ${rowOf('new', columns)} is distinct from ${rowOf('old', columns)})`;
+
 type Guard = {
   table: string;
   on: string;
@@ -79,11 +90,11 @@ type Guard = {
 
 /**
  * Rows that are history: postings, the gateway's account fees, entries in the merchants' books,
- * issued payouts, operators' actions, attempts at callbacks and messages. Triggers refuse to change
+ * issued payouts, monthly statements, operators' actions and texts, attempts at callbacks and messages. Triggers refuse to change
  * them, whatever the code does and whichever role connects. These changes are allowed: an entry
- * becomes a line of a payout once, a payout moves from state to state, a callback attempt is closed
- * once, erasing a shopper empties what a receiver or a mail server answered, and a callback attempt
- * that its callback counts as expired is deleted.
+ * becomes a line of a payout and of a statement once, a payout moves from state to state, a callback attempt is closed
+ * once, erasing a shopper empties what a receiver or a mail server answered and what operators wrote,
+ * and a callback attempt that its callback counts as expired is deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
  */
@@ -94,10 +105,11 @@ const guards: Guard[] = [
   {
     table: 'settlement_entries',
     on: 'update',
-    // An entry becomes a line of one payout and stays there.
-    when: `old.payout_id is not null or new.payout_id is null
+    // An entry becomes a line of one payout and of one statement, and stays there.
+    when: `${isReplaced('payout_id', 'line')} or ${isReplaced('statement', 'statement_line')}
       or ${rowOf('new', entryIdentity)} is distinct from ${rowOf('old', entryIdentity)}`,
   },
+  { table: 'monthly_statements', on: 'update or delete' },
   { table: 'payouts', on: 'delete' },
   {
     table: 'payouts',
@@ -105,12 +117,21 @@ const guards: Guard[] = [
     when: `${rowOf('new', payoutIdentity)} is distinct from ${rowOf('old', payoutIdentity)}`,
   },
   { table: 'operator_actions', on: 'update or delete' },
+  { table: 'action_texts', on: 'delete' },
+  {
+    table: 'action_texts',
+    on: 'update',
+    // Erased once, and nothing else.
+    when: `old.text is null or new.text is not null or new.salt is not null
+      or ${rowOf('new', textIdentity)} is distinct from ${rowOf('old', textIdentity)}`,
+  },
   { table: 'operator_chain', on: 'delete' },
   {
     table: 'operator_chain',
     on: 'update',
     when: 'new.number <> old.number + 1',
   },
+  { table: 'published_ends', on: 'update or delete' },
   {
     table: 'callback_attempts',
     on: 'update',

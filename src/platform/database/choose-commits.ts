@@ -16,7 +16,7 @@ import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
  */
 export type Wait = 'shared' | 'brief' | 'patient';
 
-/** No limit of our own if it is undefined. */
+/** If it is undefined, we set no limit of our own. */
 export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
   shared: 300,
   brief: 50,

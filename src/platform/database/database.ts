@@ -5,7 +5,9 @@ import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '#platform/shared/logger.ts';
 import { traceStatements } from '#platform/tracing/trace-statements.ts';
+import { sendDirectly } from './compile-once.ts';
 import { gatherWrites } from './gather-writes.ts';
+import { queryByName } from './name-statements.ts';
 import { chooseServers, type Servers, serversOf } from './servers.ts';
 import { prepareSession, verifyPooler, verifySession } from './session.ts';
 import { watchForStalls } from './stalled-connections.ts';
@@ -50,7 +52,7 @@ export function openDatabase(
     queryTimeoutMilliseconds?: number;
     /** Record a span for each statement. */
     isTraced?: boolean;
-    /** A statement without an answer for so long may be on a dead connection. */
+    /** A statement that gets no answer for this long may be on a dead connection. */
     stallMilliseconds?: number;
   },
 ): Database {
@@ -92,7 +94,7 @@ export function openDatabase(
   // The pool replaces an idle connection that died (the server restarted) at the next use.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
   if (options.isTraced) traceStatements(pool);
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: dropsFaulty(pool) }) });
+  const db = handleOver(dropsFaulty(pool));
   return {
     db,
     pool,
@@ -103,6 +105,20 @@ export function openDatabase(
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** Typed statements on connections of a pool. */
+function handleOver(pool: pg.Pool): Handle {
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  sendDirectly(db, async (text, values) => {
+    const connection = await pool.connect();
+    try {
+      return await connection.query(text, values);
+    } finally {
+      connection.release();
+    }
+  });
+  return db;
 }
 
 /** How long a server may take to say which of its processes are at work. */
@@ -162,7 +178,7 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 const abortedTransaction = '25P02';
 
-/** Connections that are answered by another process than the one that greeted us. */
+/** Connections that are answered by a process other than the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();
 
 /** Whether a connection goes through a pooler. */
@@ -278,7 +294,10 @@ function dropsFaulty(pool: pg.Pool): pg.Pool {
       const client = await pool.connect();
       let wrap = wrapped.get(client);
       if (!wrap) {
-        wrap = { query: client.query.bind(client), release: () => releaseClient(client) };
+        wrap = {
+          query: queryByName(client) as pg.PoolClient['query'],
+          release: () => releaseClient(client),
+        };
         wrapped.set(client, wrap);
       }
       return wrap;

@@ -75,6 +75,33 @@ export const dueRows = (work: AnyDueWork, now: Timestamp, isOf = sql<boolean>`tr
         + m.clock_ahead_ms * interval '1 millisecond'
   )`;
 
+/** Tables with due rows that belong to no merchant. */
+type SharedTable = 'alerts' | 'bulk_actions' | 'person_mails';
+
+/** The rows that a kind of work waits for: on the merchants' clocks, or on the real one. */
+export type Awaited = AnyDueWork | { shared: SharedTable };
+
+/**
+ * Which kinds of work have a row that is due now, in one statement. The work itself finds its rows
+ * again, so that it need not be asked while nothing is due.
+ */
+export async function listDueKinds(
+  db: Handle,
+  kinds: ReadonlyMap<string, Awaited>,
+  now: Timestamp,
+): Promise<string[]> {
+  const looks = [...kinds.values()].map((awaited) => {
+    const due =
+      'shared' in awaited
+        ? sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`
+        : sql`${dueRows(awaited, now)} d`;
+    return sql`exists (select from ${due})`;
+  });
+  const { rows } = await sql<{ due: boolean[] }>`
+    select array[${sql.join(looks)}] as due`.execute(db);
+  return [...kinds.keys()].filter((_, index) => rows[0]?.due[index]);
+}
+
 /** Merchants with due rows, the longest overdue first. */
 export async function listMerchantsWithDue(
   db: Handle,
@@ -159,6 +186,28 @@ export async function claimDue<Table extends LeasedTable>(
     ))
     returning *`.execute(db);
   return rows;
+}
+
+/**
+ * Claims rows of a table that belongs to no merchant, until `until`. The rows are chosen before any is
+ * changed, as in `claimDue`. On Citus every node has a copy of the table and makes the choice itself.
+ * The copies must agree, so the order has no ties.
+ */
+export async function claimDueOfAll<Row>(
+  db: Handle,
+  table: Exclude<SharedTable, 'bulk_actions'>,
+  now: Timestamp,
+  until: Timestamp,
+  batchSize: number,
+): Promise<Row[]> {
+  const rows = sql.table(table);
+  const { rows: claimed } = await sql<Row>`
+    with chosen as materialized (
+      select id from ${rows} where due_at <= ${now}
+      order by due_at, id limit ${batchSize} for update skip locked)
+    update ${rows} set due_at = ${until} from chosen
+    where ${rows}.id = chosen.id returning ${rows}.*`.execute(db);
+  return claimed;
 }
 
 /**

@@ -20,7 +20,10 @@ const servePrivileges: Partial<Record<string, string>> = {
   installation: 'select, insert, update (key_check)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
+  action_texts: 'select, insert, update (salt, text, erased_at)',
   operator_chain: 'select, update (number, hash)',
+  published_ends: 'select, insert',
+  monthly_statements: 'select, insert',
   message_attempts: 'select, insert, update (response)',
 };
 
@@ -40,6 +43,7 @@ const credentials = new Set([
   'console_sessions',
   'console_challenges',
   'plan_links',
+  'late_links',
   'plan_sessions',
   'mailbox',
 ]);

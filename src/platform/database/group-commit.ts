@@ -61,7 +61,7 @@ type Commits<Item, Result> = {
   readonly patient: Permit;
   /** Loops that write the shared queue. `startFlight` adds one, `fly` removes itself. */
   flights: number;
-  /** Those whose batch is late. Only `fly` writes it. */
+  /** Flights whose batch is late. Only `fly` writes it. */
   lateFlights: number;
   /** Items without an answer. `commit` adds one, `settle` removes them. */
   queued: number;
@@ -179,7 +179,8 @@ async function fly<Item, Result>(commits: Commits<Item, Result>): Promise<void> 
       }
     }
   } finally {
-    // In the same turn in which the queue was found empty: the next item starts a flight.
+    // Do this in the turn in which the queue was found empty, so that the next item starts a
+    // flight.
     commits.flights -= 1;
   }
 }

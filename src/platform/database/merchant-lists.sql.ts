@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts';
 
 // The common parts of a merchant's lists: numbers, pages, owners. A list has its table's name.
 
-export type ListName = 'checkouts' | 'refund_requests' | 'payouts';
+export type ListName = 'checkouts' | 'payment_links' | 'refund_requests' | 'payouts';
 
 /** Reserves numbers in a merchant's list. `created_at` is not before that of any earlier row. */
 export async function advanceListTotal(

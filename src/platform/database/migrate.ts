@@ -244,7 +244,7 @@ async function applyInTransaction(
 
 /**
  * Building an index concurrently lets others write, so it may wait for as long as it needs. The
- * guards may not. If they wait too long, all is repeated, and finds the indexes built.
+ * guards may not. If they wait too long, everything is repeated; the indexes are built by then.
  */
 async function applyConcurrently(
   client: pg.PoolClient,

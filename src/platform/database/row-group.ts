@@ -133,7 +133,9 @@ function variableArray(
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length);
 
-/** One dimension, whether there are nulls, the type, the number of elements, the first index. */
+/**
+ * Writes one dimension, whether there are nulls, the type, the number of elements, the first index.
+ */
 function writeHeader(view: DataView, oid: number, values: unknown[]): void {
   [1, values.includes(null) ? 1 : 0, oid, values.length, 1].forEach((field, index) => {
     view.setInt32(4 * index, field);

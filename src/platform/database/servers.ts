@@ -12,7 +12,7 @@ export function serversOf(url: string): string[] | null {
   return servers.every((server) => URL.canParse(server)) ? servers.map(withoutChoice) : null;
 }
 
-/** The driver would take what only libpq knows for a setting of the server. */
+/** Removes what only libpq knows: the driver would take it for a setting of the server. */
 function withoutChoice(server: string): string {
   if (!server.includes('target_session_attrs')) return server;
   const url = new URL(server);

@@ -13,7 +13,7 @@ export type Backend = {
   startedAt: string;
 };
 
-/** With the number of the server among the hosts of DATABASE_URL. */
+/** A backend with the number of its server among the hosts of DATABASE_URL. */
 type Peer = Backend & { server: number };
 
 type Watched = { backend: Peer; bytesRead: number; since: number; strikes: number };
@@ -46,7 +46,7 @@ type Ask = (
 export function watchForStalls(
   ask: Ask,
   cut: (client: pg.ClientBase) => void,
-  /** A statement that gets no byte of an answer for so long may be on a dead connection. */
+  /** A statement that gets no byte of an answer for this long may be on a dead connection. */
   stallMilliseconds: number,
 ): StallWatch {
   const watched = new Map<pg.ClientBase, Watched>();

@@ -35,7 +35,7 @@ export interface Tables {
   };
   list_totals: {
     merchant_id: Fixed<string>;
-    list: Fixed<'checkouts' | 'refund_requests' | 'payouts'>;
+    list: Fixed<'checkouts' | 'payment_links' | 'refund_requests' | 'payouts'>;
     total: number;
     last_created_at: Timestamp;
   };

@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { Clock } from '#platform/shared/clock.ts';
+import { sendDirectly } from './compile-once.ts';
 import {
   causeOf,
   cut,
@@ -14,6 +15,7 @@ import {
   releaseClient,
 } from './database.ts';
 import { currentDeadline, type Deadline, lockEndOf, noteCommit } from './deadline.ts';
+import { isPlanOutdated, queryByName } from './name-statements.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -55,7 +57,8 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof NotBegun || isWorkerAway(error) || isPostmasterGone(error)) return true;
+  if (error instanceof NotBegun || isPlanOutdated(error)) return true;
+  if (isWorkerAway(error) || isPostmasterGone(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
   return /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Client has encountered a connection error|Query read timeout/.test(
@@ -253,12 +256,14 @@ const handles = new WeakMap<pg.PoolClient, Handle>();
 function handleOver(client: pg.PoolClient): Handle {
   let handle = handles.get(client);
   if (!handle) {
-    const one = { query: client.query.bind(client), release: () => {} } as pg.PoolClient;
+    const query = queryByName(client, true);
+    const one = { query, release: () => {} } as unknown as pg.PoolClient;
     handle = new Kysely<Tables>({
       dialect: new PostgresDialect({
         pool: { connect: async () => one, end: async () => {}, options: {} },
       }),
     });
+    sendDirectly(handle, query);
     handles.set(client, handle);
   }
   return handle;

@@ -113,7 +113,7 @@ export function unavailable(error?: Error): ApiError {
 /**
  * A 500 or 503 promises that nothing was changed (decision 0013). We do not know that when COMMIT
  * got no answer, and it is wrong when an earlier transaction of this request was committed: its
- * payment was made, and then the page could not be read (decision 0013).
+ * payment was made, and then the page could not be read.
  */
 function isOutcomeUnknown(error: Error): boolean {
   if (error instanceof FateUnknown) return true;

@@ -102,6 +102,8 @@ const refused: [name: string, body: string | Buffer, detail: string][] = [
     'The body is nested deeper than 32 levels.',
   ],
   ['a tower of brackets', '['.repeat(262144), 'The body is nested deeper than 32 levels.'],
+  ['a file of members', `{"a":[${'{"":1},'.repeat(100_000)}1]}`, 'The body has too many values.'],
+  ['a file of numbers', `{"a":[${'1,'.repeat(200_000)}1]}`, 'The body has too many values.'],
 ];
 
 function unexpectedAt(byte: number): string {

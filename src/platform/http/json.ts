@@ -8,6 +8,9 @@ export class MalformedJson extends Error {
 
 const depthMax = 32;
 
+/** Colons and commas. A body of the API has no room for so many; that of an uploaded file has. */
+const separatorsMax = 140_000;
+
 const tab = 0x09;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -104,6 +107,7 @@ function decode(bytes: Buffer): string {
 // deep nesting is refused before a value is built from it.
 function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolean } {
   let members = 0;
+  let commas = 0;
   let spaces = 0;
   let depth = 0;
   // No member name has an escape, and no number a fraction or an exponent.
@@ -126,6 +130,8 @@ function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolea
       members++;
       // The string before a colon is a member name.
       if (hasEscape) isPlain = false;
+    } else if (byte === comma) {
+      commas++;
     } else if (byte === openBrace || byte === openBracket) {
       depth++;
       if (depth > depthMax) {
@@ -137,6 +143,7 @@ function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolea
       isPlain = false;
     }
   }
+  if (members + commas > separatorsMax) throw new MalformedJson('The body has too many values.');
   return { members, spaces, isPlain };
 }
 

@@ -20,7 +20,7 @@ export type MetricSources = {
 export type Metrics = {
   registry: Registry;
   observeRequest(method: string, route: string, status: number, milliseconds: number): void;
-  observeGateway(operation: string, outcome: string, milliseconds: number): void;
+  observeGateway(gateway: string, operation: string, outcome: string, milliseconds: number): void;
   observeBatch(commit: string, items: number): void;
   countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
   countCollection(kind: string, outcome: string): void;
@@ -35,7 +35,7 @@ const reuseMilliseconds = 10_000;
 /** How long a scrape waits for the database. The other metrics matter most while it is away. */
 const readMilliseconds = 1_000;
 
-/** How long the last figures are shown while new ones cannot be read. Then there are none. */
+/** How long the last figures are shown while new ones cannot be read. After that none are shown. */
 const staleMilliseconds = 60_000;
 
 export function createMetrics(sources: MetricSources): Metrics {
@@ -49,8 +49,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     observeRequest(method, route, status, milliseconds) {
       events.requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
     },
-    observeGateway(operation, outcome, milliseconds) {
-      events.gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
+    observeGateway(gateway, operation, outcome, milliseconds) {
+      events.gatewayCalls.observe({ gateway, operation, outcome }, milliseconds / 1000);
     },
     countDeliveries(outcome, attempts) {
       events.deliveries.inc({ outcome }, attempts);
@@ -86,8 +86,8 @@ function createEventMetrics(registry: Registry) {
     }),
     gatewayCalls: new Histogram({
       name: 'tranche_gateway_call_seconds',
-      help: 'Time of a call to the card gateway, by operation and outcome.',
-      labelNames: ['operation', 'outcome'],
+      help: 'Time of a call to the card gateway, by gateway, operation and outcome.',
+      labelNames: ['gateway', 'operation', 'outcome'],
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
     }),
@@ -112,12 +112,12 @@ function createEventMetrics(registry: Registry) {
     // Without labels, so that it begins at zero and the first one is an increase.
     unknownOutcomes: new Counter({
       name: 'tranche_http_unknown_outcomes_total',
-      help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
+      help: 'Requests closed without an answer, because a change was made or may have been made.',
       registers,
     }),
     securityEvents: new Counter({
       name: 'tranche_security_events_total',
-      help: 'Refused sign-ins and refused permissions at the console, by event.',
+      help: 'Refused sign-ins and permissions at the console and authentications of the API, by event.',
       labelNames: ['event'],
       registers,
     }),

@@ -33,6 +33,7 @@ import {
   signatureDescription,
 } from './openapi-components.ts';
 import { endpointLimits } from './rate-limits.ts';
+import { type SampleRequest, writeSamples } from './request-samples.ts';
 
 /** The parts of a document besides its routes. */
 type About = {
@@ -95,7 +96,8 @@ function describeOperation(about: About, route: DescribedRoute, shared: Shared):
     ...describeParameters('query', own.querystring, schemas),
   ];
   const responses = describeResponses(route, body, other, shared);
-  const source = writeCurl(about.baseUrl, method, path, parameters, body);
+  assert.equal(method === 'POST', body !== undefined);
+  const sample = sampleOf(`${about.baseUrl}${path}`, parameters, body);
   return {
     operationId: operation.operationId,
     tags: [operation.tag],
@@ -113,7 +115,7 @@ function describeOperation(about: About, route: DescribedRoute, shared: Shared):
       },
     }),
     responses,
-    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source }],
+    'x-codeSamples': writeSamples(sample),
   };
 }
 
@@ -246,6 +248,7 @@ function describeWebhook(
   schemas: { [name: string]: JsonObject },
 ): { post: JsonObject } {
   const example = firstExample(webhook.body);
+  const { schema: answer } = webhook.answer;
   return {
     post: {
       operationId: webhook.operationId,
@@ -269,8 +272,8 @@ function describeWebhook(
       responses: {
         '2XX': {
           description: webhook.answer.description,
-          content: content(hoist(webhook.answer.schema, schemas), {
-            example: firstExample(webhook.answer.schema),
+          ...(answer && {
+            content: content(hoist(answer, schemas), { example: firstExample(answer) }),
           }),
         },
         default: {
@@ -282,34 +285,21 @@ function describeWebhook(
   };
 }
 
-/** A command to paste, with the secrets in variables. */
-function writeCurl(
-  baseUrl: string,
-  method: string,
-  path: string,
+/** The request that the samples make, from the examples of the parameters. */
+function sampleOf(
+  address: string,
   parameters: JsonObject[],
   body: TSchema | undefined,
-): string {
+): SampleRequest {
   const examples = (place: string) =>
     parameters.filter((one) => one.in === place && 'example' in one);
   const filled = examples('path').reduce(
     (text, { name, example }) => text.replace(`{${name}}`, String(example)),
-    path,
+    address,
   );
-  const query = examples('query').map(({ name, example }) => `${name}=${example}`);
-  const address = `${baseUrl}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`;
-  const bearer = `-H "Authorization: Bearer $CLIENT_SECRET"`;
-  if (!body) return `curl -g '${address}' \\\n  ${bearer}`;
-  assert.equal(method, 'POST');
-  return [
-    `body='${signExample(firstExample(body)).text}'`,
-    `signature=$(printf %s "$body" | openssl dgst -sha512 -hmac "$SIGNING_KEY" -binary | openssl base64 -A)`,
-    '',
-    `curl '${address}' \\`,
-    `  ${bearer} \\`,
-    `  -H "Content-Type: application/json" \\`,
-    `  -H "X-Signature: $signature" \\`,
-    `  -H "Idempotency-Key: order-1001-attempt-1" \\`,
-    `  --data-raw "$body"`,
-  ].join('\n');
+  const query = examples('query').map(({ name, example }) => ({
+    name: String(name),
+    value: String(example),
+  }));
+  return { address: filled, query, ...(body && { body: firstExample(body) }) };
 }

@@ -14,7 +14,7 @@ export type Refusal = { description: string; details: Record<string, string> };
 /** How a route describes itself, beyond its schemas. */
 export type Operation = {
   operationId: string;
-  tag: 'Checkouts' | 'Refunds' | 'Payouts' | 'Configuration';
+  tag: 'Checkouts' | 'Payment links' | 'Refunds' | 'Payouts' | 'Configuration';
   summary: string;
   description: string;
   /** Who can call it; both when absent. */
@@ -81,10 +81,10 @@ export type Webhook = {
   tag: string;
   summary: string;
   description: string;
-  /** Besides the signature. */
+  /** The headers besides the signature. */
   headers: WebhookHeader[];
   body: TSchema;
-  answer: { description: string; schema: TSchema };
+  answer: { description: string; schema?: TSchema };
 };
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };

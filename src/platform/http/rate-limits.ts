@@ -13,6 +13,10 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
+  // Payment links are ours, not the contract's. They have the limits of checkouts.
+  'POST /api/payment-links': { max_requests: 1, window_seconds: 1 },
+  'GET /api/payment-links': { max_requests: 1, window_seconds: 60 },
+  'GET /api/payment-links/{id}': { max_requests: 5, window_seconds: 60 },
   // Payouts are ours, not the contract's. They have the limits of refunds (decision 0081).
   'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
   'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
@@ -52,24 +56,35 @@ const planMails: Limit = { max_requests: 10, window_seconds: 900 };
  */
 const unknownPlanLinks: Limit = { max_requests: 20, window_seconds: 900 };
 
-/** Reports of a shopper that something is wrong: each is an alert for operators. */
-const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
+/** Messages of a shopper about a plan: a person reads each. */
+const planReports: Limit = { max_requests: 10, window_seconds: 24 * 3600 };
 
 /** A shopper's attempts on a plan. Each asks the gateway for money or a card. */
 const planAttempts: Limit = { max_requests: 20, window_seconds: 3600 };
 
 /**
  * Requests of the payment page (decision 0007). A page that waits for an outcome asks about twenty
- * times a minute. Mobile networks put thousands of shoppers behind one address.
+ * times a minute. Mobile networks put thousands of shoppers behind one address, so a link that
+ * exists is counted by itself: no other link uses up its requests.
  */
 const pageRequests = {
   /** Per link and network. */
   ofLink: { max_requests: 240, window_seconds: 60 },
-  ofNetwork: { max_requests: 6_000, window_seconds: 60 },
-  /** Whole pages, which cost the most, per network. What they ask for later is cheaper. */
-  wholeOfNetwork: { max_requests: 1_200, window_seconds: 60 },
+  /** Whole pages, which cost the most, per link and network. */
+  wholeOfLink: { max_requests: 60, window_seconds: 60 },
+  /** Documents, which cost as much as ten pages, per link and network. */
+  documentsOfLink: { max_requests: 10, window_seconds: 60 },
   /** Links that do not exist, per network. */
   unknown: { max_requests: 600, window_seconds: 60 },
+} satisfies Record<string, Limit>;
+
+/**
+ * New checkouts of a payment link: as many as a merchant may create, and fewer for one network. A till
+ * and its shoppers may share an address.
+ */
+const linkCheckouts = {
+  ofNetwork: { max_requests: 20, window_seconds: 60 },
+  ofLink: { max_requests: 60, window_seconds: 60 },
 } satisfies Record<string, Limit>;
 
 /** Returns from the bank's challenge, per link and network: each asks the gateway. */
@@ -83,6 +98,8 @@ export const declineLimits = {
 
 /** Requests of the console per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
+/** Different pages of lists that name people, per person. More of them are reading in bulk. */
+const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 /** Attempts to sign in to the console, per client address. An office may share one. */
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
@@ -130,6 +147,22 @@ export function createRateLimits(store: RateLimitStore) {
         store.hit(`declines ${merchant_id}`, ofMerchant.window_seconds, weight),
       ]);
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
+    },
+    /**
+     * Counts a page of a list, and says whether the person reads lists in bulk by now. A page that
+     * was shown counts once, because it refreshes itself: call `noteShown` before it is shown.
+     */
+    async listPage(
+      person_id: string,
+      page: string,
+    ): Promise<{ isBulk: boolean; noteShown(): Promise<unknown> }> {
+      const { max_requests, window_seconds } = listPages;
+      const key = `console list ${person_id} ${page}`;
+      const noteShown = () => store.hit(key, window_seconds);
+      const known = await store.hit(key, window_seconds, 0);
+      if (known.count > 0) return { isBulk: false, noteShown };
+      const { count } = await store.hit(`console lists ${person_id}`, window_seconds);
+      return { isBulk: count > max_requests, noteShown };
     },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
@@ -199,8 +232,8 @@ const pageLimits = (hit: Hit) => ({
     await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
   /**
-   * A request of the payment page. Links that do not exist have a window of their own: guesses do
-   * not use up the requests of shoppers with the same address.
+   * A request of the payment page. Links that do not exist have a window for each network: guesses
+   * do not use up the requests of shoppers with the same address.
    */
   async paymentPage(network: string, checkout_id: string | null, isWhole: boolean): Promise<void> {
     if (checkout_id === null) {
@@ -208,10 +241,18 @@ const pageLimits = (hit: Hit) => ({
       return;
     }
     await Promise.all([
-      hit(`page address ${network}`, pageRequests.ofNetwork),
       hit(`page ${checkout_id} ${network}`, pageRequests.ofLink),
-      isWhole ? hit(`page whole ${network}`, pageRequests.wholeOfNetwork) : null,
+      isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
+  },
+  /** A checkout that a shopper wants from a payment link. Opening the link's page makes none. */
+  async linkCheckout(link_id: string, network: string): Promise<void> {
+    await hit(`link checkout ${link_id} ${network}`, linkCheckouts.ofNetwork);
+    await hit(`link checkout ${link_id}`, linkCheckouts.ofLink);
+  },
+  /** A document that is made for the shopper. The request is counted as one of the page as well. */
+  async document(checkout_id: string, network: string): Promise<void> {
+    await hit(`document ${checkout_id} ${network}`, pageRequests.documentsOfLink);
   },
   async returned(checkout_id: string, network: string): Promise<void> {
     await hit(`returned ${checkout_id} ${network}`, returns);

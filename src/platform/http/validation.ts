@@ -73,7 +73,7 @@ function membersOf(
   ];
 }
 
-/** The object that has the last of the names, if the value has one there. */
+/** The object that would hold the last of these names. Null if the value has no such object. */
 function holderOf(value: unknown, names: string[]): Record<string, unknown> | null {
   let holder = value;
   for (let index = 0; index < names.length - 1; index++) {
@@ -210,6 +210,10 @@ function findUnfaithfulText(schema: TSchema, value: unknown, path: string): Fiel
       : [],
   );
 }
+
+/** Whether a text is an e-mail address that can be stored as it is. */
+export const isFaithfulEmail = (text: string): boolean =>
+  isEmailAddress(text) && !unfaithfulText(text);
 
 /** A local part, one @ and a dotted domain, without white space or control characters. */
 function isEmailAddress(text: string): boolean {

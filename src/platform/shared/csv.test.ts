@@ -26,4 +26,6 @@ test('quotes, commas and line breaks stay inside of one cell', () => {
 
 test('a negative number keeps its sign', () => {
   assert.equal(writeCsv([['net'], [-5]]), 'net\r\n-5\r\n');
+  const amounts = [0, 5, -5, 786_110, -1_500_00].map((cents) => [{ cents }]);
+  assert.equal(writeCsv(amounts), '0.00\r\n0.05\r\n-0.05\r\n7861.10\r\n-1500.00\r\n');
 });

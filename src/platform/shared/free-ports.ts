@@ -1,21 +1,33 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import net from 'node:net';
 
 /**
  * Free ports of this machine, no two of them the same. Other programs could take them before we do,
- * which is unlikely.
+ * which is unlikely: they are below the range from which systems take the ports of outgoing
+ * connections. In that range a client that connects while its server is away can end up connected to
+ * itself.
  */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<net.Server>((resolve, reject) => {
-          const server = net.createServer().once('error', reject);
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  for (let attempt = 1; ports.size < count; attempt += 1) {
+    if (attempt > 100 * count)
+      throw new Error('This machine has no free port from 20000 to 31999.');
+    const port = randomInt(20_000, 32_000);
+    if (await isPortFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+export async function isPortFree(port: number): Promise<boolean> {
+  const probe = net.createServer();
+  try {
+    probe.listen({ port, host: '127.0.0.1', exclusive: true });
+    await once(probe, 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    probe.close();
+  }
 }

@@ -8,11 +8,17 @@ export type OperatorLinks = {
   privacy_url: string | null;
   /** An e-mail address, a phone number or an https address. */
   contact: string | null;
+  /** Where a shopper complains about the operator: an e-mail address or an https address. */
+  complaints: string | null;
 };
 
 export type HostedPageSettings = {
   cardBrands: CardBrand[];
   operator: OperatorLinks;
+  /** Within how many working days a shopper's message is answered, as the plan page says. */
+  answerDays: number;
   /** The mailbox page of a sandbox on this machine; null elsewhere. */
   mailboxUrl: string | null;
+  /** The addresses of a sandbox's demo shop and console, for its front page. */
+  sandbox: { shop: string; console: string } | null;
 };

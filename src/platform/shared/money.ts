@@ -14,8 +14,22 @@ export function showMoney(
     format = new Intl.NumberFormat(locale, { style: 'currency', currency });
     formats.set(key, format);
   }
-  // A decimal string keeps every cent. A division may not.
+  return format.format(decimal(cents) as Intl.StringNumericLiteral);
+}
+
+/**
+ * An amount with two decimals, as files have it: `1500.00`. Digits keep every cent; a division may
+ * not.
+ */
+export function decimal(cents: number): string {
   const digits = String(Math.abs(cents)).padStart(3, '0');
-  const decimal = `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
-  return format.format(decimal as Intl.StringNumericLiteral);
+  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+}
+
+/** `1500`, `R 1 500,00`, `1,500.00` in cents, or null if the text is no amount. */
+export function centsIn(text: string): number | null {
+  const match = /^[A-Za-z]{0,3}\s*(\d[\d\s.,']*?)([.,](\d{2}))?$/.exec(text);
+  if (!match) return null;
+  const whole = (match[1] ?? '').replaceAll(/\D/g, '');
+  return whole.length > 10 ? null : Number(whole) * 100 + Number(match[3] ?? 0);
 }

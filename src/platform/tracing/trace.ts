@@ -158,7 +158,10 @@ export function beginPart(name: string, kind: SpanKind): Span | null {
   return parent ? beginSpan(parent.trace, parent, name, kind) : null;
 }
 
-/** Runs work that serves many requests, so that it does not count as one of them. */
+/**
+ * Runs work that serves many requests outside of the current span, so that it does not count as
+ * part of one request.
+ */
 export function outsideSpans<T>(work: () => T): T {
   return current.getStore() ? current.run(undefined, work) : work();
 }

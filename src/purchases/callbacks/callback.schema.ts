@@ -1,4 +1,5 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
+import type { EventName } from './callback.ts';
 
 const example = {
   status: 'successful',
@@ -43,3 +44,42 @@ export const CallbackAnswer = Type.Object(
     examples: [{ redirect_url: 'https://shop.example/orders/1001/thank-you' }],
   },
 );
+
+/** The body of an event: which object changed, for the how manieth time, and as what. */
+export const eventBody = (event: {
+  name: EventName;
+  title: string;
+  resource: TSchema;
+  example: unknown;
+  id: string;
+}) =>
+  Type.Object(
+    {
+      event: Type.Literal(event.name),
+      id: Type.String({
+        format: 'uuid',
+        description: 'Names the event. Every attempt to deliver it carries the same value.',
+      }),
+      sequence: Type.Integer({
+        minimum: 1,
+        description: 'Counts the changes of this object that you are told of, beginning with 1.',
+      }),
+      created_at: Type.String({ format: 'date-time', description: 'When the object changed.' }),
+      merchant_id: Type.String({ format: 'uuid', description: 'The merchant that it belongs to.' }),
+      data: event.resource,
+    },
+    {
+      title: event.title,
+      description: 'An object changed.',
+      examples: [
+        {
+          event: event.name,
+          id: event.id,
+          sequence: 1,
+          created_at: '2026-11-17T10:40:12.904Z',
+          merchant_id: '0199a8e0-11f2-7c3d-8b4e-2f1a0b9c8d77',
+          data: event.example,
+        },
+      ],
+    },
+  );

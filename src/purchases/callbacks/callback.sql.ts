@@ -1,13 +1,19 @@
 import { sql } from 'kysely';
+import { statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { isFree, type Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Callback, CallbackAttempt } from './callback.ts';
+import type { Callback, CallbackAttempt, NewCallback } from './callback.ts';
 
 type Key = { merchant_id: string; id: string };
+type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-export async function insertCallback(db: Handle, callback: Omit<Callback, 'host'>): Promise<void> {
-  await db.insertInto('callbacks').values(callback).execute();
+export const newCallback = statement((db, callback: NewCallback) =>
+  db.insertInto('callbacks').values(callback).returning(['host', 'listed_id']),
+);
+
+export async function insertCallbacks(db: Handle, callbacks: NewCallback[]): Promise<void> {
+  await db.insertInto('callbacks').values(callbacks).execute();
 }
 
 export async function findCallback(db: Handle, key: Key): Promise<Callback | null> {
@@ -20,6 +26,7 @@ export async function findCallback(db: Handle, key: Key): Promise<Callback | nul
   return row ?? null;
 }
 
+/** The result of the payment of a checkout. */
 export async function findCheckoutCallback(
   db: Handle,
   merchant_id: string,
@@ -29,10 +36,55 @@ export async function findCheckoutCallback(
     .selectFrom('callbacks')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
+    .where('listed_id', '=', checkout_id)
     .executeTakeFirst();
   return row ?? null;
 }
+
+/** The events about a checkout, the newest of them up to a limit, the oldest first. */
+export async function listCheckoutEvents(
+  db: Handle,
+  key: CheckoutKey,
+  limit: number,
+): Promise<Callback[]> {
+  const rows = await selectEvents(db, key).orderBy('id', 'desc').limit(limit).execute();
+  return rows.reverse();
+}
+
+/** All events about a checkout, the oldest first. */
+export const selectCheckoutEvents = (db: Handle, key: CheckoutKey) =>
+  selectEvents(db, key).orderBy('id');
+
+const selectEvents = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
+    .selectFrom('callbacks')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('event', 'is not', null);
+
+/** By integration and object, the number of its last event. */
+export async function listSequences(
+  db: Handle,
+  merchant_ids: string[],
+  subject_ids: string[],
+): Promise<{ integration_id: string; subject_id: string; sequence: number }[]> {
+  const { rows } = await sql<{ integration_id: string; subject_id: string; sequence: number }>`
+    select integration_id, subject_id, max(sequence) as sequence
+    from callbacks
+    where event is not null and merchant_id = any(${merchant_ids}::uuid[])
+      and subject_id = any(${subject_ids}::uuid[])
+    group by integration_id, subject_id`.execute(db);
+  return rows;
+}
+
+/** The part of a callback that the page of its checkout needs. */
+export const selectDelivery = (db: Handle, merchant_id: string, checkout_id: string) =>
+  db
+    .selectFrom('callbacks')
+    .select(['status', 'attempts', 'created_at', 'redirect_url'])
+    .where('merchant_id', '=', merchant_id)
+    .where('listed_id', '=', checkout_id);
 
 /** The merchant of a callback. Only an operator may ask without naming the merchant. */
 export async function findCallbackMerchant(db: Handle, id: string): Promise<string | null> {
@@ -44,14 +96,16 @@ export async function findCallbackMerchant(db: Handle, id: string): Promise<stri
   return row?.merchant_id ?? null;
 }
 
-export async function listCallbackAttempts(db: Handle, key: Key): Promise<CallbackAttempt[]> {
-  return await db
+export const selectCallbackAttempts = (db: Handle, key: Key) =>
+  db
     .selectFrom('callback_attempts')
     .selectAll()
     .where('merchant_id', '=', key.merchant_id)
     .where('callback_id', '=', key.id)
-    .orderBy('number')
-    .execute();
+    .orderBy('number');
+
+export async function listCallbackAttempts(db: Handle, key: Key): Promise<CallbackAttempt[]> {
+  return await selectCallbackAttempts(db, key).execute();
 }
 
 /** Claims a callback and begins a new run, unless it is being delivered. */

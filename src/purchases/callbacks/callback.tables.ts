@@ -5,6 +5,7 @@ import type {
   AttemptOutcome as AttemptOutcomeName,
   CallbackStatus,
   CallbackTrigger as CallbackTriggerName,
+  EventName,
 } from './callback.ts';
 
 type ReceivedHeaders = Record<string, string | string[]>;
@@ -15,7 +16,7 @@ declare module '#platform/database/tables.ts' {
     callbacks: {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
-      checkout_id: Fixed<string>;
+      checkout_id: Fixed<string | null>;
       integration_id: Fixed<string>;
       notify_url: Fixed<string>;
       payload: Fixed<Buffer>;
@@ -33,6 +34,10 @@ declare module '#platform/database/tables.ts' {
       leased_until: Timestamp | null;
       sealed_verify: Fixed<Buffer | null>;
       sent_attempt: number | null;
+      event: Fixed<EventName | null>;
+      subject_id: Fixed<string | null>;
+      sequence: Fixed<number | null>;
+      listed_id: ColumnType<string, never, never>;
     };
     callback_attempts: {
       merchant_id: Fixed<string>;

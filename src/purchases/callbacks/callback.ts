@@ -1,18 +1,29 @@
+import type { EventKind } from '#merchants/integrations/integration.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 
 /**
- * A callback tells the merchant that a checkout ended `successful` or `cancelled`. It is `pending`
- * until a receiver answers 2xx (`delivered`) or every attempt of a run has failed (`exhausted`). An
- * operator may begin a new run of a callback in any status.
+ * A callback tells the merchant that a checkout ended `successful` or `cancelled`. If the
+ * integration asked for it, a callback also tells of every change of a refund, a dispute or a payout:
+ * an event. It is `pending` until a receiver answers 2xx (`delivered`) or every attempt of a run has
+ * failed (`exhausted`). An operator may begin a new run of a callback in any status.
  */
 export const callbackStatuses = ['pending', 'delivered', 'exhausted'] as const;
 export type CallbackStatus = (typeof callbackStatuses)[number];
 
+/** The name of the event of each kind. */
+export const eventNames = {
+  refunds: 'refund.updated',
+  disputes: 'dispute.updated',
+  payouts: 'payout.updated',
+} as const satisfies Record<EventKind, string>;
+export type EventName = (typeof eventNames)[EventKind];
+
 export type Callback = {
   merchant_id: string;
   id: string;
-  checkout_id: string;
+  /** Null for the event of a payout. */
+  checkout_id: string | null;
   integration_id: string;
   notify_url: string;
   payload: Buffer;
@@ -33,7 +44,18 @@ export type Callback = {
   sent_attempt: number | null;
   /** The sealed `transaction_verify` of a v1 form (decision 0040); null for v2's JSON. */
   sealed_verify: Buffer | null;
+  /** Null for the result of a payment, which is the contract's own callback. */
+  event: EventName | null;
+  /** The refund, dispute or payout that changed. */
+  subject_id: string | null;
+  /** How many times it has changed, as far as the integration was told. */
+  sequence: number | null;
+  /** The checkout of a payment's result, the event's own id otherwise. */
+  listed_id: string;
 };
+
+/** A callback before the database has derived the rest from it. */
+export type NewCallback = Omit<Callback, 'host' | 'listed_id'>;
 
 export const callbackTriggers = ['first', 'retry', 'operator'] as const;
 export type CallbackTrigger = (typeof callbackTriggers)[number];
@@ -62,8 +84,8 @@ export type CallbackAttempt = {
   response_headers: Record<string, string | string[]> | null;
   response_body: Buffer | null;
   /**
-   * The length of all headers and of the whole body; null for attempts of earlier versions. If we
-   * stopped reading a body without a declared length, the length that we had read.
+   * The length of all headers and of the whole body; null without a response. If we stopped reading
+   * a body without a declared length, the length that we had read.
    */
   response_header_bytes: number | null;
   response_body_bytes: number | null;
@@ -77,3 +99,28 @@ export function callbackPayload(checkout: Checkout): Buffer {
     JSON.stringify({ status, amount, currency, client_reference_id, number_of_payments }),
   );
 }
+
+/**
+ * The bytes of an event: its name and id, the number of the change, and the object as the API
+ * presents it. A receiver drops an id that it has seen, and a number below one that it has seen.
+ */
+export function eventPayload(
+  { event, id, sequence, created_at, merchant_id }: NewCallback,
+  data: object,
+): Buffer {
+  return Buffer.from(JSON.stringify({ event, id, sequence, created_at, merchant_id, data }));
+}
+
+/** The members that a callback has before its first delivery. */
+export const undelivered = {
+  status: 'pending',
+  attempts: 0,
+  run: 1,
+  run_attempts: 0,
+  attempts_expired: 0,
+  sent_attempt: null,
+  redirect_url: null,
+  delivered_at: null,
+  lease: null,
+  leased_until: null,
+} as const satisfies Partial<Callback>;

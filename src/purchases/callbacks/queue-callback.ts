@@ -1,20 +1,25 @@
-import type { Handle } from '#platform/database/database.ts';
+import type { Statement } from '#platform/database/compile-once.ts';
+import type { Lease } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.ts';
 import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { insertCallback } from './callback.sql.ts';
-import { callbackPayload } from './callback.ts';
+import { newCallback } from './callback.sql.ts';
+import { type Callback, callbackPayload, type NewCallback, undelivered } from './callback.ts';
 
-/** Writes the callback of a checkout, in the transaction that ends the checkout. */
-export async function queueCallback(
+/**
+ * The callback of a checkout, to be written in the transaction that ends the checkout. The process
+ * that claims it delivers it after the commit, and if that process dies, a worker does.
+ */
+export function queueCallback(
   deps: { random: Random },
-  db: Handle,
   checkout: Checkout,
   created_at: Timestamp,
-): Promise<void> {
-  await insertCallback(db, {
+  claim: Lease | null,
+): { row: NewCallback; write: Statement<Pick<Callback, 'host' | 'listed_id'>> } {
+  const leaseEnd = secondsAfter(Temporal.Instant.from(created_at), leaseSeconds);
+  const row: NewCallback = {
     merchant_id: checkout.merchant_id,
     id: deps.random.uuid(),
     checkout_id: checkout.id,
@@ -22,18 +27,14 @@ export async function queueCallback(
     notify_url: checkout.notify_url,
     payload: isForm(checkout) ? formPayload(checkout) : callbackPayload(checkout),
     sealed_verify: checkout.sealed_verify,
-    status: 'pending',
+    event: null,
+    subject_id: null,
+    sequence: null,
+    ...undelivered,
     created_at,
-    // The process that ends the checkout delivers at once. If it dies, a worker delivers.
-    due_at: timestamp(secondsAfter(Temporal.Instant.from(created_at), leaseSeconds)),
-    attempts: 0,
-    run: 1,
-    run_attempts: 0,
-    attempts_expired: 0,
-    sent_attempt: null,
-    redirect_url: null,
-    delivered_at: null,
-    lease: null,
-    leased_until: null,
-  });
+    due_at: claim === null ? created_at : timestamp(leaseEnd),
+    lease: claim?.lease ?? null,
+    leased_until: claim?.leased_until ?? null,
+  };
+  return { row, write: newCallback(row) };
 }

@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import type { Gateways } from '#gateway/gateways.ts';
 import {
   answerPost,
+  bodyMerchant,
   ListQuery,
   listTarget,
   type MerchantApiDeps,
 } from '#merchants/integrations/merchant-api.ts';
 import { findInPath, pathOwner, readList } from '#merchants/integrations/merchant-reads.ts';
 import type { Merchant } from '#merchants/merchant.ts';
-import { notManaged } from '#merchants/not-managed.ts';
 import { notFound } from '#platform/http/errors.ts';
 import { Links } from '#platform/http/pagination.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -35,6 +36,7 @@ export type CheckoutDeps = MerchantApiDeps & {
   sealing: Sealing;
   callbackAllow: AllowedRange[];
   commitCheckout: CommitCheckout;
+  gateways: Pick<Gateways, 'choose'>;
 };
 
 export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): Promise<void> {
@@ -88,7 +90,7 @@ function addCreate(api: FastifyInstance, deps: CheckoutDeps): void {
     async (request, reply) => {
       const { body, caller, post } = request;
       const answer = await answerPost(deps, request, reply, async () => {
-        const merchant = await bodyMerchant(deps, request);
+        const merchant = await bodyMerchant(deps.callers, caller, namedMerchantId(request));
         const valid = validateCheckout(body, caller.intermediary, merchant, deps.callbackAllow);
         return await createCheckout(deps, post, merchant as Merchant, valid);
       });
@@ -96,19 +98,6 @@ function addCreate(api: FastifyInstance, deps: CheckoutDeps): void {
       return { data: { id: answer.id, payment_url } };
     },
   );
-}
-
-/** The merchant of the new checkout; null when an intermediary names none. */
-async function bodyMerchant(
-  { callers }: CheckoutDeps,
-  request: FastifyRequest,
-): Promise<Merchant | null> {
-  if (!request.caller.intermediary) return await callers.ownMerchant(request.caller);
-  const merchant_id = namedMerchantId(request);
-  if (merchant_id === null) return null;
-  const merchant = await callers.addressMerchant(request.caller, merchant_id);
-  if (!merchant) throw notManaged();
-  return merchant;
 }
 
 function namedMerchantId(request: FastifyRequest): string | null {

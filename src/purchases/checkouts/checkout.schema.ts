@@ -44,7 +44,8 @@ const LineItemSchema = Type.Object(
   { title: 'LineItem', description: 'One line of the cart.' },
 );
 
-const members = {
+/** The members of a new checkout. A payment link takes most of them. */
+export const members = {
   // No `minimum`: the refusal of an amount outside the bands names the bands.
   amount: Type.Integer({
     description:

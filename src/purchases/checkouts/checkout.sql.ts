@@ -1,9 +1,15 @@
+import { type Insertable, sql } from 'kysely';
 import type pg from 'pg';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
+
+type Key = { merchant_id: string; id: string };
 
 /** The columns that a new checkout brings with it. */
 const newColumns = {
@@ -21,6 +27,8 @@ const newColumns = {
   terms: 'int[]',
   signed: 'bool',
   sealed_verify: 'bytea',
+  payment_link_id: 'uuid',
+  gateway: 'text',
 } as const;
 const newNames = Object.keys(newColumns) as (keyof typeof newColumns)[];
 
@@ -76,19 +84,25 @@ export async function listExisting(
   return new Set(rows.map((row) => row.id));
 }
 
+export const selectCheckout = (db: Handle, merchant_id: string, id: string) =>
+  db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id);
+
 export async function findCheckout(
   db: Handle,
   merchant_id: string,
   id: string,
 ): Promise<Checkout | null> {
-  const row = await db
-    .selectFrom('checkouts')
-    .selectAll()
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchant_id)
-    .executeTakeFirst();
+  const [row] = await selectOne(db, { merchant_id, id });
   return row ?? null;
 }
+
+const selectOne = compileOnce((db, { merchant_id, id }: Key) =>
+  selectCheckout(db, merchant_id, id),
+);
 
 /** The newest checkout of a merchant that matches and was not created by v1. */
 export async function findNewestCheckout(
@@ -127,15 +141,13 @@ export async function lockCheckout(
   merchant_id: string,
   id: string,
 ): Promise<Checkout | null> {
-  const row = await db
-    .selectFrom('checkouts')
-    .selectAll()
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchant_id)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
+  const [row] = await lockOne(db, { merchant_id, id });
   return row ?? null;
 }
+
+const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
+  selectCheckout(db, merchant_id, id).forNoKeyUpdate(),
+);
 
 /** Locks in the order of the ids, so that two transactions cannot deadlock. */
 export async function lockCheckouts(
@@ -143,51 +155,42 @@ export async function lockCheckouts(
   merchant_id: string,
   ids: string[],
 ): Promise<Pick<Checkout, 'id' | 'number_of_payments'>[]> {
-  return await db
+  return await lockAll(db, { merchant_id, ids });
+}
+
+const lockAll = compileOnce((db, { merchant_id, ids }: { merchant_id: string; ids: string[] }) =>
+  db
     .selectFrom('checkouts')
     .select(['id', 'number_of_payments'])
     .where('merchant_id', '=', merchant_id)
-    .where('id', 'in', ids)
+    .where(sql<boolean>`id = any (${ids}::uuid[])`)
     .orderBy('id')
-    .forNoKeyUpdate()
-    .execute();
-}
+    .forNoKeyUpdate(),
+);
 
-/**
- * Moves a checkout from `received` to its outcome. Null when it was not `received`: another actor
- * won.
- */
-export async function moveEnded(
-  db: Handle,
-  checkout: { merchant_id: string; id: string },
-  end: {
-    status: Exclude<CheckoutStatus, 'received'>;
-    number_of_payments: number | null;
-    completed_at: Timestamp | null;
-  },
-  at: Timestamp,
-): Promise<Checkout | null> {
-  const row = await db
+/** The columns that change when a checkout ends. */
+type End = Pick<Checkout, 'number_of_payments' | 'completed_at'> & {
+  status: Exclude<CheckoutStatus, 'received'>;
+};
+
+/** Moves a checkout from `received` to its outcome. Returns no row if another actor won. */
+export const newEnd = statement((db, end: Key & End) =>
+  db
     .updateTable('checkouts')
-    .set(end)
-    .where('id', '=', checkout.id)
-    .where('merchant_id', '=', checkout.merchant_id)
-    .where('status', '=', 'received')
-    .returningAll()
-    .executeTakeFirst();
-  if (!row) return null;
-  await db
-    .insertInto('checkout_moves')
-    .values({
-      merchant_id: checkout.merchant_id,
-      checkout_id: checkout.id,
-      from_status: 'received',
-      to_status: end.status,
-      at,
+    .set({
+      status: end.status,
+      number_of_payments: end.number_of_payments,
+      completed_at: end.completed_at,
     })
-    .execute();
-  return row;
-}
+    .where('id', '=', end.id)
+    .where('merchant_id', '=', end.merchant_id)
+    .where('status', '=', 'received')
+    .returning('id'),
+);
+
+export const newMove = statement((db, move: Insertable<Tables['checkout_moves']>) =>
+  db.insertInto('checkout_moves').values(move),
+);
 
 export async function moveLanguage(
   db: Handle,
@@ -199,6 +202,16 @@ export async function moveLanguage(
     .set({ language })
     .where('id', '=', checkout.id)
     .where('merchant_id', '=', checkout.merchant_id)
+    .execute();
+}
+
+export async function moveGateway(db: Handle, checkout: Key, gateway: GatewayName): Promise<void> {
+  await db
+    .updateTable('checkouts')
+    .set({ gateway })
+    .where('id', '=', checkout.id)
+    .where('merchant_id', '=', checkout.merchant_id)
+    .where('status', '=', 'received')
     .execute();
 }
 

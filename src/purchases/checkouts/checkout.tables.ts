@@ -1,4 +1,5 @@
 import type { JSONColumnType } from 'kysely';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
@@ -40,6 +41,10 @@ declare module '#platform/database/tables.ts' {
       language: Language | null;
       /** When the shopper's data was erased (decision 0070). */
       erased_at: Timestamp | null;
+      /** The payment link that it was made from. */
+      payment_link_id: Fixed<string | null>;
+      /** The gateway that holds its payments. Only `give-to-gateway.ts` changes it. */
+      gateway: GatewayName;
     };
     checkout_moves: {
       merchant_id: Fixed<string>;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Gateways } from '#gateway/gateways.ts';
 import {
   acceptSignatures,
   needsAcceptance,
@@ -26,40 +27,38 @@ import type { Customer } from './checkout.ts';
 /** The ids of a new checkout. The payment URL is derived from them. */
 export type CreatedCheckout = { id: string; merchant_id: string };
 
+export type CreateDeps = {
+  clock: Clock;
+  random: Random;
+  sealing: Sealing;
+  gateways: Pick<Gateways, 'choose'>;
+  commitCheckout: CommitCheckout;
+};
+
 /** A checkout with a `transaction_verify` was created by v1 and gets a v1 callback (decision 0040). */
 export async function createCheckout(
-  deps: { clock: Clock; random: Random; sealing: Sealing; commitCheckout: CommitCheckout },
+  deps: CreateDeps,
   post: SignedPost & { keyed: KeyedRequest | null },
   merchant: Merchant,
   { checkout }: CreateCheckoutBody,
   transaction_verify: string | null = null,
 ): Promise<CreatedCheckout> {
-  const rule = findRule(merchant.rules, checkout.amount);
-  assert(rule, 'the body was validated');
   const id = deps.random.uuid();
   beginCheckout(id);
   const outcome = await deps.commitCheckout({
     ...post,
     at: timestamp(merchant.now()),
-    checkout: {
-      // The statement picks the columns by their names, so other members of the body are not stored.
-      ...checkout,
-      merchant_id: merchant.id,
+    checkout: newCheckout(merchant, checkout, {
       id,
       integration_id: post.caller.id,
-      customer: pickCustomer(checkout.customer),
-      line_items: (checkout.line_items ?? []).map(({ name, amount, quantity }) => ({
-        name,
-        amount,
-        quantity,
-      })),
-      terms: offeredTerms(rule, checkout.amount, merchant.territory.payment_min),
       signed: post.key !== null,
+      payment_link_id: null,
+      gateway: deps.gateways.choose(merchant),
       sealed_verify:
         transaction_verify === null
           ? null
           : deps.sealing.seal(transaction_verify, verifyContext(merchant.id, id)),
-    },
+    }),
   });
   if (outcome === 'key taken') throw new KeyTaken();
   if (outcome === 'must sign') throw mustSign();
@@ -67,8 +66,48 @@ export async function createCheckout(
   return outcome;
 }
 
+/** The row of a checkout. The body was validated. */
+export function newCheckout(
+  merchant: Merchant,
+  checkout: CreateCheckoutBody['checkout'],
+  made: Pick<
+    NewCheckout,
+    'id' | 'integration_id' | 'signed' | 'payment_link_id' | 'sealed_verify' | 'gateway'
+  >,
+): NewCheckout {
+  const rule = findRule(merchant.rules, checkout.amount);
+  assert(rule, 'the body was validated');
+  return {
+    // The statement picks the columns by their names, so other members of the body are not stored.
+    ...checkout,
+    ...made,
+    merchant_id: merchant.id,
+    customer: pickCustomer(checkout.customer),
+    line_items: (checkout.line_items ?? []).map(({ name, amount, quantity }) => ({
+      name,
+      amount,
+      quantity,
+    })),
+    terms: offeredTerms(rule, checkout.amount, merchant.territory.payment_min),
+  };
+}
+
+/** Creates a checkout as the last step of the caller's transaction, and commits it. */
+export async function commitCheckoutIn(
+  { client, commit }: Transaction,
+  checkout: NewCheckout,
+  at: Timestamp,
+): Promise<void> {
+  // Sent without waiting for each other's answers, as those of a batch are.
+  await Promise.all([
+    advanceListTotals(client, 'checkouts', new Map([[checkout.merchant_id, { count: 1, at }]])),
+    insertCheckouts(client, [{ ...checkout, behind: 0 }]),
+    commit(),
+  ]);
+}
+
 /** Stores only the members that the contract knows. */
-function pickCustomer(customer: Customer): Customer {
+export function pickCustomer(customer: Customer): Customer {
   const { email, first_name, last_name, phone_number, billing_address } = customer;
   return {
     email,
@@ -109,7 +148,7 @@ type Batch = {
   tx: Transaction;
   /** The real time. */
   now: Timestamp;
-  /** Those without an outcome, in the order of their arrival. */
+  /** The checkouts without an outcome, in the order of their arrival. */
   open: Waiting[];
   outcomes: Map<Waiting, Outcome>;
 };

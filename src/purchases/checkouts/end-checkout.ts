@@ -1,59 +1,61 @@
-import type { Handle } from '#platform/database/database.ts';
+import type { Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queueCallback } from '#purchases/callbacks/queue-callback.ts';
-import { moveEnded } from './checkout.sql.ts';
+import { newEnd, newMove } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
-type Key = { merchant_id: string; id: string };
+// Each of these ends a checkout: it returns the writes, which the caller sends in its transaction. The
+// caller holds the lock of the checkout and has seen that it is `received`. If it is not, the writes
+// fail.
 
-/**
- * Ends a checkout, in the caller's transaction. Null when it had already ended: the caller's result
- * is then not its outcome.
- */
-export async function completeCheckout(
+export const completeCheckout = (
   deps: { random: Random },
-  db: Handle,
-  checkout: Key,
+  checkout: Checkout,
   number_of_payments: number,
   at: Timestamp,
-): Promise<Checkout | null> {
-  return await endWithCallback(deps, db, checkout, 'successful', number_of_payments, at);
-}
+  claim: Lease | null,
+) => endWithCallback(deps, checkout, { status: 'successful', number_of_payments }, at, claim);
 
-export async function cancelCheckout(
+export const cancelCheckout = (
   deps: { random: Random },
-  db: Handle,
-  checkout: Key,
+  checkout: Checkout,
   number_of_payments: number,
   at: Timestamp,
-): Promise<Checkout | null> {
-  return await endWithCallback(deps, db, checkout, 'cancelled', number_of_payments, at);
-}
+  claim: Lease | null,
+) => endWithCallback(deps, checkout, { status: 'cancelled', number_of_payments }, at, claim);
 
 /**
  * The gateway refuses the checkout's data, so it can never be paid (decision 0011). The contract
  * has no callback for this status.
  */
-export async function invalidateCheckout(
-  db: Handle,
-  checkout: Key,
+export const invalidateCheckout = (checkout: Checkout, at: Timestamp) =>
+  end({ ...checkout, status: 'invalid_payload', number_of_payments: null, completed_at: null }, at);
+
+/**
+ * With a claim, the caller delivers the callback at once after the commit. Otherwise it is due at
+ * once, and a worker delivers it.
+ */
+function endWithCallback(
+  deps: { random: Random },
+  checkout: Checkout,
+  as: { status: 'successful' | 'cancelled'; number_of_payments: number },
   at: Timestamp,
-): Promise<Checkout | null> {
-  const end = { status: 'invalid_payload', number_of_payments: null, completed_at: null } as const;
-  return await moveEnded(db, checkout, end, at);
+  claim: Lease | null,
+) {
+  const ended = { ...checkout, ...as, completed_at: at };
+  const { row: callback, write } = queueCallback(deps, ended, at, claim);
+  return { checkout: ended, callback, writes: { ...end(ended, at), callback: write } };
 }
 
-async function endWithCallback(
-  deps: { random: Random },
-  db: Handle,
-  checkout: Key,
-  status: 'successful' | 'cancelled',
-  number_of_payments: number,
-  at: Timestamp,
-): Promise<Checkout | null> {
-  const end = { status, number_of_payments, completed_at: at };
-  const ended = await moveEnded(db, checkout, end, at);
-  if (ended) await queueCallback(deps, db, ended, at);
-  return ended;
+function end(ended: Checkout & { status: Exclude<Checkout['status'], 'received'> }, at: Timestamp) {
+  const { merchant_id, id, status, number_of_payments, completed_at } = ended;
+  return {
+    checkout: newEnd({ merchant_id, id, status, number_of_payments, completed_at }),
+    move: newMove({
+      ...{ merchant_id, checkout_id: id, at },
+      from_status: 'received',
+      to_status: status,
+    }),
+  };
 }

@@ -5,7 +5,7 @@ import { takeRawBodies } from '#platform/http/raw-body.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { checkoutOfToken } from './payment-token.ts';
 
-/** Consent to the longest plan takes less. */
+/** The largest body, a consent to the longest plan, is smaller than this. */
 const bodyBytesMax = 16 * 1024;
 
 /**

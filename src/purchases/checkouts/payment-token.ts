@@ -17,10 +17,10 @@ export function checkoutOfToken(
   return { merchant_id: uuidText(ids.subarray(0, 16)), id: uuidText(ids.subarray(16)) };
 }
 
-function uuidBytes(uuid: string): Buffer {
+export function uuidBytes(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex');
 }
 
-function uuidText(bytes: Buffer): string {
+export function uuidText(bytes: Buffer): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

@@ -59,16 +59,20 @@ export function explainCheckout(
 }
 
 /** A plain integration need not name its merchant, but must not name another one. */
-function isOwnMerchant(merchant: MerchantRow, { merchant_id }: { merchant_id?: unknown }): boolean {
+export function isOwnMerchant(
+  merchant: MerchantRow,
+  { merchant_id }: { merchant_id?: unknown },
+): boolean {
   if (merchant_id === undefined || merchant_id === null) return true;
   return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
 /** The rules that no schema can express. A malformed field has its error already. */
-function explainRules(
+export function explainRules(
   merchant: MerchantRow,
   allowed: AllowedRange[],
   { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
+  wrapper = 'checkout.',
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (Number.isInteger(amount) && !isPayable(merchant, amount as number)) {
@@ -76,11 +80,11 @@ function explainRules(
   }
   if (typeof currency === 'string' && currency !== merchant.territory.currency) {
     const problem = `must match merchant territory currency (${merchant.territory.currency})`;
-    errors.push({ path: 'checkout.currency', problem });
+    errors.push({ path: `${wrapper}currency`, problem });
   }
   if (typeof notify_url === 'string' && isHttpUrl(notify_url)) {
     const problem = explainBadNotifyUrl(new URL(notify_url), allowed);
-    if (problem !== null) errors.push({ path: 'checkout.notify_url', problem });
+    if (problem !== null) errors.push({ path: `${wrapper}notify_url`, problem });
   }
   return errors;
 }

@@ -1,4 +1,5 @@
-import { type DisputeState, type Evidence, RequestRefused } from '#gateway/gateway.ts';
+import type { Evidence, EvidenceFileKind } from '#gateway/evidence.ts';
+import { type DisputeState, RequestRefused } from '#gateway/gateway.ts';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { type Merchant, type MerchantRow, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -9,16 +10,23 @@ import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import type { DisputeDeps } from './check-disputes.ts';
 import {
-  findDisputeOfAny,
+  listDisputesOfAny,
   lockDispute,
   moveDispute,
   updateStagedEvidence,
   updateSubmitting,
 } from './dispute.sql.ts';
 import { type Dispute, isAnswerable } from './dispute.ts';
+import {
+  deleteRemovedFiles,
+  findFileContent,
+  listFiles,
+  updateFileRef,
+} from './dispute-file.sql.ts';
 import { findFacts } from './evidence.sql.ts';
 import { hashEvidence, writeEvidence } from './evidence.ts';
 import { recordDispute } from './record-dispute.ts';
+import type { DisputeFile } from './supplied.ts';
 
 type AnswerDeps = DisputeDeps & OperatorDeps;
 
@@ -28,7 +36,12 @@ export async function mustFindDispute(
   text: string,
 ): Promise<{ dispute: Dispute; merchant: MerchantRow }> {
   const by = isUuid(text) ? { id: text } : { dispute_ref: text };
-  const dispute = await findDisputeOfAny(db, by);
+  const [dispute, other] = await listDisputesOfAny(db, by);
+  if (other) {
+    throw new OperatorError(
+      `More than one dispute is called ${text}. Name it by its own id: \`tranche disputes list\` lists them.`,
+    );
+  }
   const merchant = dispute && (await findMerchantRow(db, dispute.merchant_id));
   if (!dispute || !merchant) {
     throw new OperatorError(`There is no dispute ${text}. \`tranche disputes list\` lists them.`);
@@ -48,6 +61,7 @@ export async function mustFindToAnswer(
 /** The pack as an operator looks at it. */
 export type EvidencePack = {
   evidence: Evidence;
+  files: DisputeFile[];
   hash: string;
   /**
    * Whether it is staged. If so, exactly this is submitted. If not, this is what staging would
@@ -69,17 +83,20 @@ export async function readEvidence(
 }
 
 async function packOf(db: Handle, dispute: Dispute, merchant: MerchantRow): Promise<EvidencePack> {
-  const held = await writeHeld(db, dispute, merchant);
-  const { staged_evidence: evidence, staged_hash: hash } = dispute;
+  const all = await listFiles(db, dispute);
+  const held = await writeHeld(db, dispute, merchant, all);
+  const { staged_evidence: evidence, staged_files, staged_hash: hash } = dispute;
   if (evidence === null || hash === null) return { ...held, is_staged: false, is_outdated: false };
+  const files = all.filter(({ id }) => staged_files?.includes(id));
   const is_outdated = isAnswerable(dispute) && held.hash !== hash;
-  return { evidence, hash, is_staged: true, is_outdated };
+  return { evidence, files, hash, is_staged: true, is_outdated };
 }
 
 /** The evidence as it is made from what we hold now. */
-async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow) {
+async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, all: DisputeFile[]) {
   const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
-  return { evidence, hash: hashEvidence(evidence) };
+  const files = all.filter(({ removed_at }) => removed_at === null);
+  return { evidence, files, hash: hashEvidence(evidence, files) };
 }
 
 /**
@@ -93,26 +110,59 @@ export async function stageEvidence(
   text: string,
 ): Promise<Dispute> {
   const { dispute, merchant } = await mustFindToAnswer(deps, text);
-  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
-  const { evidence } = await operate(deps, operator, 'disputes stage', async (db) => {
+  const { id, dispute_ref, payment_ref } = dispute;
+  const { evidence, files } = await operate(deps, operator, 'disputes stage', async (db) => {
     const current = await lockDispute(db, dispute);
-    refuseUnlessAnswerable(current);
-    if (current.submitting_at !== null) throw beingSubmitted(current);
-    const held = await writeHeld(db, current, merchant);
+    refuseUnlessOpen(current);
+    const held = await writeHeld(db, current, merchant, await listFiles(db, current));
     const staged_at = timestamp(merchant.now());
-    const { evidence } = held;
-    await updateStagedEvidence(db, current, { evidence, staged_hash: held.hash, staged_at });
+    const { evidence, hash: staged_hash } = held;
+    const staged_files = held.files.map((file) => file.id);
+    await updateStagedEvidence(db, current, { evidence, staged_files, staged_hash, staged_at });
+    await deleteRemovedFiles(db, current, staged_files);
     const details = { dispute_ref, evidence_sha256: held.hash };
     return { subject_id: id, details, result: held };
   });
-  const state = await deps.gateway.stageEvidence({
+  const state = await deps.gateways.of(dispute.gateway).stageEvidence({
     key: `dispute:${dispute_ref}:stage:${deps.random.uuid()}`,
     merchant: merchant.forGateway(),
     dispute_ref,
     evidence,
+    files: await uploadFiles(deps, merchant, dispute, files),
   });
-  return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+  return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
+
+/** Gives the gateway the files that it does not have yet. Returns its references, by kind. */
+async function uploadFiles(
+  deps: AnswerDeps,
+  merchant: Merchant,
+  dispute: Dispute,
+  files: DisputeFile[],
+): Promise<Partial<Record<EvidenceFileKind, string>>> {
+  const { db } = deps.database;
+  const refs: Partial<Record<EvidenceFileKind, string>> = {};
+  for (const { id, kind, name, media_type, file_ref: known } of files) {
+    refs[kind] = known ?? (await upload(id, name, media_type));
+  }
+  return refs;
+
+  async function upload(id: string, name: string, media_type: string): Promise<string> {
+    const content = await findFileContent(db, dispute, id);
+    if (content === null) throw changedMeanwhile(dispute);
+    const { file_ref } = await deps.gateways.of(dispute.gateway).uploadEvidence({
+      // Two uploads of one file do no harm. Under its own key the file is there once.
+      key: `dispute:${dispute.dispute_ref}:file:${id}`,
+      merchant: merchant.forGateway(),
+      ...{ name, media_type, content },
+    });
+    await updateFileRef(db, dispute, id, file_ref);
+    return file_ref;
+  }
+}
+
+const changedMeanwhile = ({ id }: Dispute) =>
+  new OperatorError(`The evidence of dispute ${id} was changed meanwhile. Look at it again.`);
 
 /** How long other operators wait for one that submits. Longer than a request to the gateway. */
 const submittingSeconds = 120;
@@ -130,7 +180,7 @@ export async function submitEvidence(
   hash: string | null = null,
 ): Promise<Dispute> {
   const { dispute, merchant } = await mustFindToAnswer(deps, text);
-  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { id, dispute_ref, payment_ref } = dispute;
   const { db } = deps.database;
   const staged = await operate(deps, operator, 'disputes submit', async (tx, at) => {
     const current = await lockDispute(tx, dispute);
@@ -153,21 +203,26 @@ export async function submitEvidence(
     });
     const details = { dispute_ref, evidence_sha256: staged_hash };
     const isRetry = current.submitting_at !== null;
-    return { subject_id: id, details, result: { evidence, isRetry } };
+    const all = await listFiles(tx, current);
+    const files = all.filter((file) => current.staged_files?.includes(file.id));
+    return { subject_id: id, details, result: { evidence, files, isRetry } };
   });
   const time = merchant.forGateway();
   const record = (state: DisputeState) =>
-    recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+    recordDispute(deps, merchant, dispute, { ...state, payment_ref });
   try {
     if (staged.isRetry) {
-      const known = await deps.gateway.dispute(time, dispute_ref);
+      const known = await deps.gateways.of(dispute.gateway).dispute(time, dispute_ref);
       if (known.has_answer) return await record(known);
     }
     // Use a new key. Under the old one the gateway would repeat its failure.
     const key = `dispute:${dispute_ref}:submit:${deps.random.uuid()}`;
     const { evidence } = staged;
+    const files = await uploadFiles(deps, merchant, dispute, staged.files);
     return await record(
-      await deps.gateway.submitEvidence({ key, merchant: time, dispute_ref, evidence }),
+      await deps.gateways
+        .of(dispute.gateway)
+        .submitEvidence({ key, merchant: time, dispute_ref, evidence, files }),
     );
   } catch (error) {
     // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this one.
@@ -185,20 +240,18 @@ export async function acceptDispute(
   text: string,
 ): Promise<Dispute> {
   const { dispute, merchant } = await mustFindToAnswer(deps, text);
-  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { id, dispute_ref, payment_ref } = dispute;
   await operate(deps, operator, 'disputes accept', async (db) => {
-    const current = await lockDispute(db, dispute);
-    refuseUnlessAnswerable(current);
-    if (current.submitting_at !== null) throw beingSubmitted(current);
+    refuseUnlessOpen(await lockDispute(db, dispute));
     return { subject_id: id, details: { dispute_ref }, result: null };
   });
   const key = `dispute:${dispute_ref}:accept`;
-  const state = await deps.gateway.acceptDispute({
+  const state = await deps.gateways.of(dispute.gateway).acceptDispute({
     key,
     merchant: merchant.forGateway(),
     dispute_ref,
   });
-  return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+  return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
 
 const beingSubmitted = ({ id }: Dispute) =>
@@ -233,6 +286,12 @@ export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
   const ended = await moveDispute(db, dispute, { is_pausing: false });
   await resumeCollecting(db, dispute);
   return ended;
+}
+
+/** Refuses a dispute that has ended, or whose evidence the bank may have. */
+export function refuseUnlessOpen(dispute: Dispute): void {
+  refuseUnlessAnswerable(dispute);
+  if (dispute.submitting_at !== null) throw beingSubmitted(dispute);
 }
 
 function refuseUnlessAnswerable(dispute: Dispute): void {

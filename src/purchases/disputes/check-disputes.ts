@@ -1,4 +1,6 @@
-import { type DisputeState, type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import { type DisputeState, OutcomeUnknown } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
@@ -15,6 +17,7 @@ import {
   dueDisputes,
   findDisputedCheckout,
   findReached,
+  hasOpenCollections,
   listKnownRefs,
   moveReached,
 } from './dispute.sql.ts';
@@ -26,7 +29,7 @@ export type DisputeDeps = {
   clock: Clock;
   random: Random;
   log: Logger;
-  gateway: Gateway;
+  gateways: Gateways;
 };
 
 const work: MerchantDueWork<'disputes', DisputeDeps> = {
@@ -60,7 +63,7 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
     const key = { merchant_id, id };
     await releaseDue(deps.database.db, 'disputes', key, lease as string, retryAt);
     await raiseGatewayAlert(deps, merchant, {
-      what: `Dispute ${id}`,
+      what: 'A dispute',
       subject_id: id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,
@@ -76,47 +79,66 @@ export async function readAgain(
   dispute: Dispute,
 ): Promise<Dispute> {
   const time = merchant.forGateway();
-  const state = await deps.gateway.dispute(time, dispute.dispute_ref);
+  const state = await deps.gateways.of(dispute.gateway).dispute(time, dispute.dispute_ref);
   const { payment_ref } = dispute;
-  return await recordDispute(deps, merchant, dispute.checkout_id, { ...state, payment_ref });
+  return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
 
 /**
- * Looks for disputes that are new at the gateway: page by page from the newest down to the one that
- * the last whole poll reached. A poll that fails or leaves a dispute out does not move that
- * position, so the next one reads the same pages. Returns 0, so that the next look waits for the
- * next poll.
+ * Looks for disputes that are new at the gateways. One that does not answer does not keep the others
+ * waiting. Returns 0, so that the next look waits for the next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
+  let failure: unknown = null;
+  for (const gateway of deps.gateways.names) {
+    try {
+      await findNewDisputesAt(deps, gateway);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (failure !== null) throw failure;
+  return 0;
+}
+
+/**
+ * Reads the disputes of a gateway page by page, from the newest down to the one that the last whole
+ * poll reached. A poll that fails or leaves a dispute out does not move that position, so the next
+ * one reads the same pages.
+ */
+export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName): Promise<void> {
   const { db } = deps.database;
-  const reached = await findReached(db);
+  const reached = await findReached(db, gateway);
   let newest: string | null = null;
   let isWhole = true;
   for (let after: string | null = null; ; ) {
-    const { disputes, next } = await deps.gateway.listDisputes(after);
+    const { disputes, next } = await deps.gateways.of(gateway).listDisputes(after);
     const refs = disputes.map(({ dispute_ref }) => dispute_ref);
     newest ??= refs[0] ?? null;
-    const known = await listKnownRefs(db, refs);
+    const known = await listKnownRefs(db, gateway, refs);
     for (const state of disputes) {
-      if (!known.has(state.dispute_ref) && !(await isSettled(deps, state))) isWhole = false;
+      if (!known.has(state.dispute_ref) && !(await isSettled(deps, gateway, state)))
+        isWhole = false;
     }
     if (next === null || (reached !== null && refs.includes(reached))) break;
     after = next;
   }
-  if (isWhole && newest !== null && newest !== reached) await moveReached(db, newest);
-  return 0;
+  if (isWhole && newest !== null && newest !== reached) await moveReached(db, gateway, newest);
 }
 
 /** An unknown payment may be one of ours whose outcome we learn later. After a day it cannot be. */
 const unknownHours = 24;
 
 /** Records a new dispute. Returns false if the next poll must look at it again. */
-async function isSettled(deps: DisputeDeps, state: DisputeState): Promise<boolean> {
+async function isSettled(
+  deps: DisputeDeps,
+  gateway: GatewayName,
+  state: DisputeState,
+): Promise<boolean> {
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    if (await recordNew(deps, state)) return true;
-    return deps.clock.now().since(opened_at).total('hours') > unknownHours;
+    return (await recordNew(deps, gateway, state)) !== null || isOld(deps, opened_at);
   } catch (error) {
     deps.log.error({ err: error, dispute_ref }, 'a dispute could not be recorded');
     const detail = `Dispute ${dispute_ref} of payment ${payment_ref} could not be recorded. The log says why. The service keeps retrying.`;
@@ -127,18 +149,31 @@ async function isSettled(deps: DisputeDeps, state: DisputeState): Promise<boolea
   }
 }
 
-/** Records a dispute that we did not know. An unknown payment is an alert, once. */
-export async function recordNew(deps: DisputeDeps, state: DisputeState): Promise<Dispute | null> {
+const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
+  clock.now().since(opened_at).total('hours') > unknownHours;
+
+/**
+ * Records a dispute that we did not know. If its payment is unknown, raises one alert, unless a
+ * request in flight may be the one that made the payment: then the next poll looks again.
+ */
+export async function recordNew(
+  deps: DisputeDeps,
+  gateway: GatewayName,
+  state: DisputeState,
+): Promise<Dispute | null> {
   const { db } = deps.database;
-  const { payment_ref, dispute_ref } = state;
-  const owner = payment_ref && (await findDisputedCheckout(db, payment_ref));
+  const { payment_ref, dispute_ref, opened_at } = state;
+  // Read this first: a request that ends in between has left its record by then.
+  const isInFlight = await hasOpenCollections(db);
+  const owner = payment_ref && (await findDisputedCheckout(db, gateway, payment_ref));
   const merchant = owner && (await findMerchant(db, deps.clock, owner.merchant_id));
   if (!payment_ref || !owner || !merchant) {
+    if (isInFlight && !isOld(deps, opened_at)) return null;
     const detail = `The gateway has dispute ${dispute_ref} of payment ${payment_ref}, which is not one of ours.`;
     if (!(await hasAlert(db, 'dispute_unknown', detail))) {
       await raiseAlert(deps, db, { kind: 'dispute_unknown', detail });
     }
     return null;
   }
-  return await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
+  return await recordDispute(deps, merchant, owner, { ...state, payment_ref });
 }

@@ -1,50 +1,85 @@
 import { sql } from 'kysely';
-import type { Evidence } from '#gateway/gateway.ts';
+import type { Evidence } from '#gateway/evidence.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Dispute } from './dispute.ts';
+import type { Supplied } from './supplied.ts';
 
 export const dueDisputes: DueWork<'disputes'> = { table: 'disputes', due: 'due_at' };
 
 export async function insertDispute(
   db: Handle,
-  dispute: Dispute & { staged_evidence: null },
+  dispute: Dispute & { staged_evidence: null; supplied: null },
 ): Promise<void> {
   await db.insertInto('disputes').values(dispute).execute();
 }
 
-/** The checkout whose payment has this ID at the gateway. Null if it is not ours. */
+/** The checkout whose payment has this ID at this gateway. Null if it is not ours. */
 export async function findDisputedCheckout(
   db: Handle,
+  gateway: GatewayName,
   payment_ref: string,
-): Promise<{ merchant_id: string; checkout_id: string } | null> {
+): Promise<Pick<Dispute, 'merchant_id' | 'checkout_id' | 'gateway'> | null> {
   const row = await db
-    .selectFrom('collections')
-    .select(['merchant_id', 'checkout_id'])
-    .where('payment_ref', '=', payment_ref)
-    .where('status', '=', 'collected')
+    .selectFrom('collections as k')
+    .innerJoin('checkouts as c', (on) =>
+      on.onRef('c.id', '=', 'k.checkout_id').onRef('c.merchant_id', '=', 'k.merchant_id'),
+    )
+    .select(['k.merchant_id', 'k.checkout_id', 'c.gateway'])
+    .where('k.payment_ref', '=', payment_ref)
+    .where('k.status', '=', 'collected')
+    .where('c.gateway', '=', gateway)
     .executeTakeFirst();
   return row ?? null;
 }
 
+/** Whether a request for a payment is in flight, of any merchant. */
+export async function hasOpenCollections(db: Handle): Promise<boolean> {
+  const row = await db
+    .selectFrom('collections')
+    .select('id')
+    .where('status', '=', 'open')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The newest dispute of the last poll that recorded all it found. Null if there was none. */
-export async function findReached(db: Handle): Promise<string | null> {
-  const row = await db.selectFrom('dispute_poll').select('reached').executeTakeFirst();
+export async function findReached(db: Handle, gateway: GatewayName): Promise<string | null> {
+  const row = await db
+    .selectFrom('dispute_poll')
+    .select('reached')
+    .where('gateway', '=', gateway)
+    .executeTakeFirst();
   return row?.reached ?? null;
 }
 
-export async function moveReached(db: Handle, reached: string): Promise<void> {
-  await db.updateTable('dispute_poll').set({ reached }).execute();
+export async function moveReached(
+  db: Handle,
+  gateway: GatewayName,
+  reached: string,
+): Promise<void> {
+  await db
+    .insertInto('dispute_poll')
+    .values({ gateway, reached })
+    .onConflict((conflict) => conflict.column('gateway').doUpdateSet({ reached }))
+    .execute();
 }
 
-/** Which of these disputes are known. */
-export async function listKnownRefs(db: Handle, refs: string[]): Promise<Set<string>> {
+/** Which of these disputes are known, of one gateway or of any. */
+export async function listKnownRefs(
+  db: Handle,
+  gateway: GatewayName | null,
+  refs: string[],
+): Promise<Set<string>> {
   if (refs.length === 0) return new Set();
   const rows = await db
     .selectFrom('disputes')
     .select('dispute_ref')
     .where('dispute_ref', 'in', refs)
+    .$if(gateway !== null, (query) => query.where('gateway', '=', gateway as GatewayName))
     .execute();
   return new Set(rows.map(({ dispute_ref }) => dispute_ref));
 }
@@ -52,26 +87,43 @@ export async function listKnownRefs(db: Handle, refs: string[]): Promise<Set<str
 export async function findDisputeByRef(
   db: Handle,
   merchant_id: string,
+  gateway: GatewayName,
   dispute_ref: string,
 ): Promise<Dispute | null> {
   const row = await db
     .selectFrom('disputes')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
+    .where('gateway', '=', gateway)
     .where('dispute_ref', '=', dispute_ref)
     .executeTakeFirst();
   return row ?? null;
 }
 
-/** Finds a dispute by our id or the gateway's, for an operator. */
+/** A dispute of any merchant by the reference that a gateway gave it. */
 export async function findDisputeOfAny(
   db: Handle,
-  by: { id: string } | { dispute_ref: string },
+  by: { gateway: GatewayName; dispute_ref: string },
 ): Promise<Dispute | null> {
-  const query = db.selectFrom('disputes').selectAll();
-  const found =
-    'id' in by ? query.where('id', '=', by.id) : query.where('dispute_ref', '=', by.dispute_ref);
-  return (await found.executeTakeFirst()) ?? null;
+  const row = await db
+    .selectFrom('disputes')
+    .selectAll()
+    .where('dispute_ref', '=', by.dispute_ref)
+    .where('gateway', '=', by.gateway)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Finds a dispute by our id or a gateway's, for an operator. Two if the reference is ambiguous. */
+export async function listDisputesOfAny(
+  db: Handle,
+  by: { id: string } | { dispute_ref: string },
+): Promise<Dispute[]> {
+  const query = db.selectFrom('disputes').selectAll().limit(2);
+  return await ('id' in by
+    ? query.where('id', '=', by.id)
+    : query.where('dispute_ref', '=', by.dispute_ref)
+  ).execute();
 }
 
 type Moved = Partial<
@@ -86,6 +138,9 @@ type Moved = Partial<
     | 'fee'
     | 'is_pausing'
     | 'warned_at'
+    | 'supplied_at'
+    | 'asked_at'
+    | 'asked_until'
     | 'submitting_at'
     | 'submitting_until'
     | 'submitted_at'
@@ -128,11 +183,28 @@ export async function lockDispute(
 export async function updateStagedEvidence(
   db: Handle,
   { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
-  { evidence, ...staged }: { evidence: Evidence; staged_hash: string; staged_at: Timestamp },
+  {
+    evidence,
+    ...staged
+  }: { evidence: Evidence; staged_files: string[]; staged_hash: string; staged_at: Timestamp },
 ): Promise<void> {
   await db
     .updateTable('disputes')
     .set({ ...staged, staged_evidence: JSON.stringify(evidence) })
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function updateSupplied(
+  db: Handle,
+  { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
+  supplied: Supplied,
+  supplied_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('disputes')
+    .set({ supplied: JSON.stringify(supplied), supplied_at })
     .where('merchant_id', '=', merchant_id)
     .where('id', '=', id)
     .execute();
@@ -177,20 +249,43 @@ export async function listCheckoutDisputes(
     .execute();
 }
 
-/** Whether nothing of a checkout may move because a dispute of it is open. */
-export async function isDisputed(
+/** The dispute that moved last, of each payment and state. They say what all of them together say. */
+export const selectDisputeStates = (
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
-): Promise<boolean> {
-  const row = await db
+) =>
+  db
+    .selectFrom('disputes')
+    .selectAll()
+    .distinctOn(['payment_ref', 'status', 'is_pausing', isDisputeOpen])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('payment_ref')
+    .orderBy('status')
+    .orderBy('is_pausing')
+    .orderBy(isDisputeOpen)
+    .orderBy(sql`coalesce(closed_at, created_at)`, 'desc');
+
+const isDisputeOpen = sql<boolean>`(closed_at is null)`;
+
+export async function listDisputeStates(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+): Promise<Dispute[]> {
+  return await selectDisputeStates(db, key).execute();
+}
+
+/** The open disputes of a checkout. While there is one, nothing of the checkout may move. */
+export const selectOpenDisputes = (
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+) =>
+  db
     .selectFrom('disputes')
     .select('id')
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .where('closed_at', 'is', null)
-    .executeTakeFirst();
-  return row !== undefined;
-}
+    .where('closed_at', 'is', null);
 
 /**
  * The amounts that disputes of a checkout hold or took: the whole amount of open ones, the loss of

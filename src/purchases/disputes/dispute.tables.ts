@@ -1,8 +1,11 @@
-import type { ColumnType, Generated, JSONColumnType } from 'kysely';
-import type { Evidence } from '#gateway/gateway.ts';
+import type { Generated, JSONColumnType } from 'kysely';
+import type { Evidence, EvidenceFileKind } from '#gateway/evidence.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { FileTypeName } from '#platform/shared/file-type.ts';
 import type { DisputeStatus } from './dispute.ts';
+import type { Supplied } from './supplied.ts';
 
 declare module '#platform/database/tables.ts' {
   interface Tables {
@@ -10,6 +13,7 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
       dispute_ref: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       checkout_id: Fixed<string>;
       instalment: Fixed<number>;
       payment_ref: Fixed<string>;
@@ -24,8 +28,13 @@ declare module '#platform/database/tables.ts' {
       fee: number;
       is_pausing: boolean;
       warned_at: Timestamp | null;
+      supplied: JSONColumnType<Supplied | null, string | null, string | null>;
+      supplied_at: Timestamp | null;
+      asked_at: Timestamp | null;
+      asked_until: Timestamp | null;
       staged_at: Timestamp | null;
       staged_evidence: JSONColumnType<Evidence | null, string | null, string | null>;
+      staged_files: string[] | null;
       staged_hash: string | null;
       submitting_at: Timestamp | null;
       submitting_until: Timestamp | null;
@@ -36,8 +45,22 @@ declare module '#platform/database/tables.ts' {
       lease: string | null;
       leased_until: Timestamp | null;
     };
+    dispute_files: {
+      merchant_id: Fixed<string>;
+      id: Fixed<string>;
+      dispute_id: Fixed<string>;
+      checkout_id: Fixed<string>;
+      kind: Fixed<EvidenceFileKind>;
+      name: Fixed<string>;
+      media_type: Fixed<FileTypeName>;
+      sha256: Fixed<string>;
+      content: Fixed<Buffer>;
+      added_at: Fixed<Timestamp>;
+      removed_at: Timestamp | null;
+      file_ref: string | null;
+    };
     dispute_poll: {
-      only_row: ColumnType<boolean, never, never>;
+      gateway: Fixed<GatewayName>;
       reached: string | null;
     };
   }

@@ -1,5 +1,8 @@
-import type { DisputeState, Evidence } from '#gateway/gateway.ts';
+import type { Evidence } from '#gateway/evidence.ts';
+import type { DisputeState } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Supplied } from './supplied.ts';
 
 /**
  * A cardholder takes a payment back through the bank. An `inquiry` only asks. A dispute that
@@ -24,6 +27,7 @@ export type Dispute = {
   merchant_id: string;
   id: string;
   dispute_ref: string;
+  gateway: GatewayName;
   checkout_id: string;
   instalment: number;
   payment_ref: string;
@@ -38,9 +42,16 @@ export type Dispute = {
   fee: number;
   is_pausing: boolean;
   warned_at: Timestamp | null;
-  /** When the evidence was staged, its fields, and their hash. Only these are submitted. */
+  /** Facts that the merchant or an operator supplied, and when they or a file last changed. */
+  supplied: Supplied | null;
+  supplied_at: Timestamp | null;
+  /** When the merchant was last asked by mail, and until when its answer is awaited. */
+  asked_at: Timestamp | null;
+  asked_until: Timestamp | null;
+  /** When the evidence was staged, its fields and files, and their hash. Only these are submitted. */
   staged_at: Timestamp | null;
   staged_evidence: Evidence | null;
+  staged_files: string[] | null;
   staged_hash: string | null;
   /** When its submission began. From then on the evidence cannot be staged anew. */
   submitting_at: Timestamp | null;
@@ -71,6 +82,28 @@ export function pausingDispute(
 /** Whether evidence can still be submitted, or the dispute be accepted. */
 export const isAnswerable = ({ status, submitted_at }: Pick<Dispute, 'status' | 'submitted_at'>) =>
   submitted_at === null && (status === 'needs_response' || status === 'inquiry');
+
+const askedDays = 5;
+/** How long before the bank's deadline the merchant's answer is wanted. */
+const askedDaysBefore = 2;
+
+/** The time by which a merchant that is asked now has to answer. Close to the end it has half of the time. */
+export function asksUntil(
+  { due_by }: Pick<Dispute, 'due_by'>,
+  now: Temporal.Instant,
+): Temporal.Instant {
+  const usual = now.add({ hours: 24 * askedDays });
+  if (due_by === null) return usual;
+  const end = Temporal.Instant.from(due_by);
+  const before = end.subtract({ hours: 24 * askedDaysBefore });
+  const half = now.add({ minutes: Math.max(0, Math.floor(now.until(end).total('minutes') / 2)) });
+  const latest = Temporal.Instant.compare(before, half) > 0 ? before : half;
+  return Temporal.Instant.compare(usual, latest) < 0 ? usual : latest;
+}
+
+/** From when the merchant may be asked again. Null if it was not asked yet. */
+export const asksAgainAt = ({ asked_at }: Pick<Dispute, 'asked_at'>) =>
+  asked_at === null ? null : Temporal.Instant.from(asked_at).add({ hours: 24 });
 
 /** How long before the deadline operators are warned again. */
 const warningDays = 3;

@@ -118,7 +118,8 @@ export async function findFacts(
          order by created_at desc, id desc limit ${listedMax}) r), '[]') as refunds,
       coalesce((select jsonb_agg(jsonb_build_object('kind', m.kind, 'sent_at', ${utc('m.settled_at')})
          order by m.settled_at, m.id)
-       from (select * from messages where ${of} and status = 'sent'
+       from (select * from messages
+         where ${of} and status = 'sent' and kind <> 'evidence_asked'
          order by settled_at desc, id desc limit ${listedMax}) m), '[]') as messages
     from checkouts c
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}`.execute(db);

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Authentication, Evidence } from '#gateway/gateway.ts';
+import type { Evidence, EvidenceFileKind } from '#gateway/evidence.ts';
+import type { Authentication } from '#gateway/gateway.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { languages } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -12,64 +14,87 @@ import { writeCharges } from '#platform/shared/words/write-charges.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
+import type { DisputeFile } from './supplied.ts';
 
-/** The gateway takes this many characters of free text. */
-const textCharactersMax = 20_000;
+/** Gateways take 20,000 characters of free text. The merchant's own words have their part of it. */
+const historyCharactersMax = 15_000;
 
 /** The evidence pack as the gateway takes it: structured fields, and the history as text. */
 export function writeEvidence(dispute: Dispute, facts: Facts, merchant: MerchantRow): Evidence {
   const { customer, line_items } = facts;
+  const { carrier, tracking_number, shipped_on, delivered_on, statement } = dispute.supplied ?? {};
   const name = [customer.first_name, customer.last_name].filter(Boolean).join(' ');
   const items = (line_items ?? []).map((item) => `${item.quantity} × ${oneLine(item.name)}`);
   return {
     ...(name !== '' && { customer_name: oneLine(name) }),
-    customer_email_address: customer.email,
+    customer_email: customer.email,
     ...(customer.billing_address && { billing_address: oneLine(customer.billing_address) }),
-    product_description: [
+    order: [
       `Order ${oneLine(facts.client_reference_id)} at ${oneLine(merchant.name)}`,
       ...items,
     ].join('; '),
-    service_date: facts.completed_at.slice(0, 10),
-    refund_policy_disclosure:
-      'The merchant refunds all or part of an order within 100 days of the purchase.',
-    uncategorized_text: writeHistory(dispute, facts, merchant)
-      .join('\n')
-      .slice(0, textCharactersMax),
+    paid_on: dayOf(facts.completed_at, merchant),
+    ...(carrier && { carrier }),
+    ...(tracking_number && { tracking_number }),
+    ...(shipped_on && { shipped_on: writeDate(shipped_on, 'en') }),
+    ...(delivered_on && { delivered_on: writeDate(delivered_on, 'en') }),
+    ...(statement && { statement }),
+    refund_policy: 'The merchant refunds all or part of an order within 100 days of the purchase.',
+    history: writeHistory(dispute, facts, merchant).join('\n').slice(0, historyCharactersMax),
   };
 }
 
 /** Tells what happened, line by line, in the order in which a reader asks. */
 export function writeHistory(dispute: Dispute, facts: Facts, merchant: MerchantRow): string[] {
   const money = (cents: number) => showMoney(cents, merchant.territory);
+  const time = (at: Timestamp) => timeOf(at, merchant);
+  const date = (day: string) => writeDate(day, 'en');
   return [
-    `The shopper placed the order at ${facts.ordered_at} and paid it at ${facts.completed_at}: ${money(facts.amount)} in ${facts.number_of_payments} payments.`,
+    `The shopper placed the order on ${time(facts.ordered_at)} and paid it on ${time(facts.completed_at)}: ${money(facts.amount)} in ${facts.number_of_payments === 1 ? '1 payment' : `${facts.number_of_payments} payments`}. All times are local times in ${merchant.territory.time_zone}.`,
     ...(facts.card?.last4 ? [`Card of the first payment: ${sayCard(facts.card)}.`] : []),
-    ...sayDisputed(dispute, facts),
-    ...sayAgreement(facts, money),
+    ...sayDisputed(dispute, facts, time),
+    ...sayAgreement(facts, money, time),
     'The plan:',
     ...facts.payments.map(
       ({ number, amount, due_on, status, collected_at }) =>
-        `  payment ${number}: ${money(amount)}, due ${due_on}, ${status}${collected_at ? ` at ${collected_at}, receipt ${dispute.checkout_id}:${number}` : ''}`,
+        `  payment ${number}: ${money(amount)}, due on ${date(due_on)}, ${status}${collected_at ? ` on ${time(collected_at)}, receipt ${dispute.checkout_id}:${number}` : ''}`,
     ),
     ...(facts.refunds.length > 0 ? ['Refunds:'] : ['No refund was requested.']),
     ...facts.refunds.map(
-      ({ amount, status, created_at }) => `  ${money(amount)} requested ${created_at}, ${status}`,
+      ({ amount, status, created_at }) =>
+        `  ${money(amount)} requested on ${time(created_at)}, ${status}`,
     ),
     ...(facts.messages.length > 0 ? ['Messages to the shopper:'] : []),
-    ...facts.messages.map(({ kind, sent_at }) => `  ${kind} sent ${sent_at}`),
+    ...facts.messages.map(
+      ({ kind, sent_at }) => `  ${kind.replaceAll('_', ' ')}, sent on ${time(sent_at)}`,
+    ),
   ];
 }
+
+type Place = Pick<MerchantRow, 'territory'>;
+type Writer = (at: Timestamp) => string;
+
+const zoned = (at: Timestamp, { territory }: Place) =>
+  Temporal.Instant.from(at).toZonedDateTimeISO(territory.time_zone);
+
+/** A bank's clerk reads `15 December 2026`, in the merchant's zone. */
+const dayOf = (at: Timestamp, place: Place) =>
+  writeDate(zoned(at, place).toPlainDate().toString(), 'en');
+
+/** `15 December 2026 at 10:03` */
+const timeOf = (at: Timestamp, place: Place) =>
+  `${dayOf(at, place)} at ${zoned(at, place).toPlainTime().toString().slice(0, 5)}`;
 
 const sayCard = ({ brand, last4 }: FactCard) => `${brand ?? 'card'} ending ${last4}`;
 
 /** How the disputed payment was made, and how the bank authenticated the cardholder for it. */
-function sayDisputed({ instalment }: Dispute, facts: Facts): string[] {
+function sayDisputed({ instalment }: Dispute, facts: Facts, time: Writer): string[] {
   const { disputed, setup } = facts;
   const payment = `The disputed payment is number ${instalment}`;
   if (disputed?.kind === 'shopper') {
     const card = disputed.card?.last4 ? ` with ${sayCard(disputed.card)}` : '';
     return [
-      `${payment}. The cardholder made it in person at ${disputed.at}${card}.`,
+      `${payment}. The cardholder made it themselves, on the payment page, on ${time(disputed.at)}${card}.`,
       `3-D Secure of the disputed payment: ${saySecure(disputed.authentication)}.`,
     ];
   }
@@ -77,18 +102,18 @@ function sayDisputed({ instalment }: Dispute, facts: Facts): string[] {
     const stored = setup?.card ?? facts.card;
     const card = stored?.last4 ? ` (${sayCard(stored)})` : '';
     const how = !setup
-      ? `by the first payment at ${facts.completed_at}`
+      ? `by the first payment on ${time(facts.completed_at)}`
       : setup.purpose === 'new_card'
-        ? `by a verification of the bank at ${setup.at}, with the cardholder present`
-        : `by a payment at ${setup.at}, with the cardholder present`;
+        ? `by a verification of the bank on ${time(setup.at)}, with the cardholder present`
+        : `by a payment on ${time(setup.at)}, with the cardholder present`;
     return [
-      `${payment}. It was charged at ${disputed.at} to the stored card${card}, as agreed below, without the cardholder.`,
+      `${payment}. It was charged on ${time(disputed.at)} to the stored card${card}, as agreed below, without the cardholder.`,
       `The card was stored ${how}.`,
       `3-D Secure when the card was stored: ${saySecure(setup ? setup.authentication : facts.authentication)}.`,
     ];
   }
   return [
-    `${payment}. The cardholder made it in person with the order.`,
+    `${payment}. The cardholder made it themselves, on the payment page, with the order.`,
     `3-D Secure of the disputed payment: ${saySecure(facts.authentication)}.`,
   ];
 }
@@ -109,14 +134,16 @@ function saySecure(authentication: Authentication | null): string {
 function sayAgreement(
   { consent, completed_at, setup }: Facts,
   money: (cents: number) => string,
+  time: Writer,
 ): string[] {
   const list = ({ payments }: AgreedConsent) =>
     payments.map(
-      ({ number, amount, due_on }) => `  payment ${number}: ${money(amount)} on ${due_on}`,
+      ({ number, amount, due_on }) =>
+        `  payment ${number}: ${money(amount)} on ${writeDate(due_on, 'en')}`,
     );
   const first = consent
     ? [
-        `The shopper agreed to these charges (consent version ${consent.version}) at ${completed_at}:`,
+        `The shopper agreed to these charges (consent version ${consent.version}) on ${time(completed_at)}:`,
         ...sayConsent(consent, money),
         ...list(consent),
       ]
@@ -124,7 +151,7 @@ function sayAgreement(
   if (!setup) return first;
   return [
     ...first,
-    `The shopper agreed anew, for the card that was charged (consent version ${setup.consent.version}), at ${setup.at}:`,
+    `The shopper agreed anew, for the card that was charged (consent version ${setup.consent.version}), on ${time(setup.at)}:`,
     ...sayAnew(setup),
     ...list(setup.consent),
   ];
@@ -159,37 +186,66 @@ function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
   return [`  “${fillIn(sentence, { charges: '…' })}”`];
 }
 
-/** Names what was staged. The order of the fields does not count: the database changes it. */
-export function hashEvidence(evidence: Evidence): string {
-  const fields = Object.entries(evidence).sort(([one], [other]) => (one < other ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
+/** Names what was staged. The order of the fields and files does not count. */
+export function hashEvidence(
+  evidence: Evidence,
+  files: Pick<DisputeFile, 'kind' | 'name' | 'sha256'>[],
+): string {
+  const parts = [
+    ...Object.entries(evidence),
+    ...files.map(({ kind, name, sha256 }) => [`file ${kind}`, name, sha256]),
+  ];
+  const sorted = parts.sort(([one = ''], [other = '']) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('hex');
 }
 
 /** Names of the pack's fields for people. */
-export const evidenceNames: Record<keyof Evidence, string> = {
+const evidenceNames: Record<keyof Evidence, string> = {
   customer_name: 'Customer',
-  customer_email_address: 'E-mail address',
+  customer_email: 'E-mail address',
   billing_address: 'Billing address',
-  product_description: 'Order',
-  service_date: 'Date',
-  refund_policy_disclosure: 'Refund policy',
-  uncategorized_text: 'History',
+  order: 'Order',
+  paid_on: 'Paid on',
+  carrier: 'Carrier',
+  tracking_number: 'Tracking number',
+  shipped_on: 'Shipped on',
+  delivered_on: 'Delivered on',
+  statement: 'The merchant writes',
+  refund_policy: 'Refund policy',
+  history: 'History',
+};
+
+/** The names stand in the order of `evidenceNames`: the database changes the order of fields. */
+export const namedEvidence = (evidence: Evidence): { name: string; text: string }[] =>
+  (Object.keys(evidenceNames) as (keyof Evidence)[]).flatMap((key) => {
+    const text = evidence[key];
+    return text === undefined ? [] : [{ name: evidenceNames[key], text }];
+  });
+
+/** Names of the kinds of files for people. */
+export const fileKindNames: Record<EvidenceFileKind, string> = {
+  delivery: 'Proof of delivery',
+  correspondence: 'Messages with the customer',
+  receipt: 'Receipt or invoice',
+  other: 'Another document',
 };
 
 /** The pack as a page that prints well. */
 export function writeEvidenceHtml(
   dispute: Dispute,
-  evidence: Evidence,
-  { territory }: MerchantRow,
+  { evidence, files }: { evidence: Evidence; files: DisputeFile[] },
+  merchant: MerchantRow,
 ): string {
+  const { territory } = merchant;
   const about: [string, string][] = [
     ['Disputed amount', showMoney(dispute.amount, territory)],
     ['Reason', [dispute.reason, dispute.network_reason_code].filter(Boolean).join(', ')],
-    ['Evidence is due by', dispute.due_by ?? 'no deadline'],
-    ...Object.entries(evidence).map(([name, text]): [string, string] => [
-      evidenceNames[name as keyof Evidence],
-      text ?? '',
-    ]),
+    [
+      'Evidence is due by',
+      dispute.due_by === null ? 'no deadline' : timeOf(dispute.due_by, merchant),
+    ],
+    ...namedEvidence(evidence).map(({ name, text }): [string, string] => [name, text]),
+    ...files.map(({ kind, name }): [string, string] => [fileKindNames[kind], name]),
   ];
   const rows = about
     .map(([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`)

@@ -1,12 +1,15 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type GatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { isMoneyStopped, type MoneyProblem } from '#gateway/guard-gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { networkOf } from '#platform/http/authentication.ts';
 import { ApiError, badRequest } from '#platform/http/errors.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
-import { type DisputeDeps, findNewDisputes, readAgain } from './check-disputes.ts';
+import { type DisputeDeps, findNewDisputesAt, readAgain } from './check-disputes.ts';
 import { findDisputeOfAny } from './dispute.sql.ts';
+
+type EventDeps = DisputeDeps & { rateLimits: RateLimits; money: MoneyProblem };
 
 const json = ['application/json'] as const;
 const bodyBytesMax = 256 * 1024;
@@ -15,32 +18,59 @@ const bodyBytesMax = 256 * 1024;
  * The gateway announces changes of disputes. An announcement is a hint: its signature is checked, and
  * the dispute is read again at the gateway, whatever the announcement says of it (decision 0082).
  */
-export async function gatewayEventRoutes(
-  api: FastifyInstance,
-  deps: DisputeDeps & { rateLimits: RateLimits; money: MoneyProblem },
-): Promise<void> {
+export async function gatewayEventRoutes(api: FastifyInstance, deps: EventDeps): Promise<void> {
   takeRawBodies(api, json, bodyBytesMax);
-  api.post('/gateway/events', async (request) => {
+  const receiving = deps.gateways.names.filter((name) => deps.gateways.of(name).receivesEvents);
+  // The settings of a single gateway announce this address. Another order of names moves it nowhere.
+  const { names } = deps.gateways;
+  const single = names.includes(mainGateway) ? mainGateway : names[0];
+  for (const name of receiving) {
+    const receive = receiver(deps, name);
+    api.post(`/gateway/events/${name}`, receive);
+    if (name === single) api.post('/gateway/events', receive);
+  }
+}
+
+function receiver(deps: EventDeps, gateway: GatewayName) {
+  const seen = new Set<string>();
+  return async (request: FastifyRequest) => {
     const { raw } = rawBodyOf(request, json);
-    const signature = request.headers['stripe-signature'];
-    const hint = await deps.gateway.readEvent(raw, String(signature ?? ''));
+    const header = (name: string) => String(request.headers[name] ?? '');
+    const hint = await deps.gateways.of(gateway).readEvent(raw, header);
     if (hint === null) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not fit the body.');
     }
     // `recordLost` records payments before disputes, which pause plans. The gateway asks again.
-    if (await isMoneyStopped(deps.money)) {
+    if (await isMoneyStopped(deps.money, gateway)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }
-    if (hint.dispute_ref !== null) await readAnnounced(deps, hint.dispute_ref);
+    const { event_id, dispute_ref } = hint;
+    // A gateway repeats an event until it gets an answer.
+    if (event_id !== null && seen.has(event_id)) return { received: true };
+    if (dispute_ref !== null) await readAnnounced(deps, gateway, dispute_ref);
+    if (event_id !== null) remember(seen, event_id);
     return { received: true };
-  });
+  };
 }
 
-async function readAnnounced(deps: DisputeDeps, dispute_ref: string): Promise<void> {
+/** The newest of this many events are remembered, in this process. Another one reads them again. */
+const seenMax = 1_000;
+
+function remember(seen: Set<string>, event_id: string): void {
+  seen.add(event_id);
+  const [oldest] = seen;
+  if (seen.size > seenMax && oldest !== undefined) seen.delete(oldest);
+}
+
+async function readAnnounced(
+  deps: DisputeDeps,
+  gateway: GatewayName,
+  dispute_ref: string,
+): Promise<void> {
   const { db } = deps.database;
-  const known = await findDisputeOfAny(db, { dispute_ref });
+  const known = await findDisputeOfAny(db, { dispute_ref, gateway });
   const merchant = known && (await findMerchant(db, deps.clock, known.merchant_id));
   if (known && merchant) await readAgain(deps, merchant, known);
-  else await findNewDisputes(deps);
+  else await findNewDisputesAt(deps, gateway);
 }

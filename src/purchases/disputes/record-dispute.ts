@@ -1,11 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { DisputeState } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import type { AlertKind } from '#platform/shared/alert-kinds.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { proportion } from '#platform/shared/fees.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { queueCheckoutEvent } from '#purchases/callbacks/queue-events.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { pauseForDispute, resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
@@ -13,8 +17,8 @@ import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postEntries } from '#record/ledger/post-entries.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
-import { findTerms, listSales } from '#record/ledger/settlement.sql.ts';
-import { proportion } from '#record/ledger/settlement.ts';
+import { findBooks } from '#record/ledger/settlement.sql.ts';
+import { disputeResource } from './dispute.schema.ts';
 import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
 import { type Dispute, isOver, isToBeWarned, nextCheckAt, spread } from './dispute.ts';
 
@@ -31,13 +35,18 @@ export type OwnDispute = DisputeState & { payment_ref: string };
 export async function recordDispute(
   deps: RecordDisputeDeps,
   merchant: Merchant,
-  checkout_id: string,
+  { checkout_id, gateway }: Pick<Dispute, 'checkout_id' | 'gateway'>,
   state: OwnDispute,
 ): Promise<Dispute> {
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }) => {
     const key = { merchant_id: merchant.id, checkout_id };
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
+    if (checkout && checkout.gateway !== gateway) {
+      throw new Error(
+        `dispute ${state.dispute_ref} is at ${gateway} and its payment at ${checkout.gateway}`,
+      );
+    }
     if (checkout && checkout.currency !== state.currency) {
       throw new Error(
         `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
@@ -45,8 +54,8 @@ export async function recordDispute(
     }
     const now = merchant.now();
     const at = timestamp(now);
-    const known = await findDisputeByRef(db, merchant.id, state.dispute_ref);
-    const before = known ?? (await open(db, key, id, state, at));
+    const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
+    const before = known ?? (await open(db, { ...key, gateway }, id, state, at));
     // An older answer may arrive late. A dispute that is over stays over.
     if (isOver(before.status) && !isOver(state.status)) return before;
     if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
@@ -76,8 +85,23 @@ export async function recordDispute(
     else await resumeCollecting(db, key);
     await alert(deps, db, known, after, warns);
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
+    await announce(deps, db, merchant, known, after);
     return after;
   });
+}
+
+/** Tells the merchant of a dispute that is new, or that events present differently now. */
+async function announce(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  merchant: Merchant,
+  known: Dispute | null,
+  after: Dispute,
+): Promise<void> {
+  const data = disputeResource(after);
+  if (known && isDeepStrictEqual(disputeResource(known), data)) return;
+  const { checkout_id } = after;
+  await queueCheckoutEvent(deps, db, 'disputes', { merchant, checkout_id, data });
 }
 
 /** No answer to the bank is known or in flight. Evidence that was staged stays so. */
@@ -90,7 +114,7 @@ const unanswered = {
 
 async function open(
   db: Handle,
-  key: { merchant_id: string; checkout_id: string },
+  key: Pick<Dispute, 'merchant_id' | 'checkout_id' | 'gateway'>,
   id: string,
   state: OwnDispute,
   at: Timestamp,
@@ -109,8 +133,13 @@ async function open(
     fee: 0,
     is_pausing: true,
     warned_at: null,
+    supplied: null,
+    supplied_at: null,
+    asked_at: null,
+    asked_until: null,
     staged_at: null,
     staged_evidence: null,
+    staged_files: null,
     staged_hash: null,
     submitting_at: null,
     submitting_until: null,
@@ -163,8 +192,7 @@ async function postMoney(
   const charged = state.fee - before.fee;
   if (charged === 0) return;
   // The merchant bears the gateway's fee, with VAT, if the service settles the order.
-  const terms = await findTerms(db, merchant_id, at);
-  const sales = await listSales(db, merchant_id, [checkout_id]);
+  const { terms, sales } = await findBooks(db, { merchant_id, checkout_ids: [checkout_id], at });
   if (terms === null || sales.length === 0) return;
   const vat = proportion(charged, terms.vat_basis_points, 10_000);
   await postEntries(deps, db, { merchant_id, currency, at }, [
@@ -201,27 +229,27 @@ async function alert(
   after: Dispute,
   warns: boolean,
 ): Promise<void> {
-  const { merchant_id, id, checkout_id, instalment } = after;
-  const about = `Dispute ${id} of payment ${instalment} of checkout ${checkout_id}`;
-  const look = `Look at it with \`tranche disputes show ${id}\`.`;
-  const raise = (kind: string, detail: string) =>
-    raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
+  const { merchant_id, id, instalment } = after;
+  const about = `The dispute of payment ${instalment}`;
+  const raise = (kind: AlertKind, detail: string, isNotice = false) =>
+    raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail, isNotice });
   const until = after.due_by === null ? '' : ` Evidence is due by ${after.due_by}.`;
   if (known === null && !isOver(after.status)) {
-    await raise('dispute_opened', `${about} was opened (${after.reason}).${until} ${look}`);
+    await raise('dispute_opened', `${about} was opened (${after.reason}).${until}`);
   } else if (known?.status === 'inquiry' && after.status === 'needs_response') {
     await raise(
       'dispute_opened',
-      `${about} was an inquiry. Now the money is withdrawn, and the bank needs evidence.${until} ${look}`,
+      `${about} was an inquiry. Now the money is withdrawn, and the bank needs evidence.${until}`,
     );
   } else if (warns) {
-    await raise('dispute_deadline', `${about} has no evidence yet.${until} ${look}`);
+    await raise('dispute_deadline', `${about} has no evidence yet.${until}`);
   }
   if (isOver(after.status) && !(known && isOver(known.status))) {
-    const rest =
-      after.status === 'lost'
-        ? `The plan stays paused until \`tranche disputes rest ${id}\` says what becomes of it.`
-        : 'The plan goes on.';
-    await raise('dispute_closed', `${about} is ${after.status}. ${rest}`);
+    // A lost dispute needs a decision about its plan.
+    const isLost = after.status === 'lost';
+    const rest = isLost
+      ? 'The plan stays paused until a person decides what becomes of it.'
+      : 'The plan goes on.';
+    await raise('dispute_closed', `${about} is ${after.status}. ${rest}`, !isLost);
   }
 }

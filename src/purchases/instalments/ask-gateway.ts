@@ -6,8 +6,9 @@ import {
   OutcomeUnknown,
   RequestRefused,
 } from '#gateway/gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
-import { voidChallenges } from '#gateway/void-challenges.ts';
+import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
@@ -33,19 +34,20 @@ export type Answer =
  * looks up the outcome of that request instead. Throws `OutcomeUnknown` like the gateway.
  */
 export async function askGateway(
-  deps: { clock: Clock; gateway: Gateway },
+  deps: { clock: Clock; gateways: Gateways },
   merchant: Merchant,
   { instalment, collection, card, number_of_payments }: AskedCollection,
 ): Promise<Answer> {
+  const gateway = deps.gateways.of(instalment.gateway);
   const time = merchant.forGateway();
   const isSafe = isKeyRemembered(collection.created_at, time.now);
   const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
   if (collection.kind === 'capture') {
     const { payment_ref } = instalment;
     assert(payment_ref !== null, 'a hold has a reference');
-    if (!isSafe) return await lookUpCapture(deps.gateway, time, collection, payment_ref);
+    if (!isSafe) return await lookUpCapture(gateway, time, collection, payment_ref);
     const { amount } = collection;
-    const { outcome } = await deps.gateway.capture({ key, merchant: time, payment_ref, amount });
+    const { outcome } = await gateway.capture({ key, merchant: time, payment_ref, amount });
     return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
   }
   // A once-off payment has no stored card (decision 0027).
@@ -55,17 +57,17 @@ export async function askGateway(
   }
   const { customer_ref, card_ref } = card;
   if (!isSafe) {
-    const answer = await lookUpCharge(deps.gateway, time, collection, customer_ref);
+    const answer = await lookUpCharge(gateway, time, collection, customer_ref);
     if (answer.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
       throw new OutcomeUnknown('a charge that was not found may be in flight');
     }
     return answer;
   }
   if (mayBeCharged(merchant, instalment, collection, time.now)) {
-    const answer = await findCharge(deps.gateway, time, collection, customer_ref);
+    const answer = await findCharge(gateway, time, collection, customer_ref);
     if (answer !== null) return answer;
   }
-  const charge = await deps.gateway.charge({
+  const charge = await gateway.charge({
     key,
     merchant: time,
     checkout_id: collection.checkout_id,
@@ -119,7 +121,7 @@ async function findCharge(
     return { outcome: 'collected', payment_ref: state.payment_ref };
   }
   // The collector leaves a payment alone while an attempt of the shopper that we know is in flight.
-  await voidChallenges(gateway, time, states);
+  await voidUnconfirmed(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);
   return own?.outcome === 'declined' ? own : null;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Gateway } from '#gateway/gateway.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
@@ -15,16 +15,8 @@ import { lockCheckouts } from '#purchases/checkouts/checkout.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { type Answer, type AskedCollection, askGateway } from './ask-gateway.ts';
-import {
-  dueInstalments,
-  insertCollections,
-  listCardDeclines,
-  listLastCollections,
-  listStoredCards,
-  lockLeased,
-  moveAsked,
-  type StoredCard,
-} from './instalment.sql.ts';
+import { insertCollections, moveAsked, readOpening } from './collection.sql.ts';
+import { dueInstalments, lockLeased, type StoredCard } from './instalment.sql.ts';
 import {
   type CardDecline,
   type Collection,
@@ -38,7 +30,7 @@ export type CollectDeps = QueueDeps & {
   database: Database;
   clock: Clock;
   log: Logger;
-  gateway: Gateway;
+  gateways: Gateways;
   tracer: Tracer | null;
   metrics?: { countCollection(kind: string, outcome: string): void };
 };
@@ -115,26 +107,20 @@ async function openCollections(
   assert(lease != null);
   const checkout_ids = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
   return await transaction(deps, async ({ db }) => {
-    // A refund changes under this lock what is still to be collected.
-    const checkouts = await lockCheckouts(db, merchant.id, checkout_ids);
-    const terms = new Map(checkouts.map((one) => [one.id, one.number_of_payments ?? 1]));
-    const instalments = await lockLeased(db, merchant.id, lease, checkout_ids);
+    const now = merchant.now();
+    // A refund changes under this lock what is still to be collected. The statements leave together,
+    // and each begins when the one before has its locks.
+    const [checkouts, instalments, known] = await Promise.all([
+      lockCheckouts(db, merchant.id, checkout_ids),
+      lockLeased(db, merchant.id, lease, checkout_ids),
+      readOpening(db, merchant.id, checkout_ids, now),
+    ]);
     if (instalments.length === 0) return [];
-    const last = new Map(
-      (await listLastCollections(db, merchant.id, checkout_ids)).map((one) => [
-        `${one.checkout_id}:${one.instalment}`,
-        one,
-      ]),
-    );
-    const cards = new Map(
-      (await listStoredCards(db, merchant.id, checkout_ids)).map((card) => [
-        card.checkout_id,
-        card,
-      ]),
-    );
-    const at = timestamp(merchant.now());
+    const terms = new Map(checkouts.map((one) => [one.id, one.number_of_payments ?? 1]));
+    const last = new Map(known.last.map((one) => [`${one.checkout_id}:${one.instalment}`, one]));
+    const cards = new Map(known.cards.map((card) => [card.checkout_id, card]));
+    const at = timestamp(now);
     const asked_at = timestamp(deps.clock.now());
-    const declines = await listCardDeclines(db, merchant.id, checkout_ids);
     const fresh: Collection[] = [];
     const again: Collection[] = [];
     const refused: Answered[] = [];
@@ -151,7 +137,7 @@ async function openCollections(
       const collection = newCollection(instalment, number, card, { created_at: at, asked_at });
       fresh.push(collection);
       const asking = { instalment, collection, card, number_of_payments };
-      const answer = answerUnasked(declines, asking, merchant.now());
+      const answer = answerUnasked(known.declines, asking, now);
       if (answer === null) return [asking];
       refused.push({ ...asking, answer });
       return [];
@@ -204,20 +190,23 @@ function newCollection(
     currency: instalment.currency,
     card_ref: isHeld ? null : (card?.card_ref ?? null),
     customer_ref: isHeld ? null : (card?.customer_ref ?? null),
+    card_key: isHeld ? null : (card?.card_key ?? null),
     payment_ref: null,
     decline_reason: null,
     may_retry: null,
     decline_code: null,
     network_decline_code: null,
+    wait_hours: null,
     ...times,
     settled_at: null,
   };
 }
 
 /** The card that a request was opened with. The shopper may have replaced it since. */
-function pinnedCard({ checkout_id, customer_ref, card_ref }: Collection): StoredCard | null {
+function pinnedCard(collection: Collection): StoredCard | null {
+  const { checkout_id, customer_ref, card_ref, card_key } = collection;
   return customer_ref !== null && card_ref !== null
-    ? { checkout_id, customer_ref, card_ref }
+    ? { checkout_id, customer_ref, card_ref, card_key }
     : null;
 }
 
@@ -241,7 +230,7 @@ async function releaseForRetry(
     const key = { merchant_id, checkout_id, number };
     await releaseDue(deps.database.db, 'instalments', key, lease, retryAt);
     await raiseGatewayAlert(deps, merchant, {
-      what: `Payment ${number} of checkout ${checkout_id}`,
+      what: `Payment ${number}`,
       subject_id: checkout_id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,

@@ -10,7 +10,8 @@ import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import type { CollectDeps } from './collect-instalments.ts';
-import { dueReplacedCards, isCardInUse, moveDetached } from './instalment.sql.ts';
+import { isCardInUse } from './collection.sql.ts';
+import { dueReplacedCards, moveDetached } from './instalment.sql.ts';
 
 type ReplacedCard = Selectable<Tables['replaced_cards']>;
 
@@ -48,11 +49,11 @@ async function detachCard(
       timestamp(nextRetryAt(now, attempts)),
     );
   try {
-    // No request that begins from now on uses it.
+    // No request that begins from now on uses the card.
     if (await reading(deps, (db) => isCardInUse(db, card, card_ref))) return await release();
     const time = merchant.forGateway();
     const key = `${checkout_id}:detach:${card_ref}`;
-    await deps.gateway.detachCard({ key, merchant: time, card_ref });
+    await deps.gateways.of(card.gateway).detachCard({ key, merchant: time, card_ref });
     await moveDetached(deps.database.db, card, timestamp(now));
   } catch (error) {
     const about = { err: error, checkout_id };
@@ -60,7 +61,7 @@ async function detachCard(
     try {
       await release();
       await raiseGatewayAlert(deps, merchant, {
-        what: `The removal of a replaced card of checkout ${checkout_id}`,
+        what: `The removal of a replaced card`,
         subject_id: checkout_id,
         error,
         isOutcomeUnknown: error instanceof OutcomeUnknown,

@@ -34,19 +34,18 @@ export async function findBlockAlert(
   return row?.alert_id ?? null;
 }
 
-/** Whether nothing of a checkout may move until an operator has looked at it. */
-export async function isBlocked(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<boolean> {
-  const row = await db
+/** The records that block a checkout. */
+export const selectBlocks = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('gateway_blocks')
     .select('reference')
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .where('cleared_at', 'is', null)
-    .executeTakeFirst();
-  return row !== undefined;
+    .where('cleared_at', 'is', null);
+
+/** Whether nothing of a checkout may move until an operator has looked at it. */
+export async function isBlocked(db: Handle, key: CheckoutKey): Promise<boolean> {
+  return (await selectBlocks(db, key).executeTakeFirst()) !== undefined;
 }
 
 /** Returns how many blocks there were. */

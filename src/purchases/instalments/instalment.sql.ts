@@ -1,65 +1,67 @@
 import { type Insertable, sql } from 'kysely';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { DueWork } from '#platform/database/due-work.sql.ts';
+import { type DueWork, released } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { CardDecline, Collection, Instalment } from './instalment.ts';
+import type { Instalment } from './instalment.ts';
 
 export type CheckoutKey = { merchant_id: string; checkout_id: string };
 
-export async function insertInstalments(
-  db: Handle,
-  instalments: Insertable<Tables['instalments']>[],
-): Promise<void> {
-  await db.insertInto('instalments').values(instalments).execute();
-}
+export const newInstalments = statement((db, instalments: Insertable<Tables['instalments']>[]) =>
+  db.insertInto('instalments').values(instalments),
+);
 
-export async function insertStoredCard(
-  db: Handle,
-  card: CheckoutKey & {
-    customer_ref: string;
-    card_ref: string;
-    brand: string | null;
-    last4: string | null;
-    expires: string | null;
-    consent: object;
-    created_at: Timestamp;
-  },
-): Promise<void> {
-  await db
-    .insertInto('stored_cards')
-    .values({ ...card, consent: JSON.stringify(card.consent) })
-    .execute();
-}
+type NewCard = Omit<Insertable<Tables['stored_cards']>, 'consent'>;
+
+const newCardRow = statement((db, card: NewCard & { consent: string }) =>
+  db.insertInto('stored_cards').values(card),
+);
+
+export const newStoredCard = ({ consent, ...card }: NewCard & { consent: object }) =>
+  newCardRow({ ...card, consent: JSON.stringify(consent) });
 
 /** The card that later payments are charged to. */
-export type StoredCard = { checkout_id: string; customer_ref: string; card_ref: string };
+export type StoredCard = {
+  checkout_id: string;
+  customer_ref: string;
+  card_ref: string;
+  card_key: string | null;
+};
+
+/** A condition whose text is the same for any number of ids: the server plans it once. */
+export const isAny = (column: string, ids: string[]) =>
+  sql<boolean>`${sql.ref(column)} = any (${ids}::uuid[])`;
+
+type ListKey = { merchant_id: string; checkout_ids: string[] };
+
+export const selectStoredCards = (db: Handle, { merchant_id, checkout_ids }: ListKey) =>
+  db
+    .selectFrom('stored_cards')
+    .select(['checkout_id', 'customer_ref', 'card_ref', 'card_key'])
+    .where('merchant_id', '=', merchant_id)
+    .where(isAny('checkout_id', checkout_ids));
 
 export async function listStoredCards(
   db: Handle,
   merchant_id: string,
   checkout_ids: string[],
 ): Promise<StoredCard[]> {
-  return await db
-    .selectFrom('stored_cards')
-    .select(['checkout_id', 'customer_ref', 'card_ref'])
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .execute();
+  return await selectStoredCards(db, { merchant_id, checkout_ids }).execute();
 }
 
 /** The payments of a checkout in order. */
-export async function listInstalments(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<Instalment[]> {
-  return await db
+export const selectInstalments = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('instalments')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('number')
-    .execute();
+    .orderBy('number');
+
+export async function listInstalments(db: Handle, key: CheckoutKey): Promise<Instalment[]> {
+  return await selectInstalments(db, key).execute();
 }
 
 export async function findInstalment(
@@ -93,18 +95,21 @@ export async function lockLeased(
   lease: string,
   checkout_ids: string[],
 ): Promise<Instalment[]> {
-  return await db
+  return await lockClaimed(db, { merchant_id, lease, checkout_ids });
+}
+
+const lockClaimed = compileOnce((db, key: ListKey & { lease: string }) =>
+  db
     .selectFrom('instalments')
     .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .where('lease', '=', lease)
+    .where('merchant_id', '=', key.merchant_id)
+    .where(isAny('checkout_id', key.checkout_ids))
+    .where('lease', '=', key.lease)
     .where('paused', '=', false)
     .orderBy('checkout_id')
     .orderBy('number')
-    .forUpdate()
-    .execute();
-}
+    .forUpdate(),
+);
 
 /** The state of a payment after a collection of it is settled. */
 export type Settled = Pick<
@@ -118,43 +123,71 @@ export async function moveSettled(
   merchant_id: string,
   payments: Settled[],
 ): Promise<void> {
-  await sql`
+  await updateSettled(db, { merchant_id, payments: JSON.stringify(payments) });
+}
+
+const updateSettled = compileOnce(
+  (_db, { merchant_id, payments }: { merchant_id: string; payments: string }) => sql`
     update instalments i
     set status = v.status, payment_ref = v.payment_ref, collected_at = v.collected_at,
       declines = v.declines, due_at = v.due_at, attempts = 0,
       lease = null, leased_until = null
-    from jsonb_to_recordset(${JSON.stringify(payments)}::jsonb) as v(
+    from jsonb_to_recordset(${payments}::jsonb) as v(
       checkout_id uuid, number integer, status text, payment_ref text, collected_at timestamptz,
       declines integer, due_at timestamptz)
     where i.merchant_id = ${merchant_id} and i.checkout_id = v.checkout_id
-      and i.number = v.number`.execute(db);
-}
+      and i.number = v.number`,
+);
 
-/** Reduces or restores a payment on behalf of a refund. */
-export async function moveReduced(
-  db: Handle,
-  one: CheckoutKey & { number: number },
-  to: Pick<Instalment, 'status' | 'reduced' | 'due_at'>,
-): Promise<void> {
-  await db
-    .updateTable('instalments')
-    .set(to)
-    .where('merchant_id', '=', one.merchant_id)
-    .where('checkout_id', '=', one.checkout_id)
-    .where('number', '=', one.number)
-    .execute();
-}
+type Reduced = Pick<Instalment, 'number' | 'status' | 'reduced' | 'due_at'>;
 
-/** Pauses collecting from a checkout, and releases its payments. */
-export async function movePaused(db: Handle, key: CheckoutKey): Promise<void> {
-  await db
+const updateReduced = statement((db, values: CheckoutKey & { payments: string }) =>
+  db
+    .updateTable('instalments as i')
+    .from(
+      sql<Reduced>`jsonb_to_recordset(${values.payments}::jsonb)`.as<'v'>(
+        sql`v(number integer, status text, reduced bigint, due_at timestamptz)`,
+      ),
+    )
+    .set(({ ref }) => ({
+      status: ref('v.status'),
+      reduced: ref('v.reduced'),
+      due_at: ref('v.due_at'),
+      paused: true,
+      ...released,
+    }))
+    .where('i.merchant_id', '=', values.merchant_id)
+    .where('i.checkout_id', '=', values.checkout_id)
+    .whereRef('i.number', '=', 'v.number')
+    .returning('i.number'),
+);
+
+/** Reduces payments on behalf of a refund, and pauses them. */
+export const newReduced = ({ merchant_id, checkout_id }: CheckoutKey, payments: Reduced[]) =>
+  updateReduced({ merchant_id, checkout_id, payments: JSON.stringify(payments) });
+
+/** Pauses collecting from a checkout, except for some payments, and releases its payments. */
+export const newPaused = statement((db, key: CheckoutKey & { except: number[] }) =>
+  db
     .updateTable('instalments')
-    .set({ paused: true, lease: null, leased_until: null })
+    .set({ paused: true, ...released })
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
-    .where('paused', '=', false)
-    .execute();
-}
+    .where(sql<boolean>`number <> all (${key.except}::integer[])`)
+    .where('paused', '=', false),
+);
+
+/** Restores a payment on behalf of a refund, or cancels it. */
+export const newAmount = statement(
+  (db, { merchant_id, checkout_id, number, ...to }: CheckoutKey & Reduced) =>
+    db
+      .updateTable('instalments')
+      .set(to)
+      .where('merchant_id', '=', merchant_id)
+      .where('checkout_id', '=', checkout_id)
+      .where('number', '=', number)
+      .returning('number'),
+);
 
 /** Leaves payments to an attempt of the shopper. The collector loses its claim on them. */
 export async function moveToShopper(
@@ -229,7 +262,12 @@ export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promi
 
 /** Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. */
 export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
-  await sql`
+  const { merchant_id, checkout_id } = key;
+  await updateResumed(db, { merchant_id, checkout_id });
+}
+
+const updateResumed = compileOnce(
+  (_db, key: CheckoutKey) => sql`
     update instalments i set paused = false, lease = null, leased_until = null
     where i.merchant_id = ${key.merchant_id} and i.checkout_id = ${key.checkout_id} and i.paused
       and i.shopper_attempt is null
@@ -237,8 +275,8 @@ export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
         select from refund_requests r
         where r.merchant_id = i.merchant_id and r.checkout_id = i.checkout_id
           and r.status = 'pending')
-      and not ${isHeldUp(key)}`.execute(db);
-}
+      and not ${isHeldUp(key)}`,
+);
 
 /** overdue → scheduled, claimed by the caller. Returns null if it is not overdue, or is paused. */
 export async function moveRetried(
@@ -260,136 +298,38 @@ export async function moveRetried(
   return row ?? null;
 }
 
-export async function insertCollections(db: Handle, collections: Collection[]): Promise<void> {
-  await db.insertInto('collections').values(collections).execute();
-}
-
-/** Notes that a request is sent again. */
-export async function moveAsked(
-  db: Handle,
-  one: Pick<Collection, 'merchant_id' | 'checkout_id' | 'instalment' | 'number'>,
-  asked_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('collections')
-    .set({ asked_at })
-    .where('merchant_id', '=', one.merchant_id)
-    .where('checkout_id', '=', one.checkout_id)
-    .where('instalment', '=', one.instalment)
-    .where('number', '=', one.number)
-    .execute();
-}
-
-/** The newest request to the gateway of every payment of the checkouts. */
-export async function listLastCollections(
-  db: Handle,
-  merchant_id: string,
-  checkout_ids: string[],
-): Promise<Collection[]> {
-  return await db
-    .selectFrom('collections')
-    .selectAll()
-    .distinctOn(['checkout_id', 'instalment'])
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .orderBy('checkout_id')
-    .orderBy('instalment')
-    .orderBy('number', 'desc')
-    .execute();
-}
-
-/** The declines of stored cards, the oldest first. */
-export async function listCardDeclines(
-  db: Handle,
-  merchant_id: string,
-  checkout_ids: string[],
-): Promise<CardDecline[]> {
-  return await db
-    .selectFrom('collections')
-    .select(['checkout_id', 'instalment', 'card_ref', 'decline_reason', 'may_retry', 'created_at'])
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .where('status', '=', 'declined')
-    .where('card_ref', 'is not', null)
-    .orderBy('number')
-    .execute();
-}
-
-export async function listCollections(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<Collection[]> {
-  return await db
-    .selectFrom('collections')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .orderBy('created_at')
-    .orderBy('instalment')
-    .orderBy('number')
-    .execute();
-}
-
-/** open → an outcome, many at once. Returns how many were open. */
-export async function moveCollections(
-  db: Handle,
-  merchant_id: string,
-  settled: Pick<
-    Collection,
-    | 'checkout_id'
-    | 'instalment'
-    | 'number'
-    | 'status'
-    | 'payment_ref'
-    | 'decline_reason'
-    | 'may_retry'
-    | 'decline_code'
-    | 'network_decline_code'
-    | 'settled_at'
-  >[],
-): Promise<number> {
-  const { numAffectedRows } = await sql`
-    update collections c
-    set status = v.status, payment_ref = v.payment_ref, decline_reason = v.decline_reason,
-      may_retry = v.may_retry, decline_code = v.decline_code,
-      network_decline_code = v.network_decline_code, settled_at = v.settled_at
-    from jsonb_to_recordset(${JSON.stringify(settled)}::jsonb) as v(
-      checkout_id uuid, instalment integer, number integer, status text, payment_ref text,
-      decline_reason text, may_retry boolean, decline_code text, network_decline_code text,
-      settled_at timestamptz)
-    where c.merchant_id = ${merchant_id} and c.checkout_id = v.checkout_id
-      and c.instalment = v.instalment and c.number = v.number and c.status = 'open'`.execute(db);
-  return Number(numAffectedRows);
-}
-
 /** Finds the checkouts whose plan has nothing left to collect. */
 export async function listFinishedPlans(
   db: Handle,
   merchant_id: string,
   checkout_ids: string[],
 ): Promise<string[]> {
-  const rows = await db
+  const rows = await selectFinished(db, { merchant_id, checkout_ids });
+  return rows.map((row) => row.checkout_id);
+}
+
+const selectFinished = compileOnce((db, { merchant_id, checkout_ids }: ListKey) =>
+  db
     .selectFrom('instalments')
     .select('checkout_id')
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
+    .where(isAny('checkout_id', checkout_ids))
     .groupBy('checkout_id')
-    .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`)
-    .execute();
-  return rows.map((row) => row.checkout_id);
-}
+    .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`),
+);
 
 /** stored → replaced, and due to be detached at the gateway. */
 export async function moveCardReplaced(
   db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
+  { merchant_id, checkout_id, gateway }: CheckoutKey & { gateway: GatewayName },
   at: Timestamp,
 ): Promise<void> {
   const card = await db
     .deleteFrom('stored_cards')
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .returning(['card_ref', 'customer_ref', 'brand', 'last4', 'expires', 'consent', 'created_at'])
+    .returning(['card_ref', 'customer_ref', 'brand', 'last4', 'expires', 'card_key'])
+    .returning(['consent', 'created_at'])
     .executeTakeFirstOrThrow();
   await db
     .insertInto('replaced_cards')
@@ -397,6 +337,7 @@ export async function moveCardReplaced(
       ...card,
       merchant_id,
       checkout_id,
+      gateway,
       consent: JSON.stringify(card.consent),
       replaced_at: at,
       detached_at: null,
@@ -409,29 +350,6 @@ export const dueReplacedCards: DueWork<'replaced_cards'> = {
   table: 'replaced_cards',
   due: 'due_at',
 };
-
-/** Whether a request that is open may still charge the card. */
-export async function isCardInUse(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-  card_ref: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('collections')
-    .select('number')
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('status', '=', 'open')
-    .where((where) =>
-      where.or([
-        where('card_ref', '=', card_ref),
-        // Earlier versions pinned no card.
-        where.and([where('card_ref', 'is', null), where('kind', '=', 'charge')]),
-      ]),
-    )
-    .executeTakeFirst();
-  return row !== undefined;
-}
 
 export async function moveDetached(
   db: Handle,
@@ -449,15 +367,16 @@ export async function moveDetached(
 }
 
 /** The facts of a stored card that may be shown, or null if no card is stored. */
-export async function findStoredCardFace(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<{ brand: string | null; last4: string | null } | null> {
-  const row = await db
+export const selectStoredCardFace = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('stored_cards')
     .select(['brand', 'last4'])
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .executeTakeFirst();
-  return row ?? null;
+    .where('checkout_id', '=', checkout_id);
+
+export async function findStoredCardFace(
+  db: Handle,
+  key: CheckoutKey,
+): Promise<{ brand: string | null; last4: string | null } | null> {
+  return (await selectStoredCardFace(db, key).executeTakeFirst()) ?? null;
 }

@@ -1,5 +1,6 @@
 import type { Generated, JSONColumnType } from 'kysely';
 import type { DeclineReason } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Consent } from '#purchases/payments/payment-attempt.ts';
@@ -18,6 +19,7 @@ declare module '#platform/database/tables.ts' {
     instalments: {
       merchant_id: Fixed<string>;
       checkout_id: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       number: Fixed<number>;
       amount: Fixed<number>;
       currency: Fixed<string>;
@@ -46,11 +48,13 @@ declare module '#platform/database/tables.ts' {
       currency: Fixed<string>;
       card_ref: Fixed<string | null>;
       customer_ref: Fixed<string | null>;
+      card_key: string | null;
       payment_ref: string | null;
       decline_reason: DeclineReason | null;
       may_retry: boolean | null;
       decline_code: string | null;
       network_decline_code: string | null;
+      wait_hours: number | null;
       created_at: Fixed<Timestamp>;
       asked_at: Timestamp;
       settled_at: Timestamp | null;
@@ -63,17 +67,20 @@ declare module '#platform/database/tables.ts' {
       brand: Fixed<string | null>;
       last4: Fixed<string | null>;
       expires: Fixed<string | null>;
+      card_key: Fixed<string | null>;
       consent: JSONColumnType<Consent, string, never>;
       created_at: Fixed<Timestamp>;
     };
     replaced_cards: {
       merchant_id: Fixed<string>;
       checkout_id: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       card_ref: Fixed<string>;
       customer_ref: Fixed<string>;
       brand: Fixed<string | null>;
       last4: Fixed<string | null>;
       expires: Fixed<string | null>;
+      card_key: Fixed<string | null>;
       consent: JSONColumnType<Consent, string, never>;
       created_at: Fixed<Timestamp>;
       replaced_at: Fixed<Timestamp>;

@@ -83,6 +83,21 @@ test('the hold is captured at 02:00 local time of the day after the purchase', (
   assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
 });
 
+test('a retry is never earlier than the card network asks, and comes at 08:00', () => {
+  const now = Temporal.Instant.from('2026-02-28T06:00:00Z');
+  for (const [hours, declines, expected] of [
+    [1, 1, '2026-03-01T06:00:00Z'],
+    [48, 1, '2026-03-02T06:00:00Z'],
+    [49, 1, '2026-03-03T06:00:00Z'],
+    [240, 1, '2026-03-10T06:00:00Z'],
+    [48, 2, '2026-03-03T06:00:00Z'],
+    [240, 4, null],
+  ] as const) {
+    const next = retriesAt('2026-02-28', declines, now, johannesburg, hours);
+    assert.equal(next?.toString() ?? null, expected, `${hours} hours`);
+  }
+});
+
 describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date', () => {
   const at = (text: string) => Temporal.Instant.from(text);
   for (const [name, declines, now, expected] of [
@@ -96,7 +111,7 @@ describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date
     ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],
   ] as const) {
     test(name, () => {
-      const next = retriesAt('2026-02-28', declines, at(now), johannesburg);
+      const next = retriesAt('2026-02-28', declines, at(now), johannesburg, 24);
       assert.equal(next?.toString() ?? null, expected);
     });
   }

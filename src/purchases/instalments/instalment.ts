@@ -1,4 +1,5 @@
 import type { DeclineReason } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
 
@@ -24,6 +25,7 @@ export type InstalmentStatus = (typeof instalmentStatuses)[number];
 export type Instalment = {
   merchant_id: string;
   checkout_id: string;
+  gateway: GatewayName;
   number: number;
   amount: number;
   currency: string;
@@ -74,12 +76,16 @@ export type Collection = {
   /** The card that it was opened with. Null for a capture, or for a card that is not stored. */
   card_ref: string | null;
   customer_ref: string | null;
+  /** Recognises the card if it is entered again. Null if the gateway has not named it. */
+  card_key: string | null;
   payment_ref: string | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   /** The codes of the gateway and of the card network. */
   decline_code: string | null;
   network_decline_code: string | null;
+  /** How many hours the card network asked to wait after a decline; null if it asked for none. */
+  wait_hours: number | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
   asked_at: Timestamp;
@@ -116,7 +122,7 @@ export function planPayments(
   }));
 }
 
-/** How often one card is declined for one payment within a day before we stop asking the bank. */
+/** How often one payment is declined within a day before a stored card is not charged for it. */
 export const declinesPerDayMax = 4;
 
 /**
@@ -125,10 +131,16 @@ export const declinesPerDayMax = 4;
  */
 const curableDeclines: ReadonlySet<string> = new Set(['expired_card', 'authentication_required']);
 
-/** A decline of a stored card. */
+/** A decline of a payment. */
 export type CardDecline = Pick<
   Collection,
-  'checkout_id' | 'instalment' | 'card_ref' | 'decline_reason' | 'may_retry' | 'created_at'
+  | 'checkout_id'
+  | 'instalment'
+  | 'card_ref'
+  | 'card_key'
+  | 'decline_reason'
+  | 'may_retry'
+  | 'created_at'
 >;
 
 export const forbidsCard = ({
@@ -138,25 +150,40 @@ export const forbidsCard = ({
   may_retry === false && !curableDeclines.has(decline_reason ?? '');
 
 /**
+ * The decline of a checkout that forbids every further charge of a card, or null. A card that was
+ * entered again has another reference at the gateway, and the same key.
+ */
+export function findForbiddingForGood(
+  declines: CardDecline[],
+  { checkout_id, card_ref, card_key }: Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>,
+): CardDecline | null {
+  const isCard = (one: CardDecline) =>
+    (card_ref !== null && one.card_ref === card_ref) ||
+    (card_key !== null && one.card_key === card_key);
+  const found = declines.find(
+    (one) => one.checkout_id === checkout_id && isCard(one) && forbidsCard(one),
+  );
+  return found ?? null;
+}
+
+/**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge, or was one too many within a day. The card schemes fine
- * those who ask again (decision 0027).
+ * either forbids every further charge of the card, or was one too many for a payment within a day,
+ * whatever card was declined. The card schemes fine those who ask again (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],
-  { checkout_id, card_ref }: { checkout_id: string; card_ref: string },
+  card: Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>,
   numbers: number[],
   now: Temporal.Instant,
 ): { decline: CardDecline; isForGood: boolean } | null {
-  const ofCard = declines.filter(
-    (one) => one.checkout_id === checkout_id && one.card_ref === card_ref,
-  );
-  const forGood = ofCard.find(forbidsCard);
+  const forGood = findForbiddingForGood(declines, card);
   if (forGood) return { decline: forGood, isForGood: true };
   const since = now.subtract({ hours: 24 });
   for (const number of numbers) {
-    const ofToday = ofCard.filter(
-      ({ instalment, created_at }) =>
+    const ofToday = declines.filter(
+      ({ checkout_id, instalment, created_at }) =>
+        checkout_id === card.checkout_id &&
         instalment === number &&
         Temporal.Instant.compare(Temporal.Instant.from(created_at), since) > 0,
     );
@@ -196,13 +223,15 @@ export const retryDays = [1, 3, 7];
 /**
  * When a payment is retried after this many declines, or null after the last retry. If that day has
  * passed, the retry is as many days from now as there are between the two attempts in the plan, so
- * that retries do not bunch up after an outage of ours or a lapsed hold.
+ * that retries do not bunch up after an outage of ours or a lapsed hold. A retry is never earlier
+ * than the card network asks for.
  */
 export function retriesAt(
   due_on: string,
   declines: number,
   now: Temporal.Instant,
   timeZone: string,
+  waitHours = 0,
 ): Temporal.Instant | null {
   const days = retryDays[declines - 1];
   if (days === undefined) return null;
@@ -210,5 +239,8 @@ export function retriesAt(
   const today = now.toZonedDateTimeISO(timeZone).toPlainDate();
   const isPast = Temporal.PlainDate.compare(planned, today) <= 0;
   const pause = days - (retryDays[declines - 2] ?? 0);
-  return collectsAt((isPast ? today.add({ days: pause }) : planned).toString(), timeZone);
+  const ours = collectsAt((isPast ? today.add({ days: pause }) : planned).toString(), timeZone);
+  const allowed = now.add({ hours: waitHours });
+  if (Temporal.Instant.compare(allowed, ours) <= 0) return ours;
+  return nextCollectionTime(allowed.subtract({ milliseconds: 1 }), timeZone);
 }

@@ -1,18 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
-import {
-  type CheckoutKey,
-  movePaused,
-  movePausedUnlessAsked,
-  moveResumed,
-} from './instalment.sql.ts';
+import { type CheckoutKey, movePausedUnlessAsked, moveResumed } from './instalment.sql.ts';
 
 // A refund or a dispute must not race with collections of the same checkout. All of these run in a
 // transaction of the refund or the dispute, which holds the checkout's lock.
-
-/** The caller has made sure that no request for a payment of the checkout is in flight. */
-export async function pauseCollecting(db: Handle, key: CheckoutKey): Promise<void> {
-  await movePaused(db, key);
-}
 
 /** A dispute comes at any time. A payment whose request is in flight is paused by a later call. */
 export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<void> {

@@ -11,16 +11,12 @@ import {
   type QueuedMessage,
   queueMessages,
 } from '#purchases/messages/queue-messages.ts';
+import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
 import type { Answer, AskedCollection } from './ask-gateway.ts';
-import {
-  listFinishedPlans,
-  lockLeased,
-  moveCollections,
-  moveSettled,
-  type Settled,
-} from './instalment.sql.ts';
+import { moveCollections } from './collection.sql.ts';
+import { listFinishedPlans, lockLeased, moveSettled, type Settled } from './instalment.sql.ts';
 import { forbidsCard, type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
 
 export type Answered = AskedCollection & { answer: Answer };
@@ -57,7 +53,8 @@ export async function recordAnswers(
   if (valid.length === 0) return;
   const now = merchant.now();
   const at = timestamp(now);
-  const moved = await moveCollections(
+  const settled = valid.map((answer) => settle(merchant, answer, now));
+  const moving = moveCollections(
     db,
     merchant.id,
     valid.map(({ collection, answer }) => ({
@@ -67,12 +64,12 @@ export async function recordAnswers(
       status: answer.outcome,
       payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
       ...declineOf(answer),
+      card_key: collection.card_key,
       settled_at: at,
     })),
   );
+  const [moved] = await Promise.all([moving, moveSettled(db, merchant.id, settled)]);
   assert.equal(moved, valid.length, 'a claimed payment has an open collection');
-  const settled = valid.map((answer) => settle(merchant, answer, now));
-  await moveSettled(db, merchant.id, settled);
   await postMovements(deps, db, at, valid.flatMap(movementsOf));
   for (const [index, payment] of settled.entries()) {
     const answer = valid[index];
@@ -89,6 +86,7 @@ function declineOf(answer: Answer) {
     may_retry: decline?.may_retry ?? null,
     decline_code: decline?.code ?? null,
     network_decline_code: decline?.network_code ?? null,
+    wait_hours: decline?.wait_hours ?? null,
   };
 }
 
@@ -133,9 +131,9 @@ function settle(
     }
     case 'declined': {
       const count = declines + 1;
-      const { reason, may_retry } = answer.decline;
+      const { reason, may_retry, wait_hours } = answer.decline;
       const isOver = !may_retry || reason === 'authentication_failed';
-      const next = isOver ? null : retriesAt(due_on, count, now, time_zone);
+      const next = isOver ? null : retriesAt(due_on, count, now, time_zone, wait_hours);
       if (next === null) return { ...none, status: 'overdue', declines: count };
       return { ...none, status: 'scheduled', declines: count, due_at: timestamp(next) };
     }
@@ -156,7 +154,10 @@ function movementsOf({ instalment, collection, answer }: Answered): Movement[] {
       ];
 }
 
-/** Messages to shoppers: about each charge, each decline, and the end of a plan. */
+/**
+ * Messages to shoppers: about each charge and the end of a plan, and about the first and the last
+ * decline of a payment. The declines between them change nothing for the shopper.
+ */
 async function messagesOf(
   deps: QueueDeps,
   db: Handle,
@@ -177,7 +178,8 @@ async function messagesOf(
     if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }
-    if (answer.outcome === 'declined') {
+    const isNews = settled[index]?.declines === 1 || settled[index]?.status === 'overdue';
+    if (answer.outcome === 'declined' && isNews) {
       const next = settled[index]?.due_at;
       const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
@@ -190,7 +192,12 @@ async function messagesOf(
     .map(({ instalment }) => instalment.checkout_id);
   const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
   for (const checkout_id of finished) {
-    messages.push({ merchant_id: merchant.id, checkout_id, at, kind: 'plan_finished' });
+    // One mail tells of the last charge and of the end of the plan.
+    const last = messages.findLastIndex(
+      (one) => one.checkout_id === checkout_id && one.kind === 'charged',
+    );
+    const facts = last < 0 ? {} : messages.splice(last, 1)[0]?.facts;
+    messages.push({ merchant_id: merchant.id, checkout_id, at, kind: 'plan_finished', facts });
   }
   return messages;
 }
@@ -203,19 +210,21 @@ async function alertOverdue(
   const { checkout_id, number } = instalment;
   const why =
     answer.outcome === 'declined'
-      ? explainDecline(`${checkout_id}:${number}`, answer.decline)
+      ? explainDecline(answer.decline)
       : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
+  const about = { merchant_id: instalment.merchant_id, subject_id: checkout_id };
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',
-    merchant_id: instalment.merchant_id,
-    subject_id: checkout_id,
-    detail: `Payment ${number} of checkout ${checkout_id} is overdue: ${why}`,
+    ...about,
+    detail: `Payment ${number} is overdue: ${why}`,
+    // One open alert of an order has all of its late payments.
+    isNotice: await hasOpenAlert(db, 'payment_overdue', about),
   });
 }
 
-function explainDecline(id: string, { reason, may_retry }: Decline): string {
-  const declined = `the card was declined (${reason}).`;
+function explainDecline({ reason, may_retry }: Decline): string {
+  const declined = `the card was declined (${reason.replaceAll('_', ' ')}).`;
   return forbidsCard({ decline_reason: reason, may_retry })
     ? `${declined} The bank forbids another charge of it. The shopper can pay with another card on the plan page.`
-    : `${declined} The shopper can pay it on the plan page. \`tranche instalments retry ${id}\` attempts the stored card once more.`;
+    : `${declined} The shopper can pay it on the plan page, and a retry charges the stored card once more.`;
 }

@@ -4,13 +4,8 @@ import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
-import {
-  type CheckoutKey,
-  insertCollections,
-  listLastCollections,
-  lockInstalments,
-  moveSettled,
-} from './instalment.sql.ts';
+import { insertCollections, listLastCollections } from './collection.sql.ts';
+import { type CheckoutKey, lockInstalments, moveSettled } from './instalment.sql.ts';
 import {
   type Collection,
   capturesAt,
@@ -117,11 +112,13 @@ function collectedRow(
     currency,
     card_ref: null,
     customer_ref: null,
+    card_key: null,
     payment_ref,
     decline_reason: null,
     may_retry: null,
     decline_code: null,
     network_decline_code: null,
+    wait_hours: null,
     created_at: at,
     asked_at: at,
     settled_at: at,

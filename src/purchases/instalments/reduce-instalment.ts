@@ -1,7 +1,8 @@
 import type { Merchant } from '#merchants/merchant.ts';
+import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { moveReduced } from './instalment.sql.ts';
+import { type CheckoutKey, newAmount, newPaused, newReduced } from './instalment.sql.ts';
 import {
   collectsAt,
   type Instalment,
@@ -12,27 +13,36 @@ import {
 // Applies a refund to a payment that was not collected, in the refund's own transaction, which
 // holds the checkout's lock.
 
-/** Takes an amount from a payment. A scheduled or overdue payment that is taken whole is cancelled. */
-export async function reduceInstalment(
-  db: Handle,
-  payment: Instalment,
-  amount: number,
-): Promise<void> {
+/**
+ * Takes amounts from payments of a checkout, and pauses collecting from it. The caller has made sure
+ * that no request for a payment of it is in flight. Returns the writes, which the caller sends.
+ */
+export function reducePlan(
+  { merchant_id, checkout_id }: CheckoutKey,
+  taken: { payment: Instalment; amount: number }[],
+) {
+  const key = { merchant_id, checkout_id };
+  const reduced = taken.map(({ payment, amount }) => reducedBy(payment, amount));
+  return {
+    reduced: reduced.length === 0 ? null : newReduced(key, reduced),
+    paused: newPaused({ ...key, except: reduced.map(({ number }) => number) }),
+  };
+}
+
+/** A scheduled or overdue payment that is taken whole is cancelled. */
+function reducedBy(payment: Instalment, amount: number) {
+  const { number, status, due_at } = payment;
   const reduced = payment.reduced + amount;
   // A hold that is taken whole stays `authorised` until the gateway has voided it.
-  const isCancelled = payment.status !== 'authorised' && reduced === payment.amount;
-  await moveReduced(db, payment, {
-    status: isCancelled ? 'cancelled' : payment.status,
-    reduced,
-    due_at: isCancelled ? null : payment.due_at,
-  });
+  const isCancelled = status !== 'authorised' && reduced === payment.amount;
+  return isCancelled
+    ? { number, status: 'cancelled' as const, reduced, due_at: null }
+    : { number, status, reduced, due_at };
 }
 
 /** The gateway has voided a hold that a refund took whole. */
-export async function cancelHeldInstalment(db: Handle, payment: Instalment): Promise<void> {
-  const { reduced } = payment;
-  await moveReduced(db, payment, { status: 'cancelled', reduced, due_at: null });
-}
+export const cancelHeldInstalment = ({ merchant_id, checkout_id, number, reduced }: Instalment) =>
+  newAmount({ merchant_id, checkout_id, number, status: 'cancelled', reduced, due_at: null });
 
 /**
  * The refund failed: returns what it took to the payment. `was` is the payment's status before the
@@ -46,7 +56,9 @@ export async function restoreInstalment(
   now: Temporal.Instant,
 ): Promise<void> {
   const isBack = payment.status === 'cancelled';
-  await moveReduced(db, payment, {
+  const { merchant_id, checkout_id, number } = payment;
+  const restored = newAmount({
+    ...{ merchant_id, checkout_id, number },
     status: isBack ? was : payment.status,
     reduced: payment.reduced - amount,
     due_at:
@@ -54,9 +66,10 @@ export async function restoreInstalment(
         ? timestamp(collectsAgainAt(merchant, payment, now))
         : payment.due_at,
   });
+  await send(db, restored);
 }
 
-/** On its date, or, if that has passed, at the next collection time. */
+/** A payment is collected again on its date or, if that has passed, at the next collection time. */
 function collectsAgainAt(
   { territory: { time_zone } }: Merchant,
   payment: Instalment,

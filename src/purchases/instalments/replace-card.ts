@@ -1,13 +1,15 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
 import { cardExpiryMessages } from './card-expiry.ts';
 import {
   type CheckoutKey,
-  insertStoredCard,
   listInstalments,
   moveCardReplaced,
+  newStoredCard,
 } from './instalment.sql.ts';
 
 /**
@@ -19,20 +21,21 @@ export async function replaceCard(
   deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
-  key: CheckoutKey,
+  key: CheckoutKey & { gateway: GatewayName },
   card: {
     customer_ref: string;
     card_ref: string;
     brand: string | null;
     last4: string | null;
     expires: string | null;
+    card_key: string | null;
     consent: object;
   },
   at: Timestamp,
 ): Promise<void> {
   const { merchant_id, checkout_id } = key;
   await moveCardReplaced(db, key, at);
-  await insertStoredCard(db, { merchant_id, checkout_id, ...card, created_at: at });
+  await send(db, newStoredCard({ merchant_id, checkout_id, ...card, created_at: at }));
   const toCome = (await listInstalments(db, key)).filter(({ status }) => status === 'scheduled');
   const { time_zone } = merchant.territory;
   await queueMessages(deps, db, [

@@ -6,12 +6,8 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
-import {
-  findInstalment,
-  listCardDeclines,
-  listStoredCards,
-  moveRetried,
-} from './instalment.sql.ts';
+import { listCardDeclines } from './collection.sql.ts';
+import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
 import { declinesPerDayMax, findForbidding, type Instalment, retryDays } from './instalment.ts';
 
 /** An operator retries an overdue payment at once. A decline leaves it overdue. */
@@ -52,7 +48,7 @@ export async function retryInstalment(
         `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
       );
     }
-    const declines = await listCardDeclines(tx, key.merchant_id, [key.checkout_id]);
+    const declines = await listCardDeclines(tx, key.merchant_id, [key.checkout_id], merchant.now());
     const forbidding = findForbidding(declines, card, [number], merchant.now());
     if (forbidding) throw new OperatorError(explainForbidden(id, forbidding));
     return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
@@ -67,5 +63,5 @@ function explainForbidden(
 ): string {
   return isForGood
     ? `The bank declined this card (${decline.decline_reason}) and forbids another charge of it. The shopper can pay payment ${id} with another card on the plan page.`
-    : `The card was declined ${declinesPerDayMax} times for payment ${id} within a day. Try again tomorrow, or ask the shopper to pay it with another card on the plan page.`;
+    : `Payment ${id} was declined ${declinesPerDayMax} times within a day. Try again tomorrow, or ask the shopper to pay it with another card on the plan page.`;
 }

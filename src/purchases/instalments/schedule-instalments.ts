@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Merchant } from '#merchants/merchant.ts';
-import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { noticeDays } from '#purchases/messages/message.ts';
-import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
-import { postMovements } from '#record/ledger/post-movements.ts';
+import { messagesOf, type QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { postingsOf } from '#record/ledger/post-movements.ts';
 import { cardExpiryMessages } from './card-expiry.ts';
-import { insertInstalments, insertStoredCard } from './instalment.sql.ts';
+import { newInstalments, newStoredCard } from './instalment.sql.ts';
 import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
 type Held = {
@@ -19,35 +18,36 @@ type Held = {
     brand: string | null;
     last4: string | null;
     expires: string | null;
+    card_key: string | null;
     consent: object;
   } | null;
 };
 
 /**
- * Writes the plan of a checkout that was just paid, the card for its later payments, and the sale
- * into the books, in the transaction of its outcome (decision 0027). The first payment is held
- * already; the others fall due on their dates (decision 0027).
+ * The plan of a checkout that was just paid, the card for its later payments, and the sale in the
+ * books, to be written in the transaction of its outcome. The first payment is held already; the
+ * others fall due on their dates (decision 0027).
  */
-export async function scheduleInstalments(
+export function scheduleInstalments(
   deps: QueueDeps,
-  db: Handle,
   merchant: Merchant,
   checkout: Checkout,
   held: Held,
-): Promise<void> {
-  const { merchant_id, id: checkout_id, currency, completed_at, number_of_payments } = checkout;
+) {
+  const { merchant_id, id: checkout_id, gateway, currency } = checkout;
+  const { completed_at, number_of_payments } = checkout;
   assert(completed_at !== null && number_of_payments !== null);
   const { time_zone } = merchant.territory;
   const purchaseDate = merchant.localDate(Temporal.Instant.from(completed_at));
   const plan = planPayments(checkout.amount, number_of_payments, purchaseDate);
-  await insertInstalments(
-    db,
+  const instalments = newInstalments(
     plan.map((payment) => {
       const isHeld = payment.number === 1;
       return {
         ...payment,
         merchant_id,
         checkout_id,
+        gateway,
         currency,
         status: isHeld ? 'authorised' : 'scheduled',
         payment_ref: isHeld ? held.payment_ref : null,
@@ -57,17 +57,14 @@ export async function scheduleInstalments(
   );
   // The merchant is promised the later payments, so there must be a card to charge.
   assert.equal(held.stored_card !== null, number_of_payments > 1);
-  if (held.stored_card !== null) {
-    const card = { ...held.stored_card, created_at: completed_at };
-    await insertStoredCard(db, { merchant_id, checkout_id, ...card });
-  }
+  const card = held.stored_card && { ...held.stored_card, created_at: completed_at };
   const of = { merchant_id, checkout_id, currency };
-  await postMovements(deps, db, completed_at, [
+  const postings = postingsOf(deps, completed_at, [
     { ...of, kind: 'sold', amount: checkout.amount },
     { ...of, kind: 'authorised', amount: plan[0]?.amount ?? 0, instalment: 1 },
   ]);
   const key = { merchant_id, checkout_id, at: completed_at };
-  await queueMessages(deps, db, [
+  const messages = messagesOf(deps, [
     { ...key, kind: 'receipt', facts: { instalment: 1, amount: plan[0]?.amount ?? 0 } },
     ...plan.slice(1).map(({ number, due_on }) => ({
       ...key,
@@ -78,4 +75,6 @@ export async function scheduleInstalments(
     })),
     ...(held.stored_card ? cardExpiryMessages(key, plan, held.stored_card, time_zone) : []),
   ]);
+  const stored_card = card && newStoredCard({ merchant_id, checkout_id, ...card });
+  return { instalments, stored_card, postings, messages };
 }

@@ -4,12 +4,10 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
+import { insertCollections, listLastCollections, moveCollections } from './collection.sql.ts';
 import {
   type CheckoutKey,
-  insertCollections,
   listFinishedPlans,
-  listLastCollections,
-  moveCollections,
   moveFromShopper,
   moveSettled,
   moveToShopper,
@@ -27,7 +25,7 @@ export async function openShopperPayment(
   db: Handle,
   attempt: Attempt,
   payments: Instalment[],
-  card: { customer_ref: string; card_ref: string | null },
+  card: { customer_ref: string; card_ref: string | null; card_key: string | null },
   { at, asked_at }: { at: Timestamp; asked_at: Timestamp },
 ): Promise<void> {
   const { merchant_id, checkout_id } = attempt;
@@ -54,6 +52,7 @@ export async function openShopperPayment(
         may_retry: null,
         decline_code: null,
         network_decline_code: null,
+        wait_hours: null,
         created_at: at,
         asked_at,
         settled_at: null,
@@ -71,7 +70,7 @@ export async function collectShopperPayment(
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    /** If it is given, the card that was charged is stored now. */
+    /** With a consent, the card that was charged is stored now. */
     consent: object | null;
     /** The stored card that was charged, or the one that is stored now. */
     card_ref: string | null;
@@ -120,8 +119,10 @@ export async function collectShopperPayment(
   await queueMessages(deps, db, [
     {
       ...key,
-      kind: 'charged',
-      about: `payment ${first}`,
+      // One mail tells of the last charge and of the end of the plan.
+      ...(isFinished
+        ? { kind: 'plan_finished' as const }
+        : { kind: 'charged' as const, about: `payment ${first}` }),
       facts: {
         instalment: first,
         ...(last !== first && { instalments: numbers }),
@@ -130,7 +131,6 @@ export async function collectShopperPayment(
         ...(isStored && attempt.card_ref && { card_ref: attempt.card_ref }),
       },
     },
-    ...(isFinished ? [{ ...key, kind: 'plan_finished' as const }] : []),
   ]);
 }
 
@@ -150,6 +150,8 @@ export async function releaseShopperPayment(
     may_retry: decline.may_retry,
     decline_code: decline.code ?? null,
     network_decline_code: decline.network_code ?? null,
+    wait_hours: decline.wait_hours ?? null,
+    card_key: decline.card_key ?? collection.card_key,
     settled_at: at,
   }));
 }

@@ -20,7 +20,7 @@ export async function enableLegacy(
     const known = await findLegacyCredential(db, integration.id);
     if (known?.disabled_at === null) {
       throw new OperatorError(
-        `v1 is enabled for the integration ${integration.id} since ${known.created_at}, with the client_id ${known.client_id}. ` +
+        `v1 is enabled for the integration ${integration.id}: it has been on since ${known.created_at}, with the client_id ${known.client_id}. ` +
           'To replace these credentials, withdraw them first with --disable.',
       );
     }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Gateways } from '#gateway/gateways.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { networkOf } from '#platform/http/authentication.ts';
@@ -8,6 +9,7 @@ import { showQuota } from '#platform/http/quota.ts';
 import { rawBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { compileSchema, validationFailed } from '#platform/http/validation.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
 import { type CommitCheckout, createCheckout } from '#purchases/checkouts/create-checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
@@ -26,6 +28,7 @@ export type LegacyDeps = LoginDeps & {
   sealing: Sealing;
   callbackAllow: AllowedRange[];
   commitCheckout: CommitCheckout;
+  gateways: Pick<Gateways, 'choose'>;
 };
 
 declare module 'fastify' {
@@ -57,6 +60,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
   api.post('/login', loginRoute, async (request, reply) => {
     const network = networkOf(request);
     const login = await readLogin(deps, request, network);
+    if (isUuid(login.client_id)) request.claimedClientId = login.client_id.toLowerCase();
     const { caller, token, quota } = await logIn(deps, login, network);
     showQuota(reply, quota);
     request.caller = caller;

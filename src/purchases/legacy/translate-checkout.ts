@@ -55,7 +55,7 @@ export const droppedFields = [
 const groups = ['merchant', 'customer', 'purchase'] as const;
 
 export type Translation = {
-  /** Without `cancel_url`, which v1 does not have. */
+  /** The v2 checkout without `cancel_url`, which v1 does not have. */
   checkout: JsonObject;
   /** Fields that cannot be translated, by their v1 names. */
   errors: FieldError[];
@@ -155,7 +155,7 @@ function translateItems(value: JsonValue): JsonValue | undefined {
   });
 }
 
-/** As strict as for a body (decision 0002). */
+/** Reads the items as strictly as a body (decision 0002). */
 function readItems(text: string): JsonValue | undefined {
   try {
     return readJsonValue(Buffer.from(text)).value;

@@ -1,4 +1,5 @@
 import { type Insertable, sql } from 'kysely';
+import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -8,16 +9,12 @@ import type { AttemptOutcome, Message, MessageStatus } from './message.ts';
 export const dueMessages: DueWork<'messages'> = { table: 'messages', due: 'due_at' };
 
 /** A second message about the same thing is not written. */
-export async function insertMessages(
-  db: Handle,
-  messages: Insertable<Tables['messages']>[],
-): Promise<void> {
-  await db
+export const newMessages = statement((db, messages: Insertable<Tables['messages']>[]) =>
+  db
     .insertInto('messages')
     .values(messages)
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
+    .onConflict((conflict) => conflict.doNothing()),
+);
 
 export type SettledMessage = {
   id: string;
@@ -35,20 +32,24 @@ export async function moveMessages(
   merchant_id: string,
   settled: SettledMessage[],
 ): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+  const rows = await updateMessages(db, { merchant_id, settled: JSON.stringify(settled) });
+  return rows.map((row) => row.id);
+}
+
+const updateMessages = compileOnce(
+  (_db, { merchant_id, settled }: { merchant_id: string; settled: string }) =>
+    sql<{ id: string }>`
     update messages m
     set status = v.status, due_at = v.due_at, settled_at = v.settled_at, attempts = v.attempts,
       sealed_token = case when v.status = 'pending' then m.sealed_token end,
       lease = null, leased_until = null
-    from jsonb_to_recordset(${JSON.stringify(settled)}::jsonb) as v(
+    from jsonb_to_recordset(${settled}::jsonb) as v(
       id uuid, lease uuid, status text, due_at timestamptz, settled_at timestamptz, attempts integer)
     where m.merchant_id = ${merchant_id} and m.id = v.id and m.lease = v.lease
-    returning m.id`.execute(db);
-  return rows.map((row) => row.id);
-}
+    returning m.id`,
+);
 
 export type MessageAttempt = {
-  merchant_id: string;
   message_id: string;
   number: number;
   at: Timestamp;
@@ -56,20 +57,55 @@ export type MessageAttempt = {
   response: string;
 };
 
-export async function insertMessageAttempts(db: Handle, attempts: MessageAttempt[]): Promise<void> {
-  await db.insertInto('message_attempts').values(attempts).execute();
+/** Attempts of one merchant. The text is one for any number of them: the server plans it once. */
+export async function insertMessageAttempts(
+  db: Handle,
+  merchant_id: string,
+  attempts: MessageAttempt[],
+): Promise<void> {
+  await insertAttempts(db, { merchant_id, attempts: JSON.stringify(attempts) });
 }
 
-export async function listMessages(
+const insertAttempts = compileOnce(
+  (_db, { merchant_id, attempts }: { merchant_id: string; attempts: string }) => sql`
+    insert into message_attempts (merchant_id, message_id, number, at, outcome, response)
+    select m.merchant_id, v.message_id, v.number, v.at, v.outcome, v.response
+    from jsonb_to_recordset(${attempts}::jsonb) as v(
+      message_id uuid, number integer, at timestamptz, outcome text, response text)
+    join messages m on m.id = v.message_id and m.merchant_id = ${merchant_id}`,
+);
+
+export async function findMessage(
   db: Handle,
-  key: { merchant_id: string; checkout_id: string },
-): Promise<Message[]> {
-  return await db
+  merchant_id: string,
+  checkout_id: string,
+  id: string,
+): Promise<Message | null> {
+  const row = await db
     .selectFrom('messages')
     .selectAll()
-    .where('merchant_id', '=', key.merchant_id)
-    .where('checkout_id', '=', key.checkout_id)
-    .orderBy('created_at')
-    .orderBy('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The messages of a kind about a cause that were sent again, the newest first. */
+export async function listCopies(
+  db: Handle,
+  { merchant_id, checkout_id, kind }: Pick<Message, 'merchant_id' | 'checkout_id' | 'kind'>,
+  cause: string,
+  limit: number,
+): Promise<Pick<Message, 'created_at'>[]> {
+  return await db
+    .selectFrom('messages')
+    .select('created_at')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('kind', '=', kind)
+    .where(sql<boolean>`starts_with(about, ${`${cause}#`})`)
+    .orderBy('created_at', 'desc')
+    .limit(limit)
     .execute();
 }

@@ -1,18 +1,20 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 
 /**
- * One mail to a shopper. The transaction that causes it writes the row, `pending` and due on the
- * merchant's clock. The worker sends it and makes it `sent`. A mail server that refuses the message
- * permanently makes it `refused`, which operators see. A message that is no longer true when it falls
- * due, such as a reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a
- * plan that is paused stays `pending` and falls due three hours later.
+ * One mail about a checkout, to the shopper. Only `evidence_asked` goes to the merchant. The
+ * transaction that causes it writes the row, `pending` and due on the merchant's clock. The worker
+ * sends it and makes it `sent`. A mail server that refuses the message permanently makes it
+ * `refused`, which operators see. A message that is no longer true when it falls due, such as a
+ * reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a plan that is
+ * paused stays `pending` and falls due three hours later.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */
 export const messageStatuses = ['pending', 'sent', 'refused', 'skipped'] as const;
 export type MessageStatus = (typeof messageStatuses)[number];
 
-export const messageKinds = [
+export const shopperMessageKinds = [
   'receipt',
   'charge_soon',
   'charged',
@@ -22,7 +24,10 @@ export const messageKinds = [
   'refunded',
   'plan_finished',
   'sign_in_link',
+  'answer',
 ] as const;
+export type ShopperMessageKind = (typeof shopperMessageKinds)[number];
+export const messageKinds = [...shopperMessageKinds, 'evidence_asked'] as const;
 export type MessageKind = (typeof messageKinds)[number];
 
 export const attemptOutcomes = ['sent', 'refused', 'failed'] as const;
@@ -39,12 +44,18 @@ export type MessageFacts = {
   card_ref?: string;
   /** The shopper paid with a card that is not the stored one. */
   other_card?: boolean;
-  /** When a declined payment is retried by itself, a local date; null when it is not. */
+  /** The local date on which the service retries a declined payment; null if it does not. */
   retry_on?: string | null;
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
-  /** When a one-time link ends. */
+  /** When a one-time link or the time for an answer ends, and what the shopper was about to do when they asked for it. */
   expires_at?: Timestamp;
+  panel?: PlanPanel;
+  /** The answer to the shopper, by its id. */
+  entry?: string;
+  /** The dispute that the merchant is asked about, and the bank's reason for it. */
+  dispute?: string;
+  reason?: string;
 };
 
 export type Message = {

@@ -1,7 +1,8 @@
+import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertMessages } from './message.sql.ts';
+import { newMessages } from './message.sql.ts';
 import type { MessageFacts, MessageKind } from './message.ts';
 
 export type QueueDeps = {
@@ -16,27 +17,32 @@ export type QueuedMessage = {
   kind: MessageKind;
   /** Which payment, refund or link the message is about. */
   about?: string;
-  facts?: MessageFacts;
+  facts?: MessageFacts | undefined;
   /** A one-time link, with the id that its token was sealed for. */
   link?: { id: string; sealed_token: Buffer };
   at: Timestamp;
-  /** On the merchant's clock; at once when it is not given. */
+  /** When it falls due, on the merchant's clock; at once if it is not given. */
   due_at?: Timestamp;
 };
 
-/**
- * Writes messages in the transaction that causes them, so that a message exists exactly when its
- * cause does. A service without a mail server writes none: rows that no process will ever send
- * would stay due.
- */
+/** Writes messages in the transaction that causes them. */
 export async function queueMessages(
   deps: QueueDeps,
   db: Handle,
   messages: QueuedMessage[],
 ): Promise<void> {
-  if (!deps.sendsMessages || messages.length === 0) return;
-  await insertMessages(
-    db,
+  const written = messagesOf(deps, messages);
+  if (written) await send(db, written);
+}
+
+/**
+ * Messages to be written in the transaction that causes them, so that a message exists exactly when
+ * its cause does. A service without a mail server writes none: rows that no process will ever send
+ * would stay due.
+ */
+export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {
+  if (!deps.sendsMessages || messages.length === 0) return null;
+  return newMessages(
     messages.map(
       ({ merchant_id, checkout_id, kind, about = '', facts = {}, link, at, due_at }) => ({
         merchant_id,

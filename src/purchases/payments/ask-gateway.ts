@@ -1,4 +1,5 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { mayBeInFlight } from '#gateway/retry-times.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
@@ -6,7 +7,7 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
-import { chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
+import { type Answer, chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
 import { moveAsked } from './payment-attempt.sql.ts';
 import { cardTokenContext, type PaymentAttempt } from './payment-attempt.ts';
 import { type Ask, requestsOf } from './purpose-requests.ts';
@@ -14,7 +15,7 @@ import { type Ask, requestsOf } from './purpose-requests.ts';
 export type AskDeps = {
   database: Database;
   clock: Clock;
-  gateway: Gateway;
+  gateways: Gateways;
   sealing: Sealing;
   baseUrl: string;
 };
@@ -26,20 +27,33 @@ export async function askGateway(
   checkout: Checkout,
   attempt: PaymentAttempt,
 ): Promise<Outcome> {
-  const { gateway } = deps;
+  const gateway = deps.gateways.of(attempt.gateway);
   const requests = requestsOf(attempt);
   const ask = { gateway, time: merchant.forGateway(), attempt };
   const { payment_ref } = attempt;
   const request = chooseRequest(attempt, checkout, merchant.now());
-  if (payment_ref !== null && request === 'end') return await requests.end(ask, payment_ref);
+  const sealed = (answer: Answer) => sealSession(deps.sealing, attempt, answer);
+  if (payment_ref !== null && request === 'end') {
+    return sealed(await requests.end(ask, payment_ref));
+  }
   const answer =
     payment_ref !== null
       ? await requests.lookUp(ask, payment_ref)
       : ((request === 'send' ? await send(deps, merchant, checkout, ask) : null) ??
         (await findSent(deps, ask)));
-  return mustEnd(attempt, checkout, answer, merchant.now())
-    ? await requests.end(ask, answer.payment_ref)
-    : answer;
+  return sealed(
+    mustEnd(attempt, checkout, answer, merchant.now())
+      ? await requests.end(ask, answer.payment_ref)
+      : answer,
+  );
+}
+
+/** The secret of a session is kept with the attempt, for a page that is loaded again. */
+function sealSession(sealing: Sealing, attempt: PaymentAttempt, answer: Answer): Outcome {
+  if (answer.outcome !== 'begun') return answer;
+  const { session, ...begun } = answer;
+  const sealed_session = sealing.seal(session.client_secret, cardTokenContext(attempt));
+  return { ...begun, sealed_session };
 }
 
 /** Asks what the gateway knows of an attempt; null if nothing. Nothing is sent or ended. */
@@ -47,7 +61,7 @@ export async function lookUpAttempt(
   gateway: Gateway,
   time: MerchantTime,
   attempt: PaymentAttempt,
-): Promise<Outcome | null> {
+): Promise<Answer | null> {
   const { payment_ref, customer_ref } = attempt;
   const requests = requestsOf(attempt);
   const ask = { gateway, time, attempt };
@@ -61,10 +75,10 @@ async function send(
   merchant: Merchant,
   checkout: Checkout,
   ask: Ask,
-): Promise<Outcome | null> {
-  const { attempt, time } = ask;
+): Promise<Answer | null> {
+  const { gateway, attempt, time } = ask;
   const requests = requestsOf(attempt);
-  const customer_ref = attempt.customer_ref ?? (await createCustomer(deps.gateway, time, checkout));
+  const customer_ref = attempt.customer_ref ?? (await createCustomer(gateway, time, checkout));
   const earlier = await requests.findEarlier(ask, customer_ref);
   if (earlier !== null) return earlier;
   // The calls above took time, and another process may have moved the attempt meanwhile.
@@ -85,7 +99,7 @@ async function send(
 }
 
 /** The outcome of a request that an earlier claim may have sent. */
-async function findSent(deps: AskDeps, ask: Ask): Promise<Outcome> {
+async function findSent(deps: AskDeps, ask: Ask): Promise<Answer> {
   const { customer_ref, asked_at } = ask.attempt;
   // Every request names a customer, and the customer is written before the request is sent.
   if (customer_ref !== null) {

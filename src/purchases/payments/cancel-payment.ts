@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Merchant } from '#merchants/merchant.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import type { Callback } from '#purchases/callbacks/callback.ts';
 import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { cancelCheckout } from '#purchases/checkouts/end-checkout.ts';
 import { listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
@@ -20,6 +24,8 @@ export async function cancelPayment(
   key: { merchant_id: string; id: string },
   number_of_payments: number,
 ): Promise<void> {
+  const claim = newLease(deps, leaseSeconds);
+  let callback: Callback | null = null;
   await transaction(deps, async ({ db }) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.id);
     assert(checkout);
@@ -27,13 +33,15 @@ export async function cancelPayment(
     if (checkout.status !== 'received') return;
     const attempts = await listAttempts(db, { merchant_id: key.merchant_id, checkout_id: key.id });
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
-    const cancelled = await cancelCheckout(deps, db, key, number_of_payments, timestamp(now));
-    assert(cancelled, 'the checkout is received and locked');
+    const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
+    const written = await writeTogether(db, cancelled.writes);
+    // Delivering it verifies the claim, and so that this was committed.
+    callback = { ...cancelled.callback, ...written.callback[0] };
     await moveInFlightToVoiding(
       db,
       { merchant_id: key.merchant_id, checkout_id: key.id },
       timestamp(now),
     );
   });
-  await deliverFirst(deps, merchant, key.id);
+  if (callback) await deliverFirst(deps, callback);
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
-import { chooseMove, chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
+import { type Answer, chooseMove, chooseRequest, mustEnd, type Outcome } from './choose-step.ts';
 import {
   type AttemptPurpose,
   type AttemptStatus,
@@ -26,6 +27,7 @@ const attemptOf = (changes: Partial<PaymentAttempt>): PaymentAttempt => ({
   merchant_id: 'm',
   id: 'a',
   checkout_id: 'c',
+  gateway: mainGateway,
   purpose: 'first_payment',
   number: 1,
   instalments: [1],
@@ -51,6 +53,7 @@ const attemptOf = (changes: Partial<PaymentAttempt>): PaymentAttempt => ({
   may_retry: null,
   decline_code: null,
   network_decline_code: null,
+  card_key: null,
   asked_at: null,
   settled_at: null,
   due_at: opened,
@@ -66,6 +69,7 @@ const outcomes = {
     ...{ outcome: 'done', payment_ref: 'pi_1', card },
     ...{ authentication: null, capture_before: null },
   },
+  begun: { outcome: 'begun', payment_ref: 'pi_1', session: { client_secret: 'secret' } },
   challenge: { outcome: 'challenge', payment_ref: 'pi_1', url: 'https://bank.example' },
   processing: { outcome: 'processing', payment_ref: 'pi_1' },
   declined: {
@@ -75,7 +79,10 @@ const outcomes = {
   },
   voided: { outcome: 'voided', payment_ref: 'pi_1' },
   refused: { outcome: 'refused', detail: 'no' },
-} satisfies Record<Outcome['outcome'], Outcome>;
+} satisfies Record<Answer['outcome'], Answer>;
+
+const recorded = (answer: Answer): Outcome =>
+  answer.outcome === 'begun' ? { ...answer, sealed_session: Buffer.from('sealed') } : answer;
 
 test('a first payment never shares its key or its id with an attempt on the plan', () => {
   const names = attemptPurposes.map((purpose) => ({ purpose, checkout_id: 'c', number: 2 }));
@@ -93,9 +100,10 @@ describe('what the gateway is asked', () => {
     for (const [description, changes, now, request] of [
       ['a young attempt is sent', {}, opened, 'send'],
       ['it is sent until its last moment', {}, end, 'send'],
-      ['without its card it is not sent', { sealed_card_token: null }, opened, 'find'],
+      ['it is sent without a card, too', { sealed_card_token: null }, opened, 'send'],
       ['one that is voiding is not sent', { status: 'voiding' }, opened, 'find'],
       ['a reference is looked up', { payment_ref: 'pi_1' }, opened, 'look_up'],
+      ['a session is looked up', { status: 'begun', payment_ref: 'pi_1' }, end, 'look_up'],
       ['a challenge is looked up', { status: 'challenged', payment_ref: 'pi_1' }, end, 'look_up'],
       ['what is voiding is ended', { status: 'voiding', payment_ref: 'pi_1' }, opened, 'end'],
     ] as [string, Partial<PaymentAttempt>, string, string][]) {
@@ -108,12 +116,6 @@ describe('what the gateway is asked', () => {
     });
   }
 
-  test('the stored card needs no token', () => {
-    const attempt = attemptOf({ purpose: 'plan_payment', uses_stored_card: true });
-    const withoutToken = { ...attempt, sealed_card_token: null };
-    assert.equal(chooseRequest(withoutToken, checkout, at(opened)), 'send');
-  });
-
   test('a request is not repeated after the gateway has forgotten its key', () => {
     const long = { expires_at: '2026-11-03T10:00:00.000Z' };
     const now = at('2026-11-02T09:00:00.000Z');
@@ -125,7 +127,7 @@ describe('what is over is ended, if it can be', () => {
   for (const purpose of attemptPurposes) {
     for (const [outcome, answer] of Object.entries(outcomes)) {
       const canEnd =
-        ['challenge', 'processing'].includes(outcome) ||
+        ['begun', 'challenge', 'processing'].includes(outcome) ||
         (outcome === 'done' && purpose === 'first_payment');
       test(`${purpose}: ${outcome}`, () => {
         const attempt = attemptOf({ purpose });
@@ -150,6 +152,12 @@ describe('what follows from the outcome of an attempt', () => {
     [['plan_payment'], 'starting', 'done', 'charged', 'succeed'],
     [['plan_payment'], 'voiding', 'done', 'charged', 'succeed'],
     [['new_card'], 'voiding', 'done', 'verified', 'succeed'],
+    [all, 'starting', 'begun', 'begun', 'nothing'],
+    [all, 'begun', 'begun', 'begun', 'nothing'],
+    [all, 'voiding', 'begun', 'voiding', 'nothing'],
+    [first, 'begun', 'done', 'authorised', 'succeed'],
+    [all, 'begun', 'declined', 'declined', 'fail'],
+    [all, 'begun', 'challenge', 'challenged', 'nothing'],
     [all, 'starting', 'challenge', 'challenged', 'nothing'],
     [all, 'voiding', 'challenge', 'voiding', 'nothing'],
     [all, 'starting', 'processing', undefined, 'nothing'],
@@ -164,7 +172,7 @@ describe('what follows from the outcome of an attempt', () => {
         const attempt = attemptOf({ purpose, status: from });
         const paid =
           purpose === 'first_payment' ? checkout : { ...checkout, status: 'successful' as const };
-        const move = chooseMove(attempt, paid, outcomes[outcome], at(opened));
+        const move = chooseMove(attempt, paid, recorded(outcomes[outcome]), at(opened));
         assert.deepEqual([move.to.status, move.effect], [status, effect]);
         const isEnded = move.effect !== 'nothing';
         assert.equal(move.to.due_at === null, isEnded);

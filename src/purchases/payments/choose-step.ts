@@ -1,4 +1,11 @@
-import type { Authentication, Decline, DeclineReason, HeldCard } from '#gateway/gateway.ts';
+import type {
+  Authentication,
+  CardSession,
+  Decline,
+  DeclineReason,
+  HeldCard,
+  RefusedData,
+} from '#gateway/gateway.ts';
 import { isKeyRemembered, nextRetryAt } from '#gateway/retry-times.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -10,7 +17,7 @@ import {
   endsAt,
   isFirstPayment,
   isOver,
-  nextChallengeLookUp,
+  nextShopperLookUp,
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
@@ -18,7 +25,9 @@ import {
 // them.
 
 /** The gateway's answer about an attempt, at once or when it was asked later. */
-export type Outcome =
+export type Answer =
+  /** The shopper enters the card in this session. */
+  | { outcome: 'begun'; payment_ref: string; session: CardSession }
   /** The amount is held or taken, or the card is verified and stored. */
   | {
       outcome: 'done';
@@ -31,10 +40,14 @@ export type Outcome =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
-  | { outcome: 'refused'; detail: string }
-  | { outcome: 'processing'; payment_ref: string }
+  | RefusedData
+  | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
   | { outcome: 'voided'; payment_ref: string };
+
+/** The same as it is recorded. */
+export type Outcome =
+  | Exclude<Answer, { outcome: 'begun' }>
+  | { outcome: 'begun'; payment_ref: string; sealed_session: Buffer };
 
 type Times = { expires_at: Timestamp };
 
@@ -56,15 +69,14 @@ export function chooseRequest(
   checkout: Times,
   now: Temporal.Instant,
 ): GatewayRequest {
-  const { status, payment_ref, created_at, uses_stored_card, sealed_card_token } = attempt;
+  const { status, payment_ref, created_at } = attempt;
   if (payment_ref !== null) return status === 'voiding' ? 'end' : 'look_up';
-  const hasCard = uses_stored_card || sealed_card_token !== null;
   const isYoung = isKeyRemembered(created_at, timestamp(now)) && !isOver(attempt, checkout, now);
-  return status === 'starting' && hasCard && isYoung ? 'send' : 'find';
+  return status === 'starting' && isYoung ? 'send' : 'find';
 }
 
-/** An outcome that can still be voided. */
-export type Live = Extract<Outcome, { outcome: 'done' | 'challenge' | 'processing' }>;
+/** An answer that can still be voided. */
+export type Live = Extract<Answer, { outcome: 'begun' | 'done' | 'challenge' | 'processing' }>;
 
 /**
  * Whether to void what the gateway just answered: the attempt is over, and the bank must not be
@@ -73,11 +85,12 @@ export type Live = Extract<Outcome, { outcome: 'done' | 'challenge' | 'processin
 export function mustEnd(
   attempt: PaymentAttempt,
   checkout: Times,
-  answer: Outcome,
+  answer: Answer,
   now: Temporal.Instant,
 ): answer is Live {
   const { outcome } = answer;
   const isLive =
+    outcome === 'begun' ||
     outcome === 'challenge' ||
     outcome === 'processing' ||
     (outcome === 'done' && isFirstPayment(attempt));
@@ -113,21 +126,11 @@ export function chooseMove(
       if (isFirstPayment(attempt) && isLate) return voidLater(answer.payment_ref, at);
       return { to: { ...ended, due_at: null, ...succeeded(attempt, answer) }, effect: 'succeed' };
     }
-    case 'challenge': {
-      if (isVoiding) return voidLater(answer.payment_ref, at);
-      const attempts = attempt.status === 'challenged' ? attempt.attempts + 1 : 0;
-      const lookUpAt = nextChallengeLookUp(now, attempts, endsAt(attempt, checkout));
-      const to = {
-        ...released,
-        status: 'challenged' as const,
-        payment_ref: answer.payment_ref,
-        challenge_url: answer.url,
-        sealed_card_token: null,
-        due_at: timestamp(lookUpAt),
-        attempts,
-      };
-      return { to, effect: 'nothing' };
-    }
+    case 'begun':
+    case 'challenge':
+      return isVoiding
+        ? voidLater(answer.payment_ref, at)
+        : waitForShopper(attempt, checkout, answer, now);
     case 'processing': {
       const { payment_ref } = answer;
       const due_at = timestamp(nextRetryAt(now, attempt.attempts));
@@ -148,6 +151,23 @@ export function chooseMove(
       return { to: { ...ended, due_at: null, status }, effect: isVoiding ? 'fail' : 'refuse' };
     }
   }
+}
+
+/** The shopper enters the card, or the bank asks them. Their browser says so, or a look-up does. */
+function waitForShopper(
+  attempt: PaymentAttempt,
+  checkout: Times,
+  answer: Extract<Outcome, { outcome: 'begun' | 'challenge' }>,
+  now: Temporal.Instant,
+): Move {
+  const waits =
+    answer.outcome === 'begun'
+      ? { status: 'begun' as const, sealed_card_token: answer.sealed_session }
+      : { status: 'challenged' as const, sealed_card_token: null, challenge_url: answer.url };
+  const attempts = attempt.status === waits.status ? attempt.attempts + 1 : 0;
+  const due_at = timestamp(nextShopperLookUp(now, attempts, endsAt(attempt, checkout)));
+  const { payment_ref } = answer;
+  return { to: { ...released, ...waits, payment_ref, due_at, attempts }, effect: 'nothing' };
 }
 
 /** The gateway has something that must not stay. The next claim voids it. */
@@ -174,11 +194,12 @@ function succeeded(
   };
 }
 
-const codesOf = ({ reason, may_retry, code, network_code }: Decline) => ({
+const codesOf = ({ reason, may_retry, code, network_code, card_key }: Decline) => ({
   decline_reason: reason,
   may_retry,
   decline_code: code ?? null,
   network_decline_code: network_code ?? null,
+  card_key: card_key ?? null,
 });
 
 /** Why an attempt was voided, for the shopper who began it on the plan page. */

@@ -9,7 +9,13 @@ import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { AskDeps } from './ask-gateway.ts';
 import { insertAttempt, listAttempts, moveAttempt } from './payment-attempt.sql.ts';
-import { attemptId, cardTokenContext, isOnPlan, type PaymentAttempt } from './payment-attempt.ts';
+import {
+  attemptId,
+  cardTokenContext,
+  isOnPlan,
+  type PaymentAttempt,
+  waitsForShopper,
+} from './payment-attempt.ts';
 
 export type NewAttempt = Pick<
   PaymentAttempt,
@@ -21,7 +27,7 @@ export type NewAttempt = Pick<
   | 'customer_ref'
   | 'card_ref'
 > & {
-  /** Null if the stored card, `card_ref`, is charged. */
+  /** Null if the stored card, `card_ref`, is charged, or if the card is entered in a session. */
   card_token: string | null;
   lease: string;
 };
@@ -39,15 +45,15 @@ export async function openAttempt(
   now: Temporal.Instant,
   { card_token, ...attempt }: NewAttempt,
 ): Promise<PaymentAttempt> {
-  const { merchant_id, id: checkout_id, currency } = checkout;
+  const { merchant_id, id: checkout_id, currency, gateway } = checkout;
   const name = { purpose: attempt.purpose, checkout_id, number: (previous?.number ?? 0) + 1 };
   const id = attemptId(name);
   const { seal } = deps.sealing;
   return await insertAttempt(db, {
-    ...{ ...attempt, ...name, merchant_id, id, currency },
+    ...{ ...attempt, ...name, merchant_id, id, currency, gateway },
     status: 'starting',
     consent: attempt.consent && JSON.stringify(attempt.consent),
-    uses_stored_card: card_token === null,
+    uses_stored_card: attempt.card_ref !== null,
     sealed_card_token: card_token === null ? null : seal(card_token, cardTokenContext({ id })),
     created_at: timestamp(now),
     due_at: timestamp(now),
@@ -57,23 +63,23 @@ export async function openAttempt(
 }
 
 /**
- * The shopper left their bank's challenge on the plan page and begins again: claims that attempt to
- * end it. It may have succeeded meanwhile, so the new one begins only after its outcome is known.
+ * The shopper left the card form or their bank's challenge on the plan page and begins again: claims
+ * that attempt to end it. It may have succeeded meanwhile, so the new one begins only after its outcome is known.
  */
-export async function leaveChallenge(
+export async function leaveAttempt(
   deps: Pick<AskDeps, 'database' | 'clock'> & { random: Random },
   merchant: Merchant,
   key: { merchant_id: string; checkout_id: string },
 ): Promise<PaymentAttempt | null> {
   const findNewest = async (db: Handle) => (await listAttempts(db, key)).find(isOnPlan);
   const newest = await reading(deps, findNewest);
-  if (newest?.status !== 'challenged') return null;
+  if (!waitsForShopper(newest)) return null;
   const { now: _, ...lease } = newLease(deps, leaseSeconds);
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     await lockCheckout(db, key.merchant_id, key.checkout_id);
     const current = await findNewest(db);
     if (maybeCommitted && current?.lease === lease.lease) return current;
-    if (current?.status !== 'challenged') return null;
+    if (!current || !waitsForShopper(current)) return null;
     const due_at = timestamp(merchant.now());
     // Another process may be looking it up. What it finds no longer counts.
     return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, attempts: 0 });

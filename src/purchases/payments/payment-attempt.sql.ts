@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { type Insertable, sql } from 'kysely';
+import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { type DueWork, isFree, type Lease, released } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -6,6 +8,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import {
   type AttemptChanges,
   type AttemptStatus,
+  live,
   type PaymentAttempt,
   unsettled,
 } from './payment-attempt.ts';
@@ -18,25 +21,26 @@ export async function insertAttempt(
   db: Handle,
   attempt: Insertable<Tables['payment_attempts']>,
 ): Promise<PaymentAttempt> {
-  return await db
-    .insertInto('payment_attempts')
-    .values(attempt)
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const [row] = await send(db, newAttempt(attempt));
+  assert(row);
+  return row;
 }
 
+const newAttempt = statement((db, attempt: Insertable<Tables['payment_attempts']>) =>
+  db.insertInto('payment_attempts').values(attempt).returningAll(),
+);
+
 /** All attempts of a checkout. Those of its plan and its first payments are each newest first. */
-export async function listAttempts(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<PaymentAttempt[]> {
-  return await db
+export const selectAttempts = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('payment_attempts')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('number', 'desc')
-    .execute();
+    .orderBy('number', 'desc');
+
+export async function listAttempts(db: Handle, key: CheckoutKey): Promise<PaymentAttempt[]> {
+  return await selectAttempts(db, key).execute();
 }
 
 /** More than can be unsettled at one time. */
@@ -55,15 +59,18 @@ export async function listUnsettledAttempts(db: Handle): Promise<PaymentAttempt[
 }
 
 export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt | null> {
-  const row = await db
-    .selectFrom('payment_attempts')
-    .selectAll()
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .forUpdate()
-    .executeTakeFirst();
+  const [row] = await lockOne(db, { merchant_id: key.merchant_id, id: key.id });
   return row ?? null;
 }
+
+const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
+  db
+    .selectFrom('payment_attempts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .forUpdate(),
+);
 
 /**
  * Notes that the request is sent now. Returns false if the attempt is being voided, or if another
@@ -74,16 +81,21 @@ export async function moveAsked(
   attempt: Claimed,
   to: { customer_ref: string; asked_at: Timestamp },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('payment_attempts')
-    .set(to)
-    .where('id', '=', attempt.id)
-    .where('merchant_id', '=', attempt.merchant_id)
-    .where('lease', '=', attempt.lease)
-    .where('status', '=', 'starting')
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const { merchant_id, id, lease } = attempt;
+  const moved = await updateAsked(db, { merchant_id, id, lease, ...to });
+  return moved.length > 0;
 }
+
+const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked_at: Timestamp }) =>
+  db
+    .updateTable('payment_attempts')
+    .set({ customer_ref: to.customer_ref, asked_at: to.asked_at })
+    .where('id', '=', to.id)
+    .where('merchant_id', '=', to.merchant_id)
+    .where('lease', '=', to.lease)
+    .where('status', '=', 'starting')
+    .returning('id'),
+);
 
 /**
  * Gives up a claimed attempt, and releases it: whatever the gateway has of it is voided. Returns
@@ -108,7 +120,7 @@ export async function moveGivenUp(
     .where('id', '=', attempt.id)
     .where('merchant_id', '=', attempt.merchant_id)
     .where('lease', '=', attempt.lease)
-    .where('status', 'in', ['starting', 'challenged'])
+    .where('status', 'in', live)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }
@@ -131,6 +143,24 @@ export async function moveAttempt(
   return row ?? null;
 }
 
+const updateSettled = statement(
+  (db, { merchant_id, id, ...to }: Key & { status?: AttemptStatus }) =>
+    db
+      .updateTable('payment_attempts')
+      .set(to)
+      .where('id', '=', id)
+      .where('merchant_id', '=', merchant_id)
+      .where('status', 'in', unsettled)
+      .returning('id'),
+);
+
+/** Moves an attempt that has not ended and is locked. */
+export const newState = ({ merchant_id, id }: Key, { authentication, ...to }: AttemptChanges) =>
+  updateSettled({
+    ...{ merchant_id, id, ...to },
+    ...(authentication && { authentication: JSON.stringify(authentication) }),
+  });
+
 /** Starts to void the first payment in flight: its checkout has ended, or a new attempt starts. */
 export async function moveInFlightToVoiding(
   db: Handle,
@@ -143,7 +173,7 @@ export async function moveInFlightToVoiding(
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('purpose', '=', 'first_payment')
-    .where('status', 'in', ['starting', 'challenged'])
+    .where('status', 'in', live)
     .execute();
 }
 

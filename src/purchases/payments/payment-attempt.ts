@@ -1,4 +1,5 @@
 import type { Authentication, DeclineReason } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import { nextRetryAt } from '#gateway/retry-times.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
@@ -23,6 +24,8 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  *
  * `starting`: committed before the gateway is called. The request may have been sent.
  *
+ * `begun`: the gateway knows it, and the shopper enters the card in its session.
+ *
  * `challenged`: the shopper's bank challenges them. The gateway says how it ends.
  *
  * `authorised`: the end of a first payment that is the checkout's outcome.
@@ -44,6 +47,7 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  */
 export const attemptStatuses = [
   'starting',
+  'begun',
   'challenged',
   'authorised',
   'charged',
@@ -55,8 +59,15 @@ export const attemptStatuses = [
 ] as const;
 export type AttemptStatus = (typeof attemptStatuses)[number];
 
+/** The statuses of an attempt that may still become the outcome of its checkout. */
+export const live = ['starting', 'begun', 'challenged'] as const;
+
 /** The statuses that a worker still has to move. */
-export const unsettled = ['starting', 'challenged', 'voiding'] as const;
+export const unsettled = [...live, 'voiding'] as const;
+
+/** The shopper is asked for something: for the card in its session, or by their bank. */
+export const waitsForShopper = (attempt: Pick<PaymentAttempt, 'status'> | null | undefined) =>
+  attempt?.status === 'begun' || attempt?.status === 'challenged';
 
 /** The shopper's consent to later payments: its wording, the amounts and the dates. */
 export type Consent = { version: string; payments: PlannedPayment[] };
@@ -66,6 +77,7 @@ export type PaymentAttempt = {
   merchant_id: string;
   id: string;
   checkout_id: string;
+  gateway: GatewayName;
   purpose: AttemptPurpose;
   /** Counts the first payments of a checkout, and apart from them the attempts on its plan. */
   number: number;
@@ -86,7 +98,7 @@ export type PaymentAttempt = {
   written_id: string;
 
   status: AttemptStatus;
-  /** The card's token, until no request needs it. */
+  /** The card's token until no request needs it, or the secret of the session while it is open. */
   sealed_card_token: Buffer | null;
   /**
    * A first payment writes it together with `asked_at`. Any other attempt has it from the start.
@@ -111,6 +123,8 @@ export type PaymentAttempt = {
   /** The codes of the gateway and of the card network. */
   decline_code: string | null;
   network_decline_code: string | null;
+  /** The gateway's key of a card that was declined. */
+  card_key: string | null;
   /** When the request was last sent, on the real clock; null if it never was. */
   asked_at: Timestamp | null;
   settled_at: Timestamp | null;
@@ -127,6 +141,7 @@ export type AttemptChanges = Partial<
     | 'merchant_id'
     | 'id'
     | 'checkout_id'
+    | 'gateway'
     | 'purpose'
     | 'number'
     | 'instalments'
@@ -168,8 +183,7 @@ export const isOnPlan = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
  * first payment that is being voided cannot succeed: the shopper may begin another one at once.
  */
 export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' | 'status'>) =>
-  status === 'starting' ||
-  status === 'challenged' ||
+  (live as readonly string[]).includes(status) ||
   (status === 'voiding' && purpose !== 'first_payment');
 
 /**
@@ -197,11 +211,11 @@ export const isOver = (
 const lastLookUpSeconds = 5;
 
 /**
- * When we look up a challenge next. Usually the shopper's browser returns first; if it does not,
+ * When we look up a session or a challenge next. Usually the shopper's browser returns first; if it does not,
  * the merchant waits for about a minute. We look once more shortly before the end, and right after
  * it to void what is left.
  */
-export function nextChallengeLookUp(
+export function nextShopperLookUp(
   now: Temporal.Instant,
   attempts: number,
   end: Temporal.Instant,

@@ -1,5 +1,6 @@
 import type { Generated, JSONColumnType } from 'kysely';
 import type { Authentication, DeclineReason } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type {
@@ -14,6 +15,7 @@ declare module '#platform/database/tables.ts' {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
       checkout_id: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       purpose: Fixed<AttemptPurposeName>;
       number: Fixed<number>;
       instalments: Fixed<number[]>;
@@ -43,6 +45,7 @@ declare module '#platform/database/tables.ts' {
       may_retry: boolean | null;
       decline_code: string | null;
       network_decline_code: string | null;
+      card_key: string | null;
       asked_at: Timestamp | null;
       settled_at: Timestamp | null;
       due_at: Timestamp | null;

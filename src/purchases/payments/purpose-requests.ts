@@ -1,15 +1,15 @@
 import {
-  type Authorisation,
   type CardVerification,
   type Gateway,
   type MerchantTime,
   OutcomeUnknown,
   type PaymentState,
+  type RefusedData,
   RequestRefused,
   type Statement,
 } from '#gateway/gateway.ts';
-import { voidChallenges } from '#gateway/void-challenges.ts';
-import type { Outcome } from './choose-step.ts';
+import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
+import type { Answer } from './choose-step.ts';
 import { type AttemptPurpose, type PaymentAttempt, requestKey } from './payment-attempt.ts';
 
 // How the gateway is asked about an attempt of each purpose.
@@ -21,7 +21,7 @@ type Requests = {
    * Finds what the gateway did for the same payments, or under the id of this attempt, before a
    * database was lost and restored; null if the request may be sent.
    */
-  findEarlier(ask: Ask, customer_ref: string): Promise<Outcome | null>;
+  findEarlier(ask: Ask, customer_ref: string): Promise<Answer | null>;
   send(
     ask: Ask,
     given: {
@@ -30,15 +30,15 @@ type Requests = {
       return_url: string;
       statement: Statement;
     },
-  ): Promise<Outcome>;
-  lookUp(ask: Ask, payment_ref: string): Promise<Outcome>;
-  /** By the attempt's id; null if the gateway does not know it. */
-  find(ask: Ask, customer_ref: string): Promise<Outcome | null>;
-  end(ask: Ask, payment_ref: string): Promise<Outcome>;
+  ): Promise<Answer>;
+  lookUp(ask: Ask, payment_ref: string): Promise<Answer>;
+  /** Finds what the gateway has by the attempt's id; null if it does not know it. */
+  find(ask: Ask, customer_ref: string): Promise<Answer | null>;
+  end(ask: Ask, payment_ref: string): Promise<Answer>;
 };
 
 /** A hold and a charge are both payments at the gateway; `read` tells them apart. */
-const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Outcome) => ({
+const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Answer) => ({
   async lookUp({ gateway, time, attempt }: Ask, payment_ref: string) {
     return read(attempt, await gateway.payment(time, payment_ref));
   },
@@ -46,7 +46,7 @@ const ofPayments = (read: (attempt: PaymentAttempt, state: PaymentState) => Outc
     const state = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     return state && read(attempt, state);
   },
-  async end({ gateway, time, attempt }: Ask, payment_ref: string): Promise<Outcome> {
+  async end({ gateway, time, attempt }: Ask, payment_ref: string): Promise<Answer> {
     const key = `${requestKey(attempt)}:void`;
     const { outcome } = await gateway.void({ key, merchant: time, payment_ref });
     if (outcome === 'voided') return { outcome, payment_ref };
@@ -60,17 +60,17 @@ const firstPayment: Requests = {
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { card_token, ...given }) {
     const { id: attempt_id, checkout_id, amount, currency, number_of_payments } = attempt;
-    const authorisation = await gateway.authorise({
+    const begun = await gateway.begin({
       ...{ ...given, key: requestKey(attempt), merchant: time },
-      ...{ checkout_id, attempt_id, amount, currency },
-      card_token: entered(card_token),
+      ...{ checkout_id, attempt_id, amount, currency, instalments: [1], capture: 'later' },
+      card: card_token === null ? null : { card_token },
       store_card: number_of_payments > 1,
     });
-    return held(attempt, authorisation);
+    return held(attempt, begun);
   },
 };
 
-function held(_attempt: PaymentAttempt, state: PaymentState | Authorisation): Outcome {
+function held(_attempt: PaymentAttempt, state: PaymentState | RefusedData): Answer {
   switch (state.outcome) {
     case 'authorised':
       return { ...state, outcome: 'done' };
@@ -96,7 +96,7 @@ const planPayment: Requests = {
       throw new OutcomeUnknown('another payment of the same instalments is processing');
     }
     // The shopper could still approve them.
-    await voidChallenges(gateway, time, others);
+    await voidUnconfirmed(gateway, time, others);
     const own = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     if (own === null) return null;
     if (own.outcome === 'declined' || own.outcome === 'voided') return own;
@@ -111,18 +111,19 @@ const planPayment: Requests = {
   async send({ gateway, time, attempt }, { card_token, ...given }) {
     const { id: attempt_id, checkout_id, instalments, amount, currency } = attempt;
     const { uses_stored_card, card_ref, consent } = attempt;
-    const payment = await gateway.pay({
+    const entered = card_token === null ? null : { card_token };
+    if (uses_stored_card && card_ref === null) throw new RequestRefused('the attempt has no card');
+    const begun = await gateway.begin({
       ...{ ...given, key: requestKey(attempt), merchant: time },
-      ...{ checkout_id, attempt_id, instalments, amount, currency },
-      card: uses_stored_card
-        ? { card_ref: entered(card_ref) }
-        : { card_token: entered(card_token), store: consent !== null },
+      ...{ checkout_id, attempt_id, instalments, amount, currency, capture: 'now' },
+      card: uses_stored_card && card_ref !== null ? { card_ref } : entered,
+      store_card: consent !== null,
     });
-    return paid(attempt, payment);
+    return paid(attempt, begun);
   },
 };
 
-function paid({ amount }: PaymentAttempt, state: PaymentState): Outcome {
+function paid({ amount }: PaymentAttempt, state: PaymentState | RefusedData): Answer {
   switch (state.outcome) {
     case 'captured':
       if (state.amount !== amount) {
@@ -133,6 +134,8 @@ function paid({ amount }: PaymentAttempt, state: PaymentState): Outcome {
       return { ...state, outcome: 'done', capture_before: null };
     case 'authorised':
       throw new OutcomeUnknown('a payment that is captured at once is held');
+    case 'refused':
+      throw new RequestRefused(`the gateway refused the payment (${state.detail})`);
     default:
       return state;
   }
@@ -142,10 +145,10 @@ const newCard: Requests = {
   // A card that was verified twice is charged once.
   findEarlier: async () => null,
   async send({ gateway, time, attempt }, { customer_ref, card_token, return_url }) {
-    const { id: attempt_id, checkout_id } = attempt;
+    const { id: attempt_id, checkout_id, currency } = attempt;
     const names = { key: requestKey(attempt), merchant: time, checkout_id, attempt_id };
-    const card = { customer_ref, card_token: entered(card_token), return_url };
-    return verified(await gateway.verifyCard({ ...names, ...card }));
+    const card = { customer_ref, currency, card_token, return_url };
+    return verified(await gateway.beginVerification({ ...names, ...card }));
   },
   async lookUp({ gateway, time }, payment_ref) {
     return verified(await gateway.cardVerification(time, payment_ref));
@@ -161,18 +164,13 @@ const newCard: Requests = {
   },
 };
 
-function verified(verification: CardVerification): Outcome {
+function verified(verification: CardVerification): Answer {
   const { verification_ref: payment_ref, ...state } = verification;
   return (
     state.outcome === 'verified'
       ? { ...state, payment_ref, outcome: 'done', capture_before: null }
       : { ...state, payment_ref }
-  ) as Outcome;
-}
-
-function entered(card: string | null): string {
-  if (card === null) throw new RequestRefused('the attempt has no card');
-  return card;
+  ) as Answer;
 }
 
 const requests: Record<AttemptPurpose, Requests> = {

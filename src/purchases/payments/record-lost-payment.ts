@@ -1,12 +1,14 @@
-import type { HeldCard, PaymentState } from '#gateway/gateway.ts';
+import { cardToStore, type HeldCard, type PaymentState } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
-import { listLastCollections, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { listLastCollections } from '#purchases/instalments/collection.sql.ts';
+import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { findNumber } from '#purchases/instalments/record-lost-payment.ts';
 import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
@@ -21,6 +23,7 @@ import {
   attemptId,
   isInFlight,
   isOver,
+  live,
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
@@ -77,12 +80,20 @@ export async function recordLostFirstPayment(
     due_at: null,
   };
   const authentication = isHeld ? state.authentication : null;
-  const { merchant_id, id: checkout_id, currency } = checkout;
-  if (known)
-    await moveAttempt(db, known, { ...settled, authentication }, ['starting', 'challenged']);
+  const { merchant_id, id: checkout_id, gateway, currency } = checkout;
+  if (known) await moveAttempt(db, known, { ...settled, authentication }, live);
   else {
     await insertAttempt(db, {
-      ...{ ...settled, merchant_id, id, checkout_id, number, number_of_payments, currency },
+      ...{
+        ...settled,
+        merchant_id,
+        id,
+        checkout_id,
+        gateway,
+        number,
+        number_of_payments,
+        currency,
+      },
       purpose: 'first_payment',
       instalments: [1],
       amount: payments[0]?.amount ?? 0,
@@ -93,14 +104,14 @@ export async function recordLostFirstPayment(
       written_id: deps.random.uuid(),
     });
   }
-  const done = await completeCheckout(deps, db, checkout, number_of_payments, at);
-  if (done === null) throw new CannotRecord('the checkout has ended');
+  const done = completeCheckout(deps, checkout, number_of_payments, at, null);
   const stored_card = consent && {
-    ...(card as HeldCard & { card_ref: string }),
+    ...cardToStore(card as HeldCard & { card_ref: string }),
     customer_ref,
     consent,
   };
-  await scheduleInstalments(deps, db, merchant, done, { payment_ref, stored_card });
+  const plan = scheduleInstalments(deps, merchant, done.checkout, { payment_ref, stored_card });
+  await writeTogether(db, { ...done.writes, ...plan });
 }
 
 async function checkFirstPayment(
@@ -156,7 +167,7 @@ export async function recordLostPlanPayment(
     at: Timestamp;
   },
 ): Promise<void> {
-  const { merchant_id, id: checkout_id, currency, number_of_payments } = checkout;
+  const { merchant_id, id: checkout_id, gateway, currency, number_of_payments } = checkout;
   const key = { merchant_id, checkout_id };
   const { id, number, instalments, amount, payment_ref, customer_ref, at } = paid;
   const attempts = await listAttempts(db, key);
@@ -177,7 +188,7 @@ export async function recordLostPlanPayment(
     throw new CannotRecord('a payment that it covers is being collected');
   }
   const attempt = await insertAttempt(db, {
-    ...{ ...key, currency, id, number, instalments, amount, customer_ref, payment_ref },
+    ...{ ...key, gateway, currency, id, number, instalments, amount, customer_ref, payment_ref },
     number_of_payments: number_of_payments ?? 1,
     purpose: 'plan_payment',
     status: 'charged',
@@ -187,7 +198,7 @@ export async function recordLostPlanPayment(
     settled_at: at,
     written_id: deps.random.uuid(),
   });
-  const card = { customer_ref, card_ref: null };
+  const card = { customer_ref, card_ref: null, card_key: null };
   await openShopperPayment(db, attempt, payments, card, { at, asked_at: at });
   await collectShopperPayment(deps, db, attempt, payment_ref, at);
 }

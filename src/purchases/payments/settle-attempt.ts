@@ -7,11 +7,7 @@ import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants
 import { newLease, releaseDue } from '#platform/database/due-work.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import {
-  type DeliveryDeps,
-  deliverFirst,
-  makeFirstDue,
-} from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
@@ -26,15 +22,17 @@ export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyPro
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
  * attempt is committed, and a later claim settles it. The callback of a checkout is sent at once
- * while a shopper's request waits, else by the worker.
+ * while a shopper's request waits, else by the worker. `checkout` is its row if the caller has it.
+ * Returns false if the outcome is still unknown.
  */
 export function settleAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
   isAwaited: boolean,
-): Promise<void> {
-  const work = () => askAndRecord(deps, merchant, attempt, isAwaited);
+  checkout: Checkout | null = null,
+): Promise<boolean> {
+  const work = () => askAndRecord(deps, merchant, attempt, isAwaited, checkout);
   return deps.tracer ? deps.tracer.inCheckout(attempt.checkout_id, 'payment', work) : work();
 }
 
@@ -43,18 +41,19 @@ async function askAndRecord(
   merchant: Merchant,
   attempt: PaymentAttempt,
   isAwaited: boolean,
-): Promise<void> {
-  let checkout: Checkout | null = null;
+  known: Checkout | null,
+): Promise<boolean> {
+  let checkout = known;
   try {
-    checkout = await reading(deps, (db) =>
+    checkout ??= await reading(deps, (db) =>
       findCheckout(db, attempt.merchant_id, attempt.checkout_id),
     );
     assert(checkout);
     const answer = await askGateway(deps, merchant, checkout, attempt);
-    await recordOutcome(deps, merchant, attempt, answer);
-    if (!isFirstPayment(attempt)) return;
-    const notify = isAwaited ? deliverFirst : makeFirstDue;
-    await notify(deps, merchant, attempt.checkout_id);
+    const callback = await recordOutcome(deps, merchant, attempt, answer, isAwaited);
+    if (callback) await deliverFirst(deps, callback);
+    if (answer.outcome === 'processing') await alertUnknown(deps, merchant, attempt, answer);
+    return true;
   } catch (error) {
     const about = { err: error, attempt_id: attempt.id };
     if (error instanceof OutcomeUnknown) {
@@ -68,7 +67,25 @@ async function askAndRecord(
       // Its lease runs out anyway.
       deps.log.error({ ...about, err: failure }, 'a payment attempt was not released');
     }
+    return false;
   }
+}
+
+/** An operator must look at a state that this version does not know, before its time is over. */
+async function alertUnknown(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  { number, checkout_id }: PaymentAttempt,
+  { unknown_status }: { unknown_status?: string },
+): Promise<void> {
+  if (unknown_status === undefined) return;
+  await raiseGatewayAlert(deps, merchant, {
+    what: `Payment attempt ${number}`,
+    subject_id: checkout_id,
+    error: new OutcomeUnknown(`the gateway says ${unknown_status}, which is not known here`),
+    isOutcomeUnknown: true,
+    retries: Number.POSITIVE_INFINITY,
+  });
 }
 
 /**
@@ -94,8 +111,8 @@ async function releaseFailed(
   if (!isGivenUp) await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
   await raiseGatewayAlert(deps, merchant, {
     what: isFirstPayment(attempt)
-      ? `Payment attempt ${number} of checkout ${checkout_id}`
-      : `Attempt ${number} of the shopper of checkout ${checkout_id}`,
+      ? `Payment attempt ${number}`
+      : `Attempt ${number} of the shopper on the plan`,
     subject_id: checkout_id,
     error,
     isOutcomeUnknown: error instanceof OutcomeUnknown,
@@ -125,8 +142,8 @@ export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * The shopper returned from their bank. Settles the attempt now. Returns false if it has ended or is
- * claimed, and this call asked nothing.
+ * The shopper returned from their bank, or the card form has confirmed. Settles the attempt now.
+ * Returns false if it has ended or is claimed, or if its outcome is still unknown.
  */
 export async function settleReturned(
   deps: PaymentDeps,
@@ -134,6 +151,5 @@ export async function settleReturned(
   attempt: PaymentAttempt,
 ): Promise<boolean> {
   const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps, leaseSeconds));
-  if (claimed) await settleAttempt(deps, merchant, claimed, true);
-  return claimed !== null;
+  return claimed !== null && (await settleAttempt(deps, merchant, claimed, true));
 }

@@ -1,18 +1,34 @@
 import assert from 'node:assert/strict';
 import { isMoneyStopped } from '#gateway/guard-gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import { beginAtMost } from '#platform/database/begin-at-most.ts';
+import { compileOnce } from '#platform/database/compile-once.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
+import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import { openAttempt } from './open-attempt.ts';
-import { listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
-import type { Consent, PaymentAttempt } from './payment-attempt.ts';
+import { moveInFlightToVoiding, selectAttempts } from './payment-attempt.sql.ts';
+import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from './settle-attempt.ts';
 
-type FirstPayment = { number_of_payments: number; card_token: string; consent: Consent | null };
+type FirstPayment = {
+  number_of_payments: number;
+  /** Null if the card is entered in the session that begins. */
+  card_token: string | null;
+  consent: Consent | null;
+};
+
+/**
+ * A process finishes so many payments within seconds, even if all of them came at once. More would
+ * wait for longer than shoppers do, and a slow gateway holds fewer (decision 0013).
+ */
+const inProgressMax = 500;
+
+const begin = beginAtMost(inProgressMax);
 
 /**
  * A shopper pays. The attempt is committed before the gateway is called, so that a worker can
@@ -23,14 +39,16 @@ type FirstPayment = { number_of_payments: number; card_token: string; consent: C
 export async function startPayment(
   deps: PaymentDeps,
   merchant: Merchant,
-  checkout: { merchant_id: string; id: string },
+  checkout: Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>,
   payment: FirstPayment,
 ): Promise<boolean> {
-  if (await isMoneyStopped(deps.money)) return false;
-  const attempt = await openFirstPayment(deps, merchant, checkout, payment);
-  if (attempt === 'blocked') return false;
-  if (attempt) await settleAttempt(deps, merchant, attempt, true);
-  return true;
+  if (await isMoneyStopped(deps.money, checkout.gateway)) return false;
+  return await begin(async () => {
+    const opened = await openFirstPayment(deps, merchant, checkout, payment);
+    if (opened === 'blocked') return false;
+    if (opened) await settleAttempt(deps, merchant, opened.attempt, true, opened.checkout);
+    return true;
+  });
 }
 
 /**
@@ -40,36 +58,54 @@ export async function startPayment(
 async function openFirstPayment(
   deps: PaymentDeps,
   merchant: Merchant,
-  { merchant_id, id: checkout_id }: { merchant_id: string; id: string },
+  { merchant_id, id: checkout_id, gateway }: Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>,
   { number_of_payments, card_token, consent }: FirstPayment,
-): Promise<PaymentAttempt | 'blocked' | null> {
+): Promise<{ attempt: PaymentAttempt; checkout: Checkout } | 'blocked' | null> {
   const key = { merchant_id, checkout_id };
   const lease = deps.random.uuid();
-  return await transaction(deps, async ({ db }, maybeCommitted) => {
-    const checkout = await lockCheckout(db, merchant_id, checkout_id);
-    assert(checkout);
-    const attempts = await listAttempts(db, key);
+  return await transaction(deps, async ({ db, commit }, maybeCommitted) => {
+    // The server begins the second statement when the first one has the lock.
+    const [checkout, [rows]] = await Promise.all([
+      lockCheckout(db, merchant_id, checkout_id),
+      selectAttemptsAndBlocks(db, key),
+    ]);
+    assert(checkout && rows);
+    const attempts = asRows(rows.attempts);
     const committed = maybeCommitted && attempts.find((attempt) => attempt.lease === lease);
-    if (committed) return committed;
+    if (committed) return { attempt: committed, checkout };
     const now = merchant.now();
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
+    // The checkout was given to another gateway, and the card is for the earlier one.
+    if (checkout.gateway !== gateway) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
-    if (await isBlocked(db, key)) return 'blocked';
-    // The shopper left their bank's challenge and pays again: void that attempt (decision 0023).
-    await moveInFlightToVoiding(db, key, timestamp(now));
+    if (rows.blocks.length > 0) return 'blocked';
+    // The shopper left the card form or their bank's challenge, and begins again: void that attempt
+    // (decision 0023).
+    if (attempts.some(isInFlight)) await moveInFlightToVoiding(db, key, timestamp(now));
 
     const [first] = planPayments(checkout.amount, number_of_payments, merchant.localDate(now));
     assert(first);
     const customer_ref = attempts.find((one) => one.customer_ref !== null)?.customer_ref ?? null;
-    return await openAttempt(deps, db, checkout, attempts[0] ?? null, now, {
-      ...{ number_of_payments, card_token, consent, customer_ref, lease },
-      purpose: 'first_payment',
-      instalments: [1],
-      amount: first.amount,
-      card_ref: null,
-    });
+    const [attempt] = await Promise.all([
+      openAttempt(deps, db, checkout, attempts[0] ?? null, now, {
+        ...{ number_of_payments, card_token, consent, customer_ref, lease },
+        purpose: 'first_payment',
+        instalments: [1],
+        amount: first.amount,
+        card_ref: null,
+      }),
+      commit(),
+    ]);
+    return { attempt, checkout };
   });
 }
+
+const selectAttemptsAndBlocks = compileOnce(
+  (db, { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string }) => {
+    const key = { merchant_id, checkout_id };
+    return together({ attempts: selectAttempts(db, key), blocks: selectBlocks(db, key) });
+  },
+);
 
 /** Whether a payment may still begin: for half an hour (decision 0011). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {

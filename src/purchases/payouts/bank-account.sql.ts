@@ -28,18 +28,19 @@ export async function findAccountInUse(
   return row ?? null;
 }
 
-export async function findAccount(
+/** The confirmed accounts of several merchants, the newest first. A merchant has a few. */
+export async function listConfirmedAccounts(
   db: Handle,
-  merchant_id: string,
-  number: number,
-): Promise<BankAccount | null> {
-  const row = await db
+  merchant_ids: string[],
+): Promise<BankAccount[]> {
+  if (merchant_ids.length === 0) return [];
+  return await db
     .selectFrom('bank_accounts')
     .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('number', '=', number)
-    .executeTakeFirst();
-  return row ?? null;
+    .where('merchant_id', 'in', merchant_ids)
+    .where('confirmed_at', 'is not', null)
+    .orderBy('number', 'desc')
+    .execute();
 }
 
 export async function insertAccount(db: Handle, account: BankAccount): Promise<void> {
@@ -61,6 +62,20 @@ export async function moveConfirmed(
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
+}
+
+/** Counts a wrong number that was typed. The caller has the merchant's lock. */
+export async function moveWrongNumbers(
+  db: Handle,
+  { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
+  wrong_numbers: number,
+): Promise<void> {
+  await db
+    .updateTable('bank_accounts')
+    .set({ wrong_numbers })
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '=', number)
+    .execute();
 }
 
 /** Every account, for a change of the master key. There are a few for each merchant. */

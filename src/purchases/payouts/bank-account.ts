@@ -24,6 +24,8 @@ export type BankAccount = {
   confirmed_by: string | null;
   confirmed_person_id: string | null;
   confirmed_at: Timestamp | null;
+  /** How many wrong account numbers were typed to confirm it. */
+  wrong_numbers: number;
 };
 
 /** The purpose that an account number is sealed for: it opens in no other row. */
@@ -51,7 +53,7 @@ export function explainBadAccount(wanted: WantedAccount, territory: string): str
     ['bank', wanted.bank],
   ] as const) {
     if (text.trim() === '' || text.length > nameCharactersMax || /\p{C}/u.test(text)) {
-      return `The ${name} must have 1 to ${nameCharactersMax} characters that can be printed.`;
+      return `The ${name} must have 1 to ${nameCharactersMax} printable characters.`;
     }
   }
   if (territory === 'ZA' && !/^\d{6}$/.test(wanted.branch_code)) {
@@ -66,7 +68,7 @@ export function explainBadAccount(wanted: WantedAccount, territory: string): str
   return null;
 }
 
-/** An address of the form `name@host.example`, as short as mail servers allow. */
+/** An address of the form `name@host.example`, no longer than mail servers accept. */
 export function isAddress(text: string): boolean {
   return text.length <= 254 && /^[^\s@<>,;:"'\\]+@[^\s@<>,;:"'\\]+\.[^\s@<>,;:"'\\]+$/.test(text);
 }

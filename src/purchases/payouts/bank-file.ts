@@ -1,14 +1,28 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import { createHash } from 'node:crypto';
+import { listMerchantRows } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { writeCsv } from '#platform/shared/csv.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { findAccount } from './bank-account.sql.ts';
+import { listConfirmedAccounts } from './bank-account.sql.ts';
 import type { BankAccount } from './bank-account.ts';
-import type { Payout } from './payout.ts';
+import { type PayingAccount, writePain001 } from './pain-001.ts';
+import { listHolidays } from './payout.sql.ts';
+import { isBusinessDay, type Payout } from './payout.ts';
 import { openAccount } from './set-bank-account.ts';
 
-// Columns are only ever added, at the end. Amounts are cents.
+/** A CSV file for people and for banks that read one, or the message of ISO 20022. */
+export const bankFormats = ['csv', 'pain.001'] as const;
+export type BankFormat = (typeof bankFormats)[number];
+
+export type BankFileDeps = {
+  sealing: Sealing;
+  /** The account that the operator pays from. Null if the settings name none. */
+  payingAccount: PayingAccount | null;
+};
+
+// Columns are only ever added, at the end. Amounts have two decimals.
 const columns = [
   'reference',
   'merchant_id',
@@ -22,31 +36,128 @@ const columns = [
   'account_number',
 ];
 
-/** The file for the bank run: one row for each payout, with the account that it goes to. */
+type Row = {
+  payout: Payout;
+  merchant: MerchantRow;
+  /** Null if the lost database exported it, before a restore, and two people approved it for none. */
+  account: (BankAccount & { account_number: string }) | null;
+};
+
+/** The file for the bank run: each payout, with the account that it goes to. */
 export async function writeBankFile(
-  deps: { sealing: Sealing },
+  deps: BankFileDeps,
   db: Handle,
   payouts: Payout[],
+  format: BankFormat,
 ): Promise<string> {
-  const rows = [];
-  for (const { merchant_id, bank_account, reference, amount, currency, id } of payouts) {
-    const merchant = await findMerchantRow(db, merchant_id);
-    const account = bank_account === null ? null : await findAccount(db, merchant_id, bank_account);
-    rows.push([
-      reference,
-      merchant_id,
-      merchant?.name ?? '',
-      amount,
-      currency,
-      id,
-      account?.holder ?? '',
-      account?.bank ?? '',
-      account?.branch_code ?? '',
-      account ? mustOpen(deps.sealing, account) : '',
-    ]);
+  const ids = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
+  const merchants = new Map((await listMerchantRows(db, ids)).map((one) => [one.id, one]));
+  const accounts = new Map((await listConfirmedAccounts(db, ids)).map((one) => [keyOf(one), one]));
+  const rows: Row[] = [];
+  for (const payout of payouts) {
+    const { merchant_id, bank_account } = payout;
+    const merchant = merchants.get(merchant_id) as MerchantRow;
+    const found = accounts.get(keyOf({ merchant_id, number: bank_account }));
+    const account = found ? { ...found, account_number: mustOpen(deps.sealing, found) } : null;
+    rows.push({ payout, merchant, account });
   }
-  return writeCsv([columns, ...rows]);
+  return format === 'csv' ? writeBankCsv(rows) : await writeMessage(deps, db, rows);
 }
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/**
+ * The digests that the record of an export keeps: of the file, and of the rows that it was made
+ * from. `tranche prove` compares both later.
+ */
+export const exportDigests = (payouts: Payout[], file: string) => ({
+  file_sha256: sha256(file),
+  payouts_sha256: digestPayouts(payouts),
+});
+
+/** A digest of which amounts go to which accounts. */
+export function digestPayouts(
+  payouts: Pick<Payout, 'id' | 'amount' | 'currency' | 'bank_account'>[],
+): string {
+  const rows = payouts.map(({ id, amount, currency, bank_account }) => [
+    id,
+    amount,
+    currency,
+    bank_account,
+  ]);
+  return sha256(
+    JSON.stringify(rows.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))),
+  );
+}
+
+function writeBankCsv(rows: Row[]): string {
+  const lines = rows.map(({ payout, merchant, account }) => [
+    payout.reference,
+    merchant.id,
+    merchant.name,
+    { cents: payout.amount },
+    payout.currency,
+    payout.id,
+    account?.holder ?? '',
+    account?.bank ?? '',
+    account?.branch_code ?? '',
+    account?.account_number ?? '',
+  ]);
+  return writeCsv([columns, ...lines]);
+}
+
+/** The message of an export. Empty without a payout, because a message has at least one. */
+async function writeMessage(
+  { payingAccount }: BankFileDeps,
+  db: Handle,
+  rows: Row[],
+): Promise<string> {
+  const from = mustPayFrom({ payingAccount });
+  const payable = rows.filter(({ account }) => account !== null);
+  const [first] = payable;
+  if (!first) return '';
+  const { export_id, exported_at } = first.payout;
+  const at = Temporal.Instant.from(exported_at as string);
+  const groups = Map.groupBy(payable, ({ merchant }) => merchant.territory.code);
+  const batches = [];
+  for (const [territory, members] of groups) {
+    const { time_zone } = (members[0] as Row).merchant.territory;
+    batches.push({
+      territory,
+      executes_on: await findExecutionDay(db, territory, at.toZonedDateTimeISO(time_zone)),
+      transfers: members.flatMap(({ payout, account }) =>
+        account ? [{ ...account, ...payout }] : [],
+      ),
+    });
+  }
+  return writePain001({ id: export_id as string, at, from, batches });
+}
+
+/** A bank pays on a business day: the day of the export, or the next one. */
+async function findExecutionDay(
+  db: Handle,
+  territory: string,
+  at: Temporal.ZonedDateTime,
+): Promise<string> {
+  let day = at.toPlainDate();
+  const calendar = {
+    holidays: await listHolidays(db, territory, day.toString()),
+    time_zone: at.timeZoneId,
+  };
+  while (!isBusinessDay(calendar, day)) day = day.add({ days: 1 });
+  return day.toString();
+}
+
+/** Says what a message for the bank needs, before any payout moves. */
+export function mustPayFrom({ payingAccount }: Pick<BankFileDeps, 'payingAccount'>): PayingAccount {
+  if (payingAccount) return payingAccount;
+  throw new OperatorError(
+    'A pain.001 file names the account that you pay from. Set PAYOUT_FROM_HOLDER, PAYOUT_FROM_BRANCH_CODE and PAYOUT_FROM_ACCOUNT, or take the CSV file.',
+  );
+}
+
+const keyOf = ({ merchant_id, number }: { merchant_id: string; number: number | null }) =>
+  `${merchant_id} ${number}`;
 
 function mustOpen(sealing: Sealing, account: BankAccount): string {
   const number = openAccount(sealing, account);

@@ -5,8 +5,10 @@ import type { Database, Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { proportion } from '#platform/shared/fees.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
 import {
   assignEntries,
   type NewEntry,
@@ -14,8 +16,10 @@ import {
   withoutFee,
 } from '#record/ledger/post-entries.ts';
 import { findTerms, listDueReserves, sumOpenEntries } from '#record/ledger/settlement.sql.ts';
-import { proportion } from '#record/ledger/settlement.ts';
+import type { KindSums } from '#record/ledger/settlement.ts';
+import { presentPayout } from './payout.schema.ts';
 import {
+  advancePayoutSums,
   duePayoutDays,
   hasOpenEntryBefore,
   insertPayout,
@@ -84,12 +88,12 @@ async function issue(
   },
 ): Promise<Payout | null> {
   const { id, day, now, compare_before } = wanted;
-  const { currency, time_zone } = merchant.territory;
-  const before = timestamp(day.toZonedDateTime({ timeZone: time_zone }).toInstant());
-  const open = await sumOpenEntries(db, merchant.id, before);
+  const { currency } = merchant.territory;
+  const before = entriesBefore(merchant, day);
+  const kinds = await sumOpenEntries(db, merchant.id, before);
+  const count = kinds.reduce((sum, one) => sum + one.count, 0);
   const at = timestamp(now);
-  const reserves = await planReserves(db, merchant.id, open.sold, { at, day });
-  const amount = open.net + reserves.reduce((sum, { net }) => sum + net, 0);
+  const { amount, reserves } = await planPayout(db, merchant.id, kinds, { at, day });
   if (amount <= 0) return null;
   // The lost database may have paid out the same day, or the same entries (decision 0098).
   const mustCompare =
@@ -104,7 +108,7 @@ async function issue(
     business_on: day.toString(),
     amount,
     currency,
-    lines: open.count + reserves.length,
+    lines: count + reserves.length,
     status: 'draft',
     created_at: last_created_at,
     first_approver: null,
@@ -123,14 +127,34 @@ async function issue(
   await insertPayout(db, payout);
   // A transaction of the day before that commits between these two statements undoes this one, and
   // the payout is made a moment later.
-  assert.equal(await assignEntries(db, payout, before), open.count);
+  assert.equal(await assignEntries(db, payout, before), count);
   const lines = reserves.map((entry, index) => ({
     ...entry,
     payout_id: id,
-    line: open.count + index + 1,
+    line: count + index + 1,
   }));
   await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, lines);
+  await advancePayoutSums(db, merchant.id, [...kinds, ...reserves]);
+  await queuePayoutEvents(deps, db, [{ merchant, data: presentPayout(payout) }]);
   return payout;
+}
+
+/** A payout has the entries from before the first moment of its day. */
+export const entriesBefore = (
+  { territory }: Pick<Merchant, 'territory'>,
+  day: Temporal.PlainDate,
+): Timestamp => timestamp(day.toZonedDateTime({ timeZone: territory.time_zone }).toInstant());
+
+/** The amount of a payout of these entries, and the reserves that it holds back and releases. */
+export async function planPayout(
+  db: Handle,
+  merchant_id: string,
+  open: Pick<KindSums, 'kind' | 'net'>[],
+  when: { at: Timestamp; day: Temporal.PlainDate },
+): Promise<{ amount: number; reserves: NewEntry[] }> {
+  const sold = open.find(({ kind }) => kind === 'sale')?.net ?? 0;
+  const reserves = await planReserves(db, merchant_id, sold, when);
+  return { amount: [...open, ...reserves].reduce((sum, { net }) => sum + net, 0), reserves };
 }
 
 /**

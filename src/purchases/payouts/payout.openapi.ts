@@ -1,8 +1,9 @@
 import type Type from 'typebox';
 import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
 import type { Operation } from '#platform/http/openapi.ts';
+import { describeEvent } from '#purchases/callbacks/callback.openapi.ts';
 import { exampleCheckout } from '#purchases/checkouts/checkout.openapi.ts';
-import type { PayoutResource } from './payout.schema.ts';
+import { PayoutResource } from './payout.schema.ts';
 
 const examplePayout: Type.Static<typeof PayoutResource> = {
   id: '0199c2d4-5b1e-7f60-8a9c-3e2d1c0b9a88',
@@ -82,3 +83,14 @@ export const listPayoutsOperation: Operation = {
   },
   intermediary: managedMerchantFilter,
 };
+
+export const payoutUpdated = describeEvent({
+  name: 'payout.updated',
+  operationId: 'payoutUpdated',
+  title: 'PayoutEvent',
+  summary: 'A payout changed',
+  description:
+    'Sent when a payout is made and whenever its status changes. Its lines are not in the body: [Get one payout](#getPayout) has them.',
+  resource: PayoutResource,
+  example: examplePayout,
+});

@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Amounts } from '#platform/shared/fees.ts';
+import type { EntryKind } from '#record/ledger/settlement.ts';
 import type { Payout, PayoutLine, PayoutStatus, Totals } from './payout.ts';
 
 export const duePayoutDays: DueWork<'payout_days'> = { table: 'payout_days', due: 'due_at' };
@@ -99,6 +101,66 @@ export async function markOpenPayouts(db: Handle, compare_since: Timestamp): Pro
 
 export async function insertPayout(db: Handle, payout: Payout): Promise<void> {
   await db.insertInto('payouts').values(payout).execute();
+}
+
+/** Adds the lines of a payout that is made now to the sums of all payouts of the merchant. */
+export async function advancePayoutSums(
+  db: Handle,
+  merchant_id: string,
+  lines: (Amounts & { kind: EntryKind })[],
+): Promise<void> {
+  const sums = new Map<EntryKind, Amounts>();
+  for (const { kind, gross, fee, vat, net } of lines) {
+    const one = sums.get(kind) ?? { gross: 0, fee: 0, vat: 0, net: 0 };
+    sums.set(kind, {
+      gross: one.gross + gross,
+      fee: one.fee + fee,
+      vat: one.vat + vat,
+      net: one.net + net,
+    });
+  }
+  await db
+    .insertInto('payout_sums')
+    .values([...sums].map(([kind, amounts]) => ({ merchant_id, kind, ...amounts })))
+    .onConflict((on) =>
+      on.columns(['merchant_id', 'kind']).doUpdateSet({
+        gross: sql`payout_sums.gross + excluded.gross`,
+        fee: sql`payout_sums.fee + excluded.fee`,
+        vat: sql`payout_sums.vat + excluded.vat`,
+        net: sql`payout_sums.net + excluded.net`,
+      }),
+    )
+    .execute();
+}
+
+/** The payouts of a merchant that the bank has not paid yet: the oldest, and the sum of all. */
+export async function listUnpaid(
+  db: Handle,
+  merchant_id: string,
+  max: number,
+): Promise<{ payouts: Payout[]; amount: number; count: number }> {
+  const unpaid = db
+    .selectFrom('payouts')
+    .where('merchant_id', '=', merchant_id)
+    .where('status', 'in', ['draft', 'approved', 'exported']);
+  const sum = await unpaid
+    .select([
+      sql<number>`coalesce(sum(amount), 0)::bigint`.as('amount'),
+      sql<number>`count(*)::integer`.as('count'),
+    ])
+    .executeTakeFirstOrThrow();
+  const payouts = await unpaid.selectAll().orderBy('created_at').orderBy('id').limit(max).execute();
+  return { payouts, ...sum };
+}
+
+/** When the merchant's next payout is made, on its clock. Null before it has terms. */
+export async function findPayoutDay(db: Handle, merchant_id: string): Promise<Timestamp | null> {
+  const row = await db
+    .selectFrom('payout_days')
+    .select('due_at')
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row?.due_at ?? null;
 }
 
 /** Finds a payout by its id alone, for an operator. */
@@ -219,15 +281,57 @@ export async function sumLines(
   return rows[0] as Totals;
 }
 
-/** The payouts of one file for the bank, or all that wait for one, in a stable order. */
-export async function listExport(
+/** The payouts of files for the bank, in a stable order. */
+export async function listExports(db: Handle, export_ids: string[]): Promise<Payout[]> {
+  return await db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('export_id', 'in', export_ids)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+}
+
+/** Waits for another export, which may move the same payouts. Held until the transaction ends. */
+export async function lockExports(db: Handle): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('payouts export', 0))`.execute(db);
+}
+
+/** Approved payouts after one of them, the oldest first. */
+export async function listApproved(
   db: Handle,
-  wanted: { export_id: string } | 'approved',
+  after: Pick<Payout, 'created_at' | 'id'> | null,
+  limit: number,
 ): Promise<Payout[]> {
-  const query = db.selectFrom('payouts').selectAll();
-  const found =
-    wanted === 'approved'
-      ? query.where('status', '=', 'approved')
-      : query.where('export_id', '=', wanted.export_id);
-  return await found.orderBy('created_at').orderBy('id').execute();
+  let query = db.selectFrom('payouts').selectAll().where('status', '=', 'approved');
+  if (after !== null) {
+    const { created_at, id } = after;
+    query = query.where(sql<boolean>`(created_at, id) > (${created_at}::timestamptz, ${id}::uuid)`);
+  }
+  return await query.orderBy('created_at').orderBy('id').limit(limit).execute();
+}
+
+/** Returns the payouts that were still approved, in a stable order. */
+export async function moveExported(
+  db: Handle,
+  payouts: Pick<Payout, 'merchant_id' | 'id'>[],
+  to: { export_id: string; exported_at: Timestamp },
+): Promise<Payout[]> {
+  if (payouts.length === 0) return [];
+  const merchants = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
+  const moved = await db
+    .updateTable('payouts')
+    .set({ status: 'exported', ...to })
+    .where('merchant_id', 'in', merchants)
+    .where(
+      'id',
+      'in',
+      payouts.map(({ id }) => id),
+    )
+    .where('status', '=', 'approved')
+    .where('compare_since', 'is', null)
+    .returningAll()
+    .execute();
+  const places = new Map(payouts.map(({ id }, place) => [id, place]));
+  return moved.sort((a, b) => Number(places.get(a.id)) - Number(places.get(b.id)));
 }

@@ -1,6 +1,8 @@
-import type { Generated } from 'kysely';
+import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
+import type { EntryKind, KindSums } from '#record/ledger/settlement.ts';
 import type { PayoutStatus } from './payout.ts';
 import type { StatementMailStatus } from './statement-mail.ts';
 
@@ -49,6 +51,7 @@ declare module '#platform/database/tables.ts' {
       confirmed_by: string | null;
       confirmed_person_id: string | null;
       confirmed_at: Timestamp | null;
+      wrong_numbers: number;
     };
     statement_addresses: {
       merchant_id: Fixed<string>;
@@ -58,7 +61,8 @@ declare module '#platform/database/tables.ts' {
     statement_mails: {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
-      payout_id: Fixed<string>;
+      payout_id: Fixed<string | null>;
+      statement_id: Fixed<string | null>;
       status: StatementMailStatus;
       created_at: Fixed<Timestamp>;
       due_at: Timestamp | null;
@@ -67,6 +71,47 @@ declare module '#platform/database/tables.ts' {
       response: string | null;
       lease: string | null;
       leased_until: Timestamp | null;
+    };
+    statement_months: {
+      merchant_id: Fixed<string>;
+      month: string;
+      number: Generated<number>;
+      lines: Generated<number>;
+      due_at: Timestamp;
+      attempts: Generated<number>;
+      lease: string | null;
+      leased_until: Timestamp | null;
+    };
+    monthly_statements: {
+      merchant_id: Fixed<string>;
+      id: Fixed<string>;
+      number: Fixed<number>;
+      reference: Fixed<string>;
+      month: Fixed<string>;
+      created_at: Fixed<Timestamp>;
+      currency: Fixed<string>;
+      lines: Fixed<number>;
+      opening: Fixed<number>;
+      closing: Fixed<number>;
+      reserve: Fixed<number>;
+      sums: JSONColumnType<KindSums[], string, never>;
+      merchant_name: Fixed<string>;
+      merchant_address: Fixed<string | null>;
+      merchant_vat_number: Fixed<string | null>;
+      issuer_name: Fixed<string>;
+      issuer_address: Fixed<string | null>;
+      issuer_vat_number: Fixed<string | null>;
+      language: Fixed<Language>;
+      locale: Fixed<string>;
+      time_zone: Fixed<string>;
+    };
+    payout_sums: {
+      merchant_id: Fixed<string>;
+      kind: Fixed<EntryKind>;
+      gross: number;
+      fee: number;
+      vat: number;
+      net: number;
     };
     payout_days: {
       merchant_id: Fixed<string>;

@@ -42,11 +42,35 @@ export type Payout = {
    */
   bank_account: number | null;
   /**
-   * The time since which an operator must compare it with the bank before it is exported. Null if
-   * that is not needed.
+   * Since when an operator has had to compare it with the bank before it is exported. Null if that
+   * is not needed.
    */
   compare_since: Timestamp | null;
 };
+
+/** Whether the approvals of a payout are for an account. Null stands for no account. */
+export const isForAccount = (
+  { bank_account }: Pick<Payout, 'bank_account'>,
+  account: { number: number } | null,
+): boolean => bank_account === (account?.number ?? null);
+
+/** Approvals for an account that is no longer in use do not count before the export. */
+export function countApprovals(payout: Payout, inUse: { number: number } | null): number {
+  const isOpen = payout.status === 'draft' || payout.status === 'approved';
+  if (isOpen && !isForAccount(payout, inUse)) return 0;
+  return [payout.first_approver, payout.approver].filter((one) => one !== null).length;
+}
+
+/** Whether an operator may approve a payout now: as the first person, or as the second one. */
+export function mayApprove(
+  payout: Payout,
+  inUse: { number: number } | null,
+  operator: string,
+): boolean {
+  if (payout.status !== 'draft' && payout.status !== 'approved') return false;
+  const approvals = countApprovals(payout, inUse);
+  return approvals === 0 || (approvals === 1 && payout.first_approver !== operator);
+}
 
 /** A line of a payout. The lines sum to its amount. */
 export type PayoutLine = {
@@ -105,10 +129,15 @@ export function accountPayableFrom(
   return day.add({ days: 1 }).toZonedDateTime(calendar.time_zone).toInstant();
 }
 
-/** When the first payout after a local date is made. */
-export function nextPayoutAt(calendar: Calendar, after: Temporal.PlainDate): Temporal.Instant {
+export function nextBusinessDay(calendar: Calendar, after: Temporal.PlainDate): Temporal.PlainDate {
   let day = after.add({ days: 1 });
   while (!isBusinessDay(calendar, day)) day = day.add({ days: 1 });
+  return day;
+}
+
+/** When the first payout after a local date is made. */
+export function nextPayoutAt(calendar: Calendar, after: Temporal.PlainDate): Temporal.Instant {
+  const day = nextBusinessDay(calendar, after);
   return day.toZonedDateTime({ timeZone: calendar.time_zone, plainTime: payoutTime }).toInstant();
 }
 

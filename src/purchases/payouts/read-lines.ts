@@ -5,15 +5,15 @@ import { listLines } from './payout.sql.ts';
 import type { Payout, PayoutLine } from './payout.ts';
 
 /** Small enough that the process answers other requests between two pages. */
-const pageSize = 500;
+export const linePageSize = 500;
 
 /** The lines of a payout in order. They do not change once it is made, so each page is a read of its own. */
 export async function* readLines(
   deps: { database: Database; clock: Clock },
   payout: Payout,
 ): AsyncGenerator<PayoutLine[]> {
-  for (let first = 1; first <= payout.lines; first += pageSize) {
-    const range = { first, last: first + pageSize - 1 };
+  for (let first = 1; first <= payout.lines; first += linePageSize) {
+    const range = { first, last: first + linePageSize - 1 };
     yield await reading(deps, (db) => listLines(db, payout, range));
   }
 }

@@ -1,21 +1,45 @@
+import { isDeepStrictEqual } from 'node:util';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { MoneyProblem } from '#gateway/guard-gateway.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchant, listMerchantRows } from '#merchants/merchant.sql.ts';
+import { type Merchant, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
+import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { postEntries, withoutFee } from '#record/ledger/post-entries.ts';
-import { findAccountInUse, findStatementAddress } from './bank-account.sql.ts';
+import {
+  findAccountInUse,
+  findStatementAddress,
+  listConfirmedAccounts,
+} from './bank-account.sql.ts';
 import type { BankAccount } from './bank-account.ts';
-import { writeBankFile } from './bank-file.ts';
+import {
+  type BankFileDeps,
+  type BankFormat,
+  exportDigests,
+  mustPayFrom,
+  writeBankFile,
+} from './bank-file.ts';
 import { readCalendar } from './make-payouts.ts';
-import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sql.ts';
+import { presentPayout } from './payout.schema.ts';
+import {
+  findPayoutOfAny,
+  listApproved,
+  listExports,
+  lockExports,
+  lockPayout,
+  moveExported,
+  movePayout,
+} from './payout.sql.ts';
 import {
   accountPayableFrom,
+  type Calendar,
+  isForAccount,
   type NewAccountWait,
   type Payout,
   type PayoutStatus,
@@ -36,10 +60,13 @@ export async function approvePayout(
   operator: string,
   id: string,
 ): Promise<Payout> {
-  return await changed(deps, operator, 'payouts approve', id, async (db, payout, at) => {
+  // The audit has the end of the account number that each approval is for.
+  const said: { account: string | null } = { account: null };
+  const approve = async (db: Handle, payout: Payout, at: Timestamp) => {
     const account = await findAccountInUse(db, payout.merchant_id);
+    said.account = account?.last4 ?? null;
     const bank_account = account?.number ?? null;
-    const isOfAccount = payout.bank_account === bank_account;
+    const isOfAccount = isForAccount(payout, account);
     if (payout.status !== 'draft' && !(payout.status === 'approved' && !isOfAccount)) {
       throw notIn(payout, 'draft', 'approved');
     }
@@ -54,7 +81,8 @@ export async function approvePayout(
     mustCountAsSecond(deps, operator, [{ by: named(payout.first_approver), refusal }]);
     const to = { status: 'approved', approver: operator, approved_at: at } as const;
     return await movePayout(db, payout, ['draft'], to);
-  });
+  };
+  return await changed(deps, operator, 'payouts approve', id, approve, said);
 }
 
 /**
@@ -74,8 +102,8 @@ export async function payPayout(
     if (payout.status !== 'exported' && !isLost) throw notIn(payout, 'exported', 'paid');
     await post(deps, db, payout, at, ['paid_out']);
     if (deps.sendsMessages && (await findStatementAddress(db, payout.merchant_id)) !== null) {
-      const { merchant_id, id: payout_id } = payout;
-      await insertStatementMail(db, { merchant_id, id: deps.random.uuid(), payout_id, at });
+      const about = { merchant_id: payout.merchant_id, payout_id: payout.id, statement_id: null };
+      await insertStatementMail(db, { ...about, id: deps.random.uuid(), at });
     }
     const to = { status: 'paid', paid_at: at, bank_reference, compare_since: null } as const;
     const lost = isLost ? { export_id: deps.random.uuid(), exported_at: at } : {};
@@ -102,7 +130,7 @@ export async function confirmPayout(
       }
       return await movePayout(db, payout, ['draft', 'approved'], { compare_since: null });
     },
-    { reason },
+    { reason: new FreeText(reason) },
   );
 }
 
@@ -143,114 +171,161 @@ export async function returnPayout(
 /** A payout names operators by their addresses, which are unique and never change. */
 const named = (name: string): Approver => ({ person_id: null, name });
 
-export type Export = {
+/** The payouts that an export leaves approved, by the reason. Each list names the oldest of them. */
+type LeftOut = {
+  /** Their merchants have no confirmed bank account. */
+  refused: Payout[];
+  /** Their merchants have another account now. Two people must approve them again. */
+  toApprove: Payout[];
+  /** Their accounts were confirmed too recently to be paid. */
+  tooNew: (Payout & { payable_from: Timestamp })[];
+  /** An operator must compare them with the bank first. */
+  toCompare: Payout[];
+};
+
+export type Export = LeftOut & {
   /** Null if no payout was exported. */
   export_id: string | null;
   payouts: Payout[];
-  /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
-  refused: Payout[];
-  /**
-   * Approved payouts whose merchants have another account now. Two people must approve them again.
-   */
-  toApprove: Payout[];
-  /**
-   * Approved payouts to accounts that were confirmed too recently to be paid. They stay approved.
-   */
-  tooNew: (Payout & { payable_from: Timestamp })[];
-  /** Approved payouts that an operator must compare with the bank first. They stay approved. */
-  toCompare: Payout[];
+  /** The file is full: another export takes the next payouts. */
+  isFull: boolean;
   /** The file for the bank. */
   file: string;
 };
 
+/** One file has so many payouts at most, so that an export stays short. */
+export const exportedPayoutsMax = 1_000;
+/** For each reason an export names so many payouts at most that it left out. */
+const leftOutNamedMax = 100;
+
 /**
- * Moves every approved payout to `exported`, under one id for the file, if the bank account that it
- * was approved for is in use and not too new. An earlier export can be read again by that id and
- * moves nothing.
+ * Moves approved payouts, the oldest first, to `exported`, under one id for the file, if the bank
+ * account that each was approved for is in use and not too new. An earlier export can be read again
+ * by that id and moves nothing.
  */
 export async function exportPayouts(
-  deps: PayoutDeps & NewAccountWait & { sealing: Sealing },
+  deps: PayoutDeps & NewAccountWait & BankFileDeps,
   operator: string,
+  format: BankFormat,
 ): Promise<Export> {
+  if (format === 'pain.001') mustPayFrom(deps);
   await mustMoveMoney(deps);
   const export_id = deps.random.uuid();
   return await operate(deps, operator, 'payouts export', async (db, at): Promise<Made> => {
-    const payouts: Payout[] = [];
-    const refused: Payout[] = [];
-    const toApprove: Payout[] = [];
-    const toCompare: Payout[] = [];
-    const tooNew: Export['tooNew'] = [];
-    for (const payout of await listExport(db, 'approved')) {
-      if (payout.compare_since !== null) {
-        toCompare.push(payout);
-        continue;
-      }
-      const account = await findAccountInUse(db, payout.merchant_id);
-      if (!account) {
-        refused.push(payout);
-        continue;
-      }
-      if (account.number !== payout.bank_account) {
-        toApprove.push(payout);
-        continue;
-      }
-      const payable_from = await findPayableFrom(deps, db, account);
-      if (payable_from !== null) {
-        tooNew.push({ ...payout, payable_from });
-        continue;
-      }
-      const to = { status: 'exported', export_id, exported_at: at } as const;
-      // Another export may have taken it meanwhile.
-      const moved = await movePayout(db, payout, ['approved'], to);
-      if (moved) payouts.push(moved);
-    }
+    await lockExports(db);
+    const { ready, merchants, counts, ...found } = await findReady(deps, db);
+    const payouts = await moveExported(db, ready, { export_id, exported_at: at });
+    const changed = payouts.map((payout) => ({
+      merchant: merchants.get(payout.merchant_id) as Merchant,
+      data: presentPayout(payout),
+    }));
+    await queuePayoutEvents(deps, db, changed);
     // If an account number cannot be opened, nothing is exported.
-    const file = await writeBankFile(deps, db, payouts);
+    const file = await writeBankFile(deps, db, payouts, format);
     const id = payouts.length > 0 ? export_id : null;
     const details = {
+      format,
       payouts: payouts.length,
-      without_account: refused.length,
-      to_approve_again: toApprove.length,
-      to_compare: toCompare.length,
-      new_account: tooNew.length,
+      without_account: counts.refused,
+      to_approve_again: counts.toApprove,
+      to_compare: counts.toCompare,
+      new_account: counts.tooNew,
+      ...(id !== null && exportDigests(payouts, file)),
     };
-    return {
-      subject_id: id,
-      details,
-      result: { export_id: id, payouts, refused, toApprove, toCompare, tooNew, file },
-    };
+    return { subject_id: id, details, result: { ...found, export_id: id, payouts, file } };
   });
 }
 
-/** When an account can be paid first, if that is still to come. */
-async function findPayableFrom(
-  deps: PayoutDeps & NewAccountWait,
-  db: Handle,
-  { merchant_id, confirmed_at }: BankAccount,
-): Promise<Timestamp | null> {
-  const merchant = await findMerchant(db, deps.clock, merchant_id);
-  if (!merchant || confirmed_at === null) return null;
-  const confirmed = Temporal.Instant.from(confirmed_at);
-  const calendar = await readCalendar(db, merchant, confirmed);
-  const from = accountPayableFrom(calendar, deps, confirmed);
+/** Reads through the approved payouts, page by page, until enough of them can be exported. */
+async function findReady(deps: PayoutDeps & NewAccountWait, db: Handle) {
+  const ready: Payout[] = [];
+  const merchants = new Map<string, Merchant>();
+  const left: LeftOut = { refused: [], toApprove: [], tooNew: [], toCompare: [] };
+  const counts = { refused: 0, toApprove: 0, tooNew: 0, toCompare: 0 };
+  const leave = <Reason extends keyof LeftOut>(reason: Reason, payout: LeftOut[Reason][number]) => {
+    counts[reason] += 1;
+    if (counts[reason] <= leftOutNamedMax) (left[reason] as Payout[]).push(payout);
+  };
+  const readCalendarOnce = rememberCalendars(db);
+  for (let last: Payout | null = null; ; ) {
+    const page: Payout[] = await listApproved(db, last, exportedPayoutsMax);
+    const ids = [...new Set(page.map(({ merchant_id }) => merchant_id))];
+    for (const row of await listMerchantRows(db, ids)) {
+      merchants.set(row.id, onOwnClock(deps.clock, row));
+    }
+    const accounts = findInUse(await listConfirmedAccounts(db, ids));
+    for (const payout of page) {
+      const account = accounts.get(payout.merchant_id);
+      const merchant = merchants.get(payout.merchant_id);
+      if (payout.compare_since !== null) leave('toCompare', payout);
+      else if (!account || !merchant) leave('refused', payout);
+      else if (!isForAccount(payout, account)) leave('toApprove', payout);
+      else {
+        const calendar = await readCalendarOnce(merchant);
+        const payable_from = findPayableFrom(deps, calendar, merchant, account);
+        if (payable_from !== null) leave('tooNew', { ...payout, payable_from });
+        else if (ready.length < exportedPayoutsMax) ready.push(payout);
+        else return { ready, merchants, counts, ...left, isFull: true };
+      }
+    }
+    last = page.at(-1) ?? null;
+    if (page.length < exportedPayoutsMax)
+      return { ready, merchants, counts, ...left, isFull: false };
+  }
+}
+
+/** The account of each merchant that is in use: the newest of the confirmed ones. */
+function findInUse(newestFirst: BankAccount[]): Map<string, BankAccount> {
+  return new Map(newestFirst.toReversed().map((account) => [account.merchant_id, account]));
+}
+
+/**
+ * Reads the holidays around today once for each territory. They are enough: an account that was
+ * confirmed a month ago has waited long enough whatever the holidays were.
+ */
+function rememberCalendars(db: Handle): (merchant: Merchant) => Promise<Calendar> {
+  const calendars = new Map<string, Calendar>();
+  return async (merchant) => {
+    const today = merchant.localDate(merchant.now()).toString();
+    const key = `${merchant.territory.code} ${today}`;
+    const calendar = calendars.get(key) ?? (await readCalendar(db, merchant, merchant.now()));
+    calendars.set(key, calendar);
+    return calendar;
+  };
+}
+
+/** From when an account can be paid. Null if that time has come. */
+function findPayableFrom(
+  wait: NewAccountWait,
+  calendar: Calendar,
+  merchant: Merchant,
+  { confirmed_at }: BankAccount,
+): Timestamp | null {
+  if (confirmed_at === null) return null;
+  const from = accountPayableFrom(calendar, wait, Temporal.Instant.from(confirmed_at));
   return Temporal.Instant.compare(from, merchant.now()) > 0 ? timestamp(from) : null;
 }
 
 type Made = { subject_id: string | null; details: object; result: Export };
 
-/** An earlier export once more. The audit has who read it: the file has whole account numbers. */
+/**
+ * Reads an earlier export once more. The audit says who read it: the file has whole account
+ * numbers.
+ */
 export async function readExport(
-  deps: OperatorDeps & { sealing: Sealing },
+  deps: OperatorDeps & BankFileDeps,
   operator: string,
   export_id: string,
+  format: BankFormat,
 ): Promise<{ payouts: Payout[]; file: string }> {
   return await operate(deps, operator, 'payouts file', async (db) => {
-    const payouts = isUuid(export_id)
-      ? await listExport(db, { export_id: export_id.toLowerCase() })
-      : [];
+    const payouts = isUuid(export_id) ? await listExports(db, [export_id.toLowerCase()]) : [];
     if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
-    const file = await writeBankFile(deps, db, payouts);
-    const details = { export_id, payouts: payouts.length };
+    const file = await writeBankFile(deps, db, payouts, format);
+    const details = {
+      ...{ export_id, format, payouts: payouts.length },
+      ...exportDigests(payouts, file),
+    };
     return { subject_id: null, details, result: { payouts, file } };
   });
 }
@@ -286,6 +361,10 @@ async function changed(
     if (!payout || !merchant) throw noPayout(wanted);
     const at = timestamp(merchant.now());
     const result = (await change(db, payout, at)) as Payout;
+    const data = presentPayout(result);
+    if (!isDeepStrictEqual(presentPayout(payout), data)) {
+      await queuePayoutEvents(deps, db, [{ merchant, data }]);
+    }
     const { reference, amount, status } = result;
     return { subject_id: id, details: { reference, amount, status, ...said }, result };
   });
@@ -324,8 +403,6 @@ const textCharactersMax = 200;
 
 function refuseBadText(text: string, option: string): void {
   if (text.trim() === '' || text.length > textCharactersMax || /\p{C}/u.test(text)) {
-    throw new OperatorError(
-      `${option} must have 1 to ${textCharactersMax} characters that can be printed.`,
-    );
+    throw new OperatorError(`${option} must have 1 to ${textCharactersMax} printable characters.`);
   }
 }

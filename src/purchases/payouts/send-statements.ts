@@ -7,18 +7,23 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { retriesAt } from '#purchases/messages/message.ts';
 import {
+  type Mail,
   type MailOutcome,
   type MailTransport,
   mailDeadlineSeconds,
 } from '#purchases/messages/sending/mail.ts';
+import { findRecordEnd } from '#record/alerts/publish-end.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { findStatementAddress } from './bank-account.sql.ts';
+import { findMonthlyStatement } from './monthly-statement.sql.ts';
 import { findPayout, sumLines } from './payout.sql.ts';
 import type { Payout, Totals } from './payout.ts';
 import { readLines } from './read-lines.ts';
 import { whyNotPrinted, writeStatementCsv, writeStatementHtml } from './statement.ts';
 import { dueStatementMails, moveStatementMail } from './statement-mail.sql.ts';
 import type { StatementMail } from './statement-mail.ts';
+import { writeMonthlyMail } from './write-monthly-mail.ts';
+import { type MonthlyFormat, writeMonthlyStatement } from './write-monthly-statement.ts';
 import { writeStatementMail } from './write-statement-mail.ts';
 
 export type StatementDeps = {
@@ -47,7 +52,7 @@ const work: MerchantDueWork<'statement_mails', SendingDeps> = {
 
 const isOn = (deps: StatementDeps): deps is SendingDeps => deps.mail !== null;
 
-/** Sends the statements of paid payouts to merchants that have an address for them. */
+/** Sends the statements of paid payouts and of months to merchants that have an address for them. */
 export async function sendDueStatements(
   deps: StatementDeps,
   stopping?: AbortSignal,
@@ -63,17 +68,55 @@ export async function sendMerchantStatements(
 }
 
 async function send(deps: SendingDeps, merchant: Merchant, mail: StatementMail): Promise<void> {
+  const letter =
+    mail.statement_id === null
+      ? await writeOfPayout(deps, merchant, mail)
+      : await writeOfMonth(deps, merchant, mail, mail.statement_id);
+  await record(deps, merchant, mail, letter && (await deps.mail.send(letter)));
+}
+
+/** Null if there is nothing to send any more. */
+async function writeOfPayout(
+  deps: SendingDeps,
+  merchant: Merchant,
+  mail: StatementMail,
+): Promise<Mail | null> {
   const found = await reading(deps, async (db) => {
     const to = await findStatementAddress(db, merchant.id);
-    const payout = await findPayout(db, merchant.id, mail.payout_id);
+    const payout = mail.payout_id && (await findPayout(db, merchant.id, mail.payout_id));
     // The bank may have returned it meanwhile.
-    if (to === null || payout?.status !== 'paid') return null;
-    return { to, payout, totals: await sumLines(db, payout), merchant };
+    if (to === null || !payout || payout.status !== 'paid') return null;
+    const recordEnd = await findRecordEnd(db, payout.created_at);
+    return { to, payout, totals: await sumLines(db, payout), merchant, recordEnd };
   });
-  const sent_at = timestamp(merchant.now());
-  const about = found && { ...found, attached: await writeAttached(deps, found) };
-  const outcome = about && (await deps.mail.send(writeStatementMail(mail, about, sent_at)));
-  await record(deps, merchant, mail, outcome);
+  if (!found) return null;
+  const attached = await writeAttached(deps, found);
+  return writeStatementMail(mail, { ...found, attached }, timestamp(merchant.now()));
+}
+
+async function writeOfMonth(
+  deps: SendingDeps,
+  merchant: Merchant,
+  mail: StatementMail,
+  statement_id: string,
+): Promise<Mail | null> {
+  const { to, statement } = await reading(deps, async (db) => ({
+    to: await findStatementAddress(db, merchant.id),
+    statement: await findMonthlyStatement(db, merchant.id, statement_id),
+  }));
+  if (to === null || statement === null) return null;
+  const write = async (format: MonthlyFormat) =>
+    Buffer.concat(
+      (await Array.fromAsync(writeMonthlyStatement(deps, statement, format))).map((piece) =>
+        Buffer.from(piece),
+      ),
+    );
+  const { lines } = statement;
+  const files = {
+    csv: lines <= attachedLinesMax ? String(await write('csv')) : null,
+    pdf: await write('pdf'),
+  };
+  return writeMonthlyMail(mail, { statement, files, to }, timestamp(merchant.now()));
 }
 
 /** About three megabytes. Mail servers refuse much more, and longer statements are read by API. */
@@ -81,12 +124,18 @@ const attachedLinesMax = 20_000;
 
 async function writeAttached(
   deps: SendingDeps,
-  { payout, totals, merchant }: { payout: Payout; totals: Totals; merchant: Merchant },
+  {
+    payout,
+    totals,
+    merchant,
+    recordEnd,
+  }: { payout: Payout; totals: Totals; merchant: Merchant; recordEnd: string | null },
 ) {
   const write = async (pieces: AsyncIterable<string>) => (await Array.fromAsync(pieces)).join('');
   const isShort = payout.lines <= attachedLinesMax;
   const isPrinted = whyNotPrinted(payout) === null;
-  const html = () => writeStatementHtml(payout, readLines(deps, payout), totals, merchant);
+  const html = () =>
+    writeStatementHtml(payout, readLines(deps, payout), totals, merchant, recordEnd);
   return {
     csv: isShort ? await write(writeStatementCsv(payout, readLines(deps, payout))) : null,
     html: isPrinted ? await write(html()) : null,
@@ -118,9 +167,9 @@ async function record(
     await raiseAlert(deps, db, {
       kind: 'message_refused',
       merchant_id: merchant.id,
-      subject_id: mail.payout_id,
+      subject_id: mail.payout_id ?? mail.statement_id ?? merchant.id,
       isPrivate: true,
-      detail: `The mail server refused the statement of payout ${mail.payout_id}. It will not be sent again: ${outcome?.response}`,
+      detail: `The mail server refused the statement of a ${mail.payout_id ? 'payout' : 'month'}. It will not be sent again: ${outcome?.response}`,
     });
   });
 }

@@ -7,6 +7,7 @@ import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -17,6 +18,7 @@ import {
   listAllAccounts,
   moveConfirmed,
   moveSealedAccount,
+  moveWrongNumbers,
   writeStatementAddress,
 } from './bank-account.sql.ts';
 import {
@@ -28,7 +30,7 @@ import {
 } from './bank-account.ts';
 
 /** A bank account without its whole number, which only the bank may read. */
-export type ShownAccount = Omit<BankAccount, 'sealed_account'>;
+export type ShownAccount = Omit<BankAccount, 'sealed_account' | 'wrong_numbers'>;
 
 export type Payee = {
   merchant: MerchantRow;
@@ -59,17 +61,19 @@ export async function readPayee(
 }
 
 /**
- * An operator proposes the account that a merchant is paid to. It is not used before another
- * operator has confirmed it, because a person who can change it alone can take the next payout.
+ * An operator, or a person of the merchant, proposes the account that the merchant is paid to. It is
+ * not used before an operator of the service has confirmed it, because a person who can change it
+ * alone can take the next payout. A proposal that waits is replaced only by its number, so that no
+ * one replaces one that they have not seen. The merchant's people get a mail.
  */
 export async function proposeAccount(
-  deps: OperatorDeps & { sealing: Sealing; log: Logger },
+  deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing; log: Logger },
   operator: string,
   merchant_id: string,
-  wanted: WantedAccount,
+  wanted: WantedAccount & { replaces?: number | undefined },
 ): Promise<ShownAccount> {
   return await operate(deps, operator, 'merchants bank', async (db, created_at) => {
-    const { id, territory } = await mustFindMerchant(db, merchant_id);
+    const { id, name, territory } = await mustFindMerchant(db, merchant_id);
     const problem = explainBadAccount(wanted, territory.code);
     if (problem !== null) throw new OperatorError(problem);
     mustCountAsPerson(deps);
@@ -77,6 +81,7 @@ export async function proposeAccount(
     // Two proposals at once must not take the same number.
     await lockMerchant(db, id);
     const earlier = await listAccounts(db, id);
+    refuseToReplaceUnseen(earlier[0], wanted.replaces);
     const number = (earlier[0]?.number ?? 0) + 1;
     const key = { merchant_id: id, number };
     const last4 = account_number.slice(-4);
@@ -93,13 +98,18 @@ export async function proposeAccount(
       confirmed_by: null,
       confirmed_person_id: null,
       confirmed_at: null,
+      wrong_numbers: 0,
     });
     await raiseAlert(deps, db, {
       kind: 'bank_account_proposed',
       caused_by: operator,
       merchant_id: id,
-      detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number} --account-number …\`.`,
+      detail: `${operator} proposed a bank account that ends in ${last4} as account ${number}. Payouts go there once another person has checked it with the merchant and confirmed it.`,
     });
+    const facts = { merchant: name, account: last4 };
+    const by = personOf(deps);
+    const mail = { merchant_id: id, kind: 'bank_proposed' as const, facts, by, at: created_at };
+    await deps.mailMerchant(db, mail);
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
     // Leave the holder out: it may name a person, and the audit cannot be erased.
     const details = { number, bank, branch_code, last4, before: inUse(earlier) };
@@ -107,20 +117,33 @@ export async function proposeAccount(
   });
 }
 
+function refuseToReplaceUnseen(
+  newest: BankAccount | undefined,
+  replaces: number | undefined,
+): void {
+  if (!newest || newest.confirmed_at !== null || newest.number === replaces) return;
+  throw new OperatorError(
+    `Account ${newest.number}, which ends in ${newest.last4}, was proposed on ${newest.created_at.slice(0, 10)} and waits to be confirmed. Look at it first. A new proposal has to say that it replaces account ${newest.number}.`,
+  );
+}
+
 /**
  * Another operator confirms the newest account: a newer proposal that they have not seen is not
  * confirmed. They give the whole account number as the merchant told it to them, and it must be the
- * proposed one. Payouts go there once the account has been in use for the time of the settings.
+ * proposed one. A wrong number is in the audit, and after five of them the proposal cannot be
+ * confirmed. Payouts go there once the account has been in use for the time of the settings.
  */
 export async function confirmAccount(
-  deps: OperatorDeps & { sealing: Sealing },
+  deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing },
   operator: string,
   merchant_id: string,
   { number, account_number }: { number: number; account_number: string },
 ): Promise<ShownAccount> {
-  return await operate(deps, operator, 'merchants bank confirm', async (db) => {
+  const confirmed = await operate(deps, operator, 'merchants bank confirm', async (db, at) => {
     const merchant = onOwnClock(deps.clock, await mustFindMerchant(db, merchant_id));
     const { id } = merchant;
+    // Numbers that are typed at once are counted one by one.
+    await lockMerchant(db, id);
     const accounts = await listAccounts(db, id);
     const [newest] = accounts;
     if (!newest || newest.confirmed_at !== null) {
@@ -134,22 +157,45 @@ export async function confirmAccount(
     const by = { person_id: newest.proposed_person_id, name: newest.proposed_by };
     const refusal = `${operator} proposed this bank account. Another operator must confirm it.`;
     mustCountAsSecond(deps, operator, [{ by, refusal }]);
-    mustMatch(deps.sealing, newest, account_number);
-    // On the merchant's clock, on which payouts are made.
+    if (newest.wrong_numbers >= wrongNumbersMax) {
+      throw new OperatorError(
+        'Five wrong numbers were typed for this proposal. Propose the account again, after you have asked the merchant.',
+      );
+    }
+    const { last4 } = newest;
+    if (!isProposed(deps.sealing, newest, account_number)) {
+      const wrong_numbers = newest.wrong_numbers + 1;
+      await moveWrongNumbers(db, newest, wrong_numbers);
+      const action = 'merchants bank mismatch';
+      return { action, subject_id: id, details: { number, last4, wrong_numbers }, result: null };
+    }
+    // Payouts are made on the merchant's clock.
     const confirmed_at = timestamp(merchant.now());
     const confirmer = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
     const confirmed = await moveConfirmed(db, newest, { ...confirmer, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
-    const details = { number, last4: newest.last4, before: inUse(accounts) };
+    const facts = { merchant: merchant.name, account: last4 };
+    const mail = {
+      merchant_id: id,
+      kind: 'bank_confirmed' as const,
+      facts,
+      by: personOf(deps),
+      at,
+    };
+    await deps.mailMerchant(db, mail);
+    const details = { number, last4, before: inUse(accounts) };
     return { subject_id: id, details, result: shown(confirmed) };
   });
+  if (confirmed !== null) return confirmed;
+  throw new OperatorError(
+    'This is not the account number that was proposed. Nothing was confirmed. Ask the merchant for the number; if the proposal is wrong, propose the right one.',
+  );
 }
 
-/**
- * Refuses any number but the proposed one. The comparison takes the same time wherever the two
- * differ.
- */
-function mustMatch(sealing: Sealing, account: BankAccount, account_number: string): void {
+const wrongNumbersMax = 5;
+
+/** The comparison takes the same time wherever the two numbers differ. */
+function isProposed(sealing: Sealing, account: BankAccount, account_number: string): boolean {
   const proposed = openAccount(sealing, account);
   if (proposed === null) {
     throw new OperatorError(
@@ -157,11 +203,7 @@ function mustMatch(sealing: Sealing, account: BankAccount, account_number: strin
     );
   }
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  if (!timingSafeEqual(digest(account_number), digest(proposed))) {
-    throw new OperatorError(
-      'This is not the account number that was proposed. Nothing was confirmed. Ask the merchant for the number; if the proposal is wrong, propose the right one.',
-    );
-  }
+  return timingSafeEqual(digest(account_number), digest(proposed));
 }
 
 /** The address of a merchant's statements. Null if they are not mailed. */
@@ -227,7 +269,7 @@ function inUse(accounts: BankAccount[]): { number: number; last4: string } | nul
   return account ? { number: account.number, last4: account.last4 } : null;
 }
 
-function shown({ sealed_account: _, ...account }: BankAccount): ShownAccount {
+function shown({ sealed_account: _, wrong_numbers: __, ...account }: BankAccount): ShownAccount {
   return account;
 }
 

@@ -4,8 +4,9 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { writeTerms } from '#record/ledger/post-entries.ts';
-import { listTerms } from '#record/ledger/settlement.sql.ts';
+import { findTermsOn } from '#record/ledger/settlement.sql.ts';
 import { explainBadTerms, type Terms } from '#record/ledger/settlement.ts';
+import { beginStatements } from './make-monthly-statements.ts';
 import { readCalendar } from './make-payouts.ts';
 import { insertPayoutDay } from './payout.sql.ts';
 import { nextPayoutAt } from './payout.ts';
@@ -34,10 +35,11 @@ export async function setTerms(
     const now = merchant.now();
     const from_on = wanted.from_on ?? merchant.localDate(now).toString();
     const terms: Terms = { ...wanted, merchant_id: id, from_on, created_at: timestamp(now) };
-    const earlier = (await listTerms(db, id)).find((one) => one.from_on <= from_on);
+    const earlier = await findTermsOn(db, id, from_on);
     await writeTerms(db, terms);
     const next = await firstPayoutAt(db, merchant, now);
     await insertPayoutDay(db, id, timestamp(next));
+    await beginStatements(db, merchant, now);
     // Before this action the date had these terms, or none.
     const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
     return { subject_id: id, details, result: terms };

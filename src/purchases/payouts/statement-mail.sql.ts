@@ -1,25 +1,26 @@
 import type { Handle } from '#platform/database/database.ts';
 import { type DueWork, released } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { StatementMail } from './statement-mail.ts';
+import type { StatementMail, StatementSubject } from './statement-mail.ts';
 
 export const dueStatementMails: DueWork<'statement_mails'> = {
   table: 'statement_mails',
   due: 'due_at',
 };
 
-/** A second mail about the same payout is not written. */
+/** A second mail about the same payout or month is not written. */
 export async function insertStatementMail(
   db: Handle,
-  mail: { merchant_id: string; id: string; payout_id: string; at: Timestamp },
+  mail: { merchant_id: string; id: string; at: Timestamp } & StatementSubject,
 ): Promise<void> {
-  const { merchant_id, id, payout_id, at } = mail;
+  const { merchant_id, id, payout_id, statement_id, at } = mail;
   await db
     .insertInto('statement_mails')
     .values({
       merchant_id,
       id,
       payout_id,
+      statement_id,
       status: 'pending',
       created_at: at,
       due_at: at,

@@ -3,11 +3,17 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export const statementMailStatuses = ['pending', 'sent', 'refused', 'skipped'] as const;
 export type StatementMailStatus = (typeof statementMailStatuses)[number];
 
-/** The statement of a payout on its way to the merchant. */
+/** A mail is about a payout that was paid, or about a month. The other one is null. */
+export type StatementSubject =
+  | { payout_id: string; statement_id: null }
+  | { payout_id: null; statement_id: string };
+
+/** A statement on its way to the merchant. */
 export type StatementMail = {
   merchant_id: string;
   id: string;
-  payout_id: string;
+  payout_id: string | null;
+  statement_id: string | null;
   status: StatementMailStatus;
   created_at: Timestamp;
   due_at: Timestamp | null;

@@ -2,6 +2,7 @@ import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
+import type { Letter } from '#purchases/messages/sending/letter.ts';
 import type { Mail } from '#purchases/messages/sending/mail.ts';
 import {
   renderHtml,
@@ -16,7 +17,7 @@ type Attached = { csv: string | null; html: string | null };
 
 /** Says what was paid, with the tax invoice lines. The statement itself is attached. */
 export function writeStatementMail(
-  mail: Pick<StatementMail, 'merchant_id' | 'id'>,
+  mail: MailRow,
   about: {
     payout: Payout;
     totals: Totals;
@@ -44,21 +45,33 @@ export function writeStatementMail(
     link: null,
     footer: [`This address gets the statements of ${name}. Ask your payment service to change it.`],
   };
+  return mailStatement(mail, letter, 'en', to, sent_at, [
+    ...attach(`${payout.reference}.csv`, 'text/csv; charset=utf-8', attached.csv),
+    ...attach(`${payout.reference}.html`, 'text/html; charset=utf-8', attached.html),
+  ]);
+}
+
+/** The row of the outbox that a mail is about. */
+export type MailRow = Pick<StatementMail, 'merchant_id' | 'id'>;
+
+/** The mail of a statement, of a payout or of a month. */
+export function mailStatement(
+  { merchant_id, id }: MailRow,
+  letter: Letter,
+  language: string,
+  to: string,
+  sent_at: Timestamp,
+  attachments: NonNullable<Mail['attachments']>,
+): Mail {
   return {
-    merchant_id: mail.merchant_id,
-    checkout_id: null,
-    message_id: mail.id,
-    sent_at,
-    to,
+    ...{ merchant_id, checkout_id: null, message_id: id, sent_at, to },
     subject: renderSubject(letter),
     text: renderText(letter),
-    html: renderHtml(letter, 'en'),
-    attachments: [
-      ...attach(`${payout.reference}.csv`, 'text/csv', attached.csv),
-      ...attach(`${payout.reference}.html`, 'text/html', attached.html),
-    ],
+    html: renderHtml(letter, language),
+    attachments,
   };
 }
 
-const attach = (filename: string, type: string, content: string | null) =>
-  content === null ? [] : [{ filename, type: `${type}; charset=utf-8`, content }];
+/** A file that is too long for a mail is null, and is left out. */
+export const attach = (filename: string, type: string, content: string | Buffer | null) =>
+  content === null ? [] : [{ filename, type, content }];

@@ -24,6 +24,7 @@ import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
+import { announceRefund } from './announce-refund.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
 import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest } from './refund.ts';
@@ -93,7 +94,7 @@ export async function createRefund(
     if (amount > remainder) {
       throw unprocessable(`Refund amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    const refund = await reserveRefund(deps, db, now, checkout, {
+    const refund = await reserveRefund(deps, db, { merchant, now }, checkout, {
       id,
       amount,
       integration_id: post.caller.id,
@@ -125,8 +126,8 @@ const isAuto = async (db: Handle, id: string) =>
 export async function reserveRefund(
   deps: { random: Random },
   db: Handle,
-  now: Temporal.Instant,
-  checkout: Pick<Checkout, 'merchant_id' | 'id' | 'currency'>,
+  { merchant, now }: { merchant: Merchant; now: Temporal.Instant },
+  checkout: Pick<Checkout, 'merchant_id' | 'id' | 'currency' | 'gateway'>,
   wanted: {
     id: string;
     amount: number;
@@ -139,7 +140,7 @@ export async function reserveRefund(
   },
 ): Promise<RefundRequest> {
   const { id, amount, integration_id, signed, isApproved, requester, reason } = wanted;
-  const { merchant_id, currency } = checkout;
+  const { merchant_id, currency, gateway } = checkout;
   const { total, last_created_at } = await advanceListTotal(
     db,
     merchant_id,
@@ -153,6 +154,7 @@ export async function reserveRefund(
     number: total,
     // The stored spelling; the caller may have used upper case.
     checkout_id: checkout.id,
+    gateway,
     integration_id,
     status: 'requested',
     amount,
@@ -180,5 +182,6 @@ export async function reserveRefund(
   await postMovements(deps, db, last_created_at, [
     { kind: 'reserved', merchant_id, checkout_id: checkout.id, amount, currency, refund_id: id },
   ]);
+  await announceRefund(deps, db, merchant, refund);
   return refund;
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { Capabilities } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import { findIntegration } from '#merchants/integrations/integration.sql.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Database } from '#platform/database/database.ts';
@@ -6,11 +8,11 @@ import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckout, findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
-import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
-import { listLastCollections } from '#purchases/instalments/instalment.sql.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { listParts, sumRefundable } from './refund.sql.ts';
+import { countCardRefunds, sumRefundable } from './refund.sql.ts';
 import { explainClosedWindow, type PlannedPart } from './refund.ts';
+import { readSources } from './refund-sources.sql.ts';
 import { planRefund } from './start-refund.ts';
 
 export type RefundPreview = {
@@ -25,12 +27,44 @@ export type RefundPreview = {
   warnings: string[];
 };
 
+type PlannedCard = PlannedPart & {
+  payment: Pick<Instalment, 'payment_ref' | 'collected_at'> | undefined;
+};
+
+/** Why the gateway cannot take a part of the refund, or null. */
+function explainCapabilities(
+  { refundMin, refundsMax, refundDays }: Capabilities,
+  parts: PlannedCard[],
+  counts: Map<string, number>,
+  now: Temporal.Instant,
+): string | null {
+  for (const { instalment, amount, payment } of parts) {
+    if (amount < refundMin) {
+      return `Payment ${instalment} would return ${amount} cents, and the gateway refunds ${refundMin} cents at least.`;
+    }
+    const count = counts.get(payment?.payment_ref ?? '') ?? 0;
+    if (refundsMax !== null && count >= refundsMax) {
+      return `Payment ${instalment} has ${count} refunds, and the gateway takes no more than ${refundsMax}.`;
+    }
+    const taken = payment?.collected_at ?? null;
+    const isOld =
+      refundDays !== null && taken !== null && now.since(taken).total('hours') > refundDays * 24;
+    if (isOld) {
+      return `Payment ${instalment} was taken more than ${refundDays} days ago, and the gateway refunds it no longer.`;
+    }
+  }
+  return null;
+}
+
+/** The gateways, as a preview asks them. */
+export type CapabilitiesOf = { of(name: GatewayName): { capabilities: Capabilities } };
+
 /**
  * Finds the payments that a refund of this amount would be taken from if it began now (decision
  * 0014).
  */
 export async function previewRefund(
-  deps: { database: Database; clock: Clock },
+  deps: { database: Database; clock: Clock; gateways: CapabilitiesOf },
   id: string,
   amount: number,
 ): Promise<RefundPreview> {
@@ -50,15 +84,28 @@ export async function previewRefund(
       const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
       return { ...preview, remainder, refusal };
     }
-    const earlier = await listParts(db, merchant.id, checkout.id);
-    const { parts } = await planRefund(db, merchant, checkout.id, amount, earlier);
+    const sources = await readSources(db, key);
+    const parts = planRefund(merchant, sources, amount);
+    const payments = (parts ?? [])
+      .filter(({ kind }) => kind === 'card')
+      .map((part) => ({
+        ...part,
+        payment: sources.instalments.find(({ number }) => number === part.instalment),
+      }));
+    const refused = explainCapabilities(
+      deps.gateways.of(checkout.gateway).capabilities,
+      payments,
+      await countCardRefunds(db, key),
+      merchant.now(),
+    );
+    if (refused !== null) return { ...preview, remainder, parts: parts ?? [], refusal: refused };
     const warnings: string[] = [];
     if (parts === null) {
       warnings.push(
         'The refund would leave a payment that is too small for the gateway. It waits until the first payment is captured, in the night after the purchase.',
       );
     }
-    if (await isDisputed(db, key)) {
+    if (sources.isDisputed) {
       warnings.push(
         'The shopper disputes a payment with the bank. A refund waits until that is decided.',
       );
@@ -71,8 +118,7 @@ export async function previewRefund(
     const now = merchant.now();
     const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
     if (closed !== null) warnings.push(`The merchant cannot ask for it now. ${closed}`);
-    const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
-    if (collections.some(({ status }) => status === 'open')) {
+    if (sources.isCollecting) {
       warnings.push(
         'A payment is being collected right now. A refund waits until that is known, and may then be taken from other payments.',
       );

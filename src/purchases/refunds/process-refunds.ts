@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, leaseSeconds, mayBeInFlight, nextRetryAt } from '#gateway/retry-times.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
@@ -10,7 +11,6 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
-import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
@@ -22,13 +22,14 @@ import {
 } from './record-refund.ts';
 import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
 import { NothingLeft, nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
+import { readParts, readStart } from './refund-sources.sql.ts';
 import { startRefund } from './start-refund.ts';
 
 export type RefundProcessDeps = QueueDeps & {
   database: Database;
   clock: Clock;
   log: Logger;
-  gateway: Gateway;
+  gateways: Gateways;
   tracer: Tracer | null;
 };
 
@@ -60,8 +61,10 @@ export function processRefund(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
+  /** Its parts, if the caller has just started it. */
+  begun?: RefundPart[],
 ): Promise<RefundRequest> {
-  const work = () => processOnce(deps, merchant, refund);
+  const work = () => processOnce(deps, merchant, refund, begun);
   return deps.tracer ? deps.tracer.inCheckout(refund.checkout_id, 'refund', work) : work();
 }
 
@@ -69,17 +72,21 @@ async function processOnce(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
+  begun: RefundPart[] | undefined,
 ): Promise<RefundRequest> {
   let seen = refund;
+  let parts = begun;
   try {
     if (refund.status === 'complete' || refund.status === 'failed') {
       await watch(deps, merchant, refund);
       return refund;
     }
-    if (refund.status === 'requested') seen = await start(deps, merchant, refund);
+    if (refund.status === 'requested') {
+      ({ refund: seen, parts } = await start(deps, merchant, refund));
+    }
     // Another process may have claimed it.
     const isOurs = seen.status === 'pending' && seen.lease === refund.lease;
-    return isOurs ? await carryOut(deps, merchant, seen) : seen;
+    return isOurs ? await carryOut(deps, merchant, seen, parts) : seen;
   } catch (error) {
     const about = { err: error, refund_id: refund.id };
     if (error instanceof OutcomeUnknown) {
@@ -101,7 +108,7 @@ async function alert(
 ): Promise<void> {
   try {
     await raiseGatewayAlert(deps, merchant, {
-      what: `Refund ${refund.id}`,
+      what: 'A refund',
       subject_id: refund.id,
       error,
       isOutcomeUnknown: error instanceof OutcomeUnknown,
@@ -146,27 +153,30 @@ async function start(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
-): Promise<RefundRequest> {
+): Promise<{ refund: RefundRequest; parts?: RefundPart[] }> {
   const { lease, leased_until } = refund;
   const started = await transaction(deps, async ({ db }) => {
-    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
-    const current = await lockRefund(db, refund);
+    const at = timestamp(merchant.now());
+    const [, current, facts] = await Promise.all([
+      lockCheckout(db, refund.merchant_id, refund.checkout_id),
+      lockRefund(db, refund),
+      readStart(db, refund, at),
+    ]);
     assert(current);
     // Another process claimed it, or an earlier run of this transaction was committed.
-    if (current.lease !== lease || current.status !== 'requested') return current;
-    const at = timestamp(merchant.now());
+    if (current.lease !== lease || current.status !== 'requested') return { refund: current };
     const claim = { at, lease, leased_until };
     try {
-      return await startRefund(deps, db, merchant, current, 'requested', claim);
+      return await startRefund(deps, db, merchant, current, facts, 'requested', claim);
     } catch (error) {
       if (!(error instanceof NothingLeft)) throw error;
-      return await failRequested(deps, db, current, merchant.now());
+      return { refund: await failRequested(deps, db, merchant, current) };
     }
   });
   if (typeof started !== 'string') return started;
   if (started === 'collecting') await releaseForRetry(deps, merchant, refund);
   else await release(deps, refund, merchant.now().add({ hours: disputedHours }));
-  return refund;
+  return { refund };
 }
 
 /** Sends the open parts to the gateway until none is open or the gateway needs time. */
@@ -174,21 +184,22 @@ async function carryOut(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
+  begun: RefundPart[] | undefined,
 ): Promise<RefundRequest> {
-  for (;;) {
-    const { parts, disputed } = await reading(deps, async (db) => ({
-      parts: await listParts(db, refund.merchant_id, refund.checkout_id),
-      disputed: await isDisputed(db, refund),
-    }));
-    const open = parts.filter((part) => part.refund_id === refund.id && part.status === 'open');
+  // A refund that began a moment ago need not be read again: nothing of it was disputed.
+  for (let known = begun; ; known = undefined) {
+    const { parts, isDisputed } = known
+      ? { parts: known, isDisputed: false }
+      : await reading(deps, (db) => readParts(db, refund));
+    const open = parts.filter(({ status }) => status === 'open');
     // Void a hold last: until then everything that was reduced can be put back.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
     const answers = await Promise.allSettled(
       asked.map((part) =>
-        disputed && part.kind === 'card'
-          ? lookUp(deps, merchant, part)
-          : ask(deps, merchant, refund, part),
+        isDisputed && part.kind === 'card'
+          ? lookUp(deps.gateways.of(refund.gateway), merchant, part)
+          : ask(deps, merchant, refund, part, known !== undefined),
       ),
     );
     const partAnswers = answers.flatMap((answer, index) =>
@@ -220,15 +231,15 @@ async function carryOut(
  * dispute.
  */
 async function lookUp(
-  deps: RefundProcessDeps,
+  gateway: Gateway,
   merchant: Merchant,
   { payment_ref, refund_ref, asked_at, amount, id: refund_id }: RefundPart,
 ): Promise<PartAnswer | null> {
   const time = merchant.forGateway();
-  if (refund_ref !== null) return foundRefund(await deps.gateway.refundStatus(time, refund_ref));
+  if (refund_ref !== null) return foundRefund(await gateway.refundStatus(time, refund_ref));
   if (asked_at === null) return null;
   assert(payment_ref !== null, 'a collected payment has a reference');
-  const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
+  const found = await gateway.findRefund(time, { payment_ref, amount, refund_id });
   return found && foundRefund(found);
 }
 
@@ -237,18 +248,21 @@ async function ask(
   merchant: Merchant,
   refund: RefundRequest,
   part: RefundPart,
+  /** The part was written with the time at which it is asked for. */
+  isNoted: boolean,
 ): Promise<PartAnswer> {
+  const gateway = deps.gateways.of(refund.gateway);
   const time = merchant.forGateway();
   const { payment_ref } = part;
   assert(payment_ref !== null, 'a held or collected payment has a reference');
   if (part.kind === 'hold') {
     const key = `${part.id}:void`;
-    const { outcome } = await deps.gateway.void({ key, merchant: time, payment_ref });
+    const { outcome } = await gateway.void({ key, merchant: time, payment_ref });
     assert.equal(outcome, 'voided', 'collecting is paused while a refund is in progress');
     return { outcome: 'done', refund_ref: null };
   }
   if (part.refund_ref !== null) {
-    return foundRefund(await deps.gateway.refundStatus(time, part.refund_ref));
+    return foundRefund(await gateway.refundStatus(time, part.refund_ref));
   }
   const { amount, id: refund_id } = part;
   const isForgotten = !isKeyRemembered(part.keyed_at, time.now);
@@ -256,7 +270,7 @@ async function ask(
   // gateway has forgotten.
   const mayBeRefunded = part.round > 1 || !isKeyRemembered(refund.created_at, time.now);
   if (isForgotten || mayBeRefunded) {
-    const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
+    const found = await gateway.findRefund(time, { payment_ref, amount, refund_id });
     if (found) return foundRefund(found);
   }
   if (isForgotten) {
@@ -265,11 +279,13 @@ async function ask(
     }
     return { outcome: 'lost' };
   }
-  await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
+  if (!isNoted || mayBeRefunded) {
+    await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
+  }
   const key = `${part.id}:a${part.key_number}`;
   const request = { id: refund.id, amount: refund.amount, created_at: refund.created_at };
   return foundRefund(
-    await deps.gateway.refund({ key, merchant: time, payment_ref, amount, refund_id, request }),
+    await gateway.refund({ key, merchant: time, payment_ref, amount, refund_id, request }),
   );
 }
 
@@ -287,13 +303,14 @@ async function watch(
   merchant: Merchant,
   refund: RefundRequest,
 ): Promise<void> {
-  const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
-  const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
+  const parts = await reading(deps, (db) => listParts(db, refund));
+  const given = parts.filter(isOnCard);
+  const gateway = deps.gateways.of(refund.gateway);
   const time = merchant.forGateway();
   const states = await Promise.allSettled(
     given.map(async (part) => {
       assert(part.refund_ref !== null);
-      return await deps.gateway.refundStatus(time, part.refund_ref);
+      return await gateway.refundStatus(time, part.refund_ref);
     }),
   );
   const returned = given.filter((_, index) => {

@@ -6,7 +6,8 @@ import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { reserveRefund } from './create-refund.ts';
-import { listParts, lockRefund, movePart, sumRefunds } from './refund.sql.ts';
+import { lockRefund, movePart, sumRefunds } from './refund.sql.ts';
+import { readStart } from './refund-sources.sql.ts';
 import { startRefund } from './start-refund.ts';
 
 /**
@@ -34,9 +35,10 @@ export async function recordLostRefund(
     const left = checkout.amount - (await sumRefunds(db, merchant_id, checkout_id));
     if (request.amount > left) throw new CannotRecord(`only ${left} cents can be refunded`);
   }
+  const now = Temporal.Instant.from(request.created_at);
   const refund =
     known ??
-    (await reserveRefund(deps, db, Temporal.Instant.from(request.created_at), checkout, {
+    (await reserveRefund(deps, db, { merchant, now }, checkout, {
       id: request.id,
       amount: request.amount,
       integration_id: checkout.integration_id,
@@ -47,15 +49,15 @@ export async function recordLostRefund(
     }));
   const at = timestamp(merchant.now());
   const claim = { at, lease: null, leased_until: null };
-  const started = await startRefund(deps, db, merchant, refund, 'requested', claim);
+  const facts = await readStart(db, refund, at);
+  const started = await startRefund(deps, db, merchant, refund, facts, 'requested', claim);
   if (typeof started === 'string') throw new CannotRecord('the refund cannot begin now');
-  const parts = await listParts(db, merchant_id, checkout_id);
   for (const { own_id, amount, reference } of records) {
-    const part = parts.find((one) => one.id === own_id && one.status === 'open');
+    const part = started.parts.find((one) => one.id === own_id && one.status === 'open');
     if (part?.kind !== 'card' || part.amount !== amount) {
       throw new CannotRecord('the refund would be taken from other payments now');
     }
-    // With its reference it is looked up and never sent.
+    // A part with a reference is looked up and never sent.
     await movePart(db, part, { refund_ref: reference });
   }
 }

@@ -3,6 +3,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -14,11 +15,20 @@ import {
   cancelHeldInstalment,
   restoreInstalment,
 } from '#purchases/instalments/reduce-instalment.ts';
-import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { messagesOf, type QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
-import { listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
+import { type Movement, postMovements, reversalsOf } from '#record/ledger/post-movements.ts';
+import { announceRefund } from './announce-refund.ts';
+import {
+  listParts,
+  lockRefund,
+  movePart,
+  moveRefund,
+  newPartStates,
+  newState,
+} from './refund.sql.ts';
 import { nextWatch, type RefundPart, type RefundRequest } from './refund.ts';
+import { readProgress } from './refund-sources.sql.ts';
 import { sumOf } from './start-refund.ts';
 
 export type PartAnswer =
@@ -41,52 +51,110 @@ export async function recordParts(
   partAnswers: { part: RefundPart; answer: PartAnswer }[],
 ): Promise<RefundRequest | 'continues' | 'waits'> {
   return await transaction(deps, async ({ db }) => {
-    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
-    const current = await lockRefund(db, refund);
+    const now = merchant.now();
+    const at = timestamp(now);
+    const [, current, { instalments, parts: before, books }] = await Promise.all([
+      lockCheckout(db, refund.merchant_id, refund.checkout_id),
+      lockRefund(db, refund),
+      readProgress(db, refund, at),
+    ]);
     assert(current);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current.lease !== refund.lease || current.status !== 'pending') return current;
-    const now = merchant.now();
-    const at = timestamp(now);
-    const movements: Movement[] = [];
-    for (const { part, answer } of partAnswers) {
-      movements.push(...(await recordPart(db, refund, part, answer, at)));
-    }
-    await postMovements(deps, db, at, movements);
-    const parts = await listOwnParts(db, refund);
+    const moved = movePartsBy(before, partAnswers, at);
+    const parts = before.map((part) => moved.find(({ id }) => id === part.id) ?? part);
     const round = Math.max(...parts.map((part) => part.round));
     const latest = parts.filter((part) => part.round === round);
     const open = latest.filter(({ status }) => status === 'open');
-    const hasFailed = latest.some(({ status }) => status === 'failed');
+    const done = moved.filter(({ status }) => status === 'done');
+    const { movements, cancelled } = effectsOf(refund, done, instalments);
+    const isComplete = open.length === 0 && !latest.some(({ status }) => status === 'failed');
+    const ending = isComplete ? completionOf(deps, current, parts, latest, now) : null;
+    if (ending) movements.push(ending.movement);
+    await writeTogether(db, {
+      ...(moved.length > 0 && { parts: newPartStates(refund.merchant_id, moved) }),
+      ...(cancelled && { cancelled }),
+      ...reversalsOf(deps, at, books, movements),
+      ...ending?.writes,
+    });
+    if (ending) {
+      await resumeCollecting(db, refund);
+      await announceRefund(deps, db, merchant, ending.refund);
+      return ending.refund;
+    }
     const isAsked = open.some(({ kind }) => kind === 'card');
-    if (hasFailed && !isAsked) {
-      return await failPending(deps, db, merchant, refund, latest, now);
-    }
-    if (open.length === 0) {
-      const complete = await moveRefund(db, refund, ['pending'], {
-        ...released,
-        status: 'complete',
-        completed_at: at,
-        due_at: watchesAt(parts, at, now),
-        attempts: 0,
-      });
-      await end(deps, db, refund, latest, at);
-      const { merchant_id, checkout_id, id, amount } = refund;
-      await queueMessages(deps, db, [
-        {
-          merchant_id,
-          checkout_id,
-          kind: 'refunded',
-          about: `refund ${id}`,
-          facts: { amount },
-          at,
-        },
-      ]);
-      return complete as RefundRequest;
-    }
+    const hasFailed = latest.some(({ status }) => status === 'failed');
+    if (hasFailed && !isAsked) return await failPending(deps, db, merchant, refund, latest, now);
     const isWaiting = partAnswers.some(({ answer }) => answer.outcome === 'pending');
     return isWaiting ? 'waits' : 'continues';
   });
+}
+
+/** The parts that the gateway's answers move, as they are then. */
+function movePartsBy(
+  current: RefundPart[],
+  partAnswers: { part: RefundPart; answer: PartAnswer }[],
+  at: Timestamp,
+): RefundPart[] {
+  return partAnswers.flatMap(({ part: asked, answer }) => {
+    const part = current.find(({ id }) => id === asked.id);
+    // An earlier run wrote this answer.
+    if (part?.status !== asked.status || part.key_number !== asked.key_number) return [];
+    if (answer.outcome === 'lost') {
+      return [{ ...part, key_number: part.key_number + 1, keyed_at: at }];
+    }
+    const { refund_ref, outcome } = answer;
+    if (outcome === 'pending') return [{ ...part, refund_ref }];
+    return [{ ...part, refund_ref, status: outcome, settled_at: at }];
+  });
+}
+
+/** The effects in the books and in the plan of parts that are done now. */
+function effectsOf(refund: RefundRequest, done: RefundPart[], instalments: Instalment[]) {
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const of = { merchant_id, checkout_id, currency, refund_id };
+  const movements = done.map(({ kind, amount, instalment }): Movement => {
+    if (kind === 'card') return { ...of, instalment, kind: 'refunded', amount };
+    return { ...of, instalment, kind: 'voided', amount: paymentOf(instalments, instalment).amount };
+  });
+  // A checkout has one hold, that of its first payment.
+  const held = done.find(({ kind }) => kind === 'hold');
+  const cancelled = held && cancelHeldInstalment(paymentOf(instalments, held.instalment));
+  return { movements, cancelled };
+}
+
+function paymentOf(instalments: Instalment[], number: number): Instalment {
+  const payment = instalments.find((one) => one.number === number);
+  assert(payment);
+  return payment;
+}
+
+/** The writes that complete a refund. */
+function completionOf(
+  deps: RecordDeps,
+  current: RefundRequest,
+  parts: RefundPart[],
+  round: RefundPart[],
+  now: Temporal.Instant,
+) {
+  const at = timestamp(now);
+  const { merchant_id, checkout_id, id, amount } = current;
+  const to = {
+    ...released,
+    status: 'complete' as const,
+    completed_at: at,
+    due_at: watchesAt(parts, at, now),
+    attempts: 0,
+  };
+  const about = `refund ${id}`;
+  const messages = messagesOf(deps, [
+    { merchant_id, checkout_id, kind: 'refunded', about, facts: { amount }, at },
+  ]);
+  return {
+    refund: { ...current, ...to },
+    movement: releaseOf(current, round),
+    writes: { refund: newState(current, ['pending'], to), messages },
+  };
 }
 
 /** When to check an ended refund next: while any of it is on a card (decision 0014). */
@@ -96,45 +164,6 @@ function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Insta
 }
 
 export const isOnCard = ({ kind, status }: RefundPart) => kind === 'card' && status === 'done';
-
-async function recordPart(
-  db: Handle,
-  refund: RefundRequest,
-  part: RefundPart,
-  answer: PartAnswer,
-  at: string,
-): Promise<Movement[]> {
-  if (answer.outcome === 'lost') {
-    await movePart(db, part, { key_number: part.key_number + 1, keyed_at: at });
-    return [];
-  }
-  const { refund_ref } = answer;
-  if (answer.outcome === 'pending') {
-    await movePart(db, part, { refund_ref });
-    return [];
-  }
-  const to = { status: answer.outcome, refund_ref, settled_at: at };
-  const isNews = await movePart(db, part, to);
-  if (!isNews || answer.outcome === 'failed') return [];
-  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
-  const of = { merchant_id, checkout_id, currency, refund_id, instalment: part.instalment };
-  if (part.kind === 'card') return [{ ...of, kind: 'refunded', amount: part.amount }];
-  const payment = await findPayment(db, part);
-  await cancelHeldInstalment(db, payment);
-  return [{ ...of, kind: 'voided', amount: payment.amount }];
-}
-
-async function listOwnParts(db: Handle, refund: RefundRequest): Promise<RefundPart[]> {
-  const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
-  return parts.filter((part) => part.refund_id === refund.id);
-}
-
-async function findPayment(db: Handle, part: RefundPart): Promise<Instalment> {
-  const payments = await listInstalments(db, part);
-  const payment = payments.find(({ number }) => number === part.instalment);
-  assert(payment);
-  return payment;
-}
 
 /** The gateway refused a part: puts back what can be put back (decision 0014). */
 async function failPending(
@@ -148,8 +177,9 @@ async function failPending(
   const at = timestamp(now);
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const movements: Movement[] = [];
+  const instalments = await listInstalments(db, refund);
   for (const part of round.filter(({ kind }) => kind !== 'card')) {
-    const payment = await findPayment(db, part);
+    const payment = paymentOf(instalments, part.instalment);
     const taken = { amount: part.amount, was: part.from_status };
     await restoreInstalment(db, merchant, payment, taken, now);
     await movePart(db, part, { status: 'put_back', settled_at: at });
@@ -159,7 +189,7 @@ async function failPending(
   }
   await postMovements(deps, db, at, movements);
   const reason = 'The gateway refused to give the money back to the card.';
-  const failed = await fail(deps, db, refund, 'pending', reason, now);
+  const failed = await fail(deps, db, merchant, refund, 'pending', reason);
   await end(deps, db, refund, round, at);
   return failed;
 }
@@ -171,12 +201,13 @@ async function failPending(
 async function fail(
   deps: RecordDeps,
   db: Handle,
+  merchant: Merchant,
   refund: RefundRequest,
   from: 'requested' | 'pending' | 'complete' | 'failed',
   reason: string,
-  now: Temporal.Instant,
 ): Promise<RefundRequest> {
-  const parts = await listOwnParts(db, refund);
+  const now = merchant.now();
+  const parts = await listParts(db, refund);
   const failed = await moveRefund(db, refund, [from], {
     ...released,
     status: 'failed',
@@ -189,9 +220,11 @@ async function fail(
     kind: 'refund_failed',
     merchant_id: refund.merchant_id,
     subject_id: refund.id,
-    detail: `Refund ${refund.id} of checkout ${refund.checkout_id} failed. ${reason} Look at it with \`tranche refunds show ${refund.id}\`.`,
+    detail: `The refund failed. ${reason}`,
   });
-  return failed as RefundRequest;
+  assert(failed, 'the refund is locked');
+  await announceRefund(deps, db, merchant, failed);
+  return failed;
 }
 
 /** Frees what the refund reserved, and resumes collecting unless something else pauses it. */
@@ -202,10 +235,14 @@ async function end(
   round: RefundPart[],
   at: string,
 ): Promise<void> {
+  await postMovements(deps, db, at, [releaseOf(refund, round)]);
+  await resumeCollecting(db, refund);
+}
+
+function releaseOf(refund: RefundRequest, round: RefundPart[]): Movement {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const of = { merchant_id, checkout_id, currency, refund_id };
-  await postMovements(deps, db, at, [{ ...of, kind: 'released', amount: sumOf(round) }]);
-  await resumeCollecting(db, { merchant_id, checkout_id });
+  return { ...of, kind: 'released', amount: sumOf(round) };
 }
 
 /**
@@ -215,13 +252,13 @@ async function end(
 export async function failRequested(
   deps: RecordDeps,
   db: Handle,
+  merchant: Merchant,
   refund: RefundRequest,
-  now: Temporal.Instant,
 ): Promise<RefundRequest> {
   const reason = 'The cardholder got the money back by a dispute.';
-  const failed = await fail(deps, db, refund, 'requested', reason, now);
+  const failed = await fail(deps, db, merchant, refund, 'requested', reason);
   const { merchant_id, checkout_id, currency, id: refund_id, amount } = refund;
-  await postMovements(deps, db, timestamp(now), [
+  await postMovements(deps, db, timestamp(merchant.now()), [
     { merchant_id, checkout_id, currency, refund_id, kind: 'released', amount },
   ]);
   return failed;
@@ -247,7 +284,7 @@ export async function recordWatch(
     const now = merchant.now();
     const at = timestamp(now);
     if (returned.length === 0) {
-      const parts = await listOwnParts(db, refund);
+      const parts = await listParts(db, refund);
       // A refund fails when the last of its parts is settled.
       const settled = parts.flatMap(({ settled_at }) => settled_at ?? []).sort();
       const ended_at = status === 'complete' ? current.completed_at : settled.at(-1);
@@ -266,6 +303,6 @@ export async function recordWatch(
       returned.map(({ amount, instalment }) => ({ ...of, kind: 'returned', amount, instalment })),
     );
     const reason = 'The card network returned money that was given back.';
-    await fail(deps, db, refund, status, reason, now);
+    await fail(deps, db, merchant, refund, status, reason);
   });
 }

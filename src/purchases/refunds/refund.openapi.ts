@@ -1,9 +1,10 @@
 import type Type from 'typebox';
 import { managedMerchantFilter } from '#merchants/integrations/merchant-api.ts';
 import type { Operation } from '#platform/http/openapi.ts';
+import { describeEvent } from '#purchases/callbacks/callback.openapi.ts';
 import { exampleCheckout } from '#purchases/checkouts/checkout.openapi.ts';
 import { unknownCheckout } from './create-refund.ts';
-import type { RefundResource } from './refund.schema.ts';
+import { RefundResource } from './refund.schema.ts';
 
 const exampleRefund: Type.Static<typeof RefundResource> = {
   id: '0199b3d0-64e8-7a1b-9c2f-8d7e6f5a4b31',
@@ -25,7 +26,7 @@ export const createRefundOperation: Operation = {
 
 Refunds are open for 100 days: the purchase date is day 0, day 100 is the last. An integration with automatic refunds cannot refund on the day of purchase; it can from 10:00 local time on the next day.
 
-A refund request has no callback: read its status with [Get one refund request](#getRefund).`,
+Read its status with [Get one refund request](#getRefund), or be told of every change by [an event](#refundUpdated).`,
   answer: {
     description: 'The refund was requested.',
     example: { data: exampleRefund },
@@ -92,3 +93,14 @@ export const listRefundsOperation: Operation = {
   },
   intermediary: managedMerchantFilter,
 };
+
+export const refundUpdated = describeEvent({
+  name: 'refund.updated',
+  operationId: 'refundUpdated',
+  title: 'RefundEvent',
+  summary: 'A refund request changed',
+  description:
+    'Sent when a refund request of one of your checkouts is created, by you or by the operator, and whenever its status changes.',
+  resource: RefundResource,
+  example: exampleRefund,
+});

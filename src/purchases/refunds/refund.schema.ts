@@ -50,13 +50,13 @@ export const RefundResource = Type.Object(
   { title: 'RefundRequest', description: 'A request to refund all or part of a checkout.' },
 );
 
-/** A row as the answer. The response schema of the route picks its attributes. */
+/** A row as answers and events have it. */
 export function refundResource(refund: RefundRequest): Type.Static<typeof RefundResource> {
-  const { reason, ...attributes } = refund;
-  const isShown = refund.status === 'failed' && reason !== null;
+  const { amount, currency, status, created_at, checkout_id, reason } = refund;
+  const isShown = status === 'failed' && reason !== null;
   return {
     id: refund.id,
     type: 'refund_requests',
-    attributes: { ...attributes, ...(isShown && { reason }) },
+    attributes: { amount, currency, status, created_at, checkout_id, ...(isShown && { reason }) },
   };
 }

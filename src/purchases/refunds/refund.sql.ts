@@ -1,9 +1,12 @@
-import { sql, type Updateable } from 'kysely';
+import { type Insertable, sql, type Updateable } from 'kysely';
+import { selectMerchant, toMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
+import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
 import type { RefundPart, RefundRequest, RefundStatus, RefundSummary } from './refund.ts';
 
@@ -74,26 +77,29 @@ export async function listAloneSums(
 ): Promise<Map<string, number>> {
   if (refunds.length === 0) return new Map();
   const unique = (values: string[]) => [...new Set(values)];
-  const rows = await db
-    .selectFrom('refund_requests')
-    .select(['checkout_id', sql<number>`sum(amount)::bigint`.as('sum')])
+  const rows = await selectAlone(db)
     .where('merchant_id', 'in', unique(refunds.map(({ merchant_id }) => merchant_id)))
     .where('checkout_id', 'in', unique(refunds.map(({ checkout_id }) => checkout_id)))
-    .where('approved_at', 'is not', null)
-    .where(
-      sql<boolean>`num_nonnulls(requested_by_name, first_approved_by_name, approved_by_name) < 2`,
-    )
-    .groupBy('checkout_id')
     .execute();
   return new Map(rows.map(({ checkout_id, sum }) => [checkout_id, sum]));
 }
 
-/** The same for one checkout. */
-export async function sumAlone(
-  db: Handle,
-  refund: { merchant_id: string; checkout_id: string },
-): Promise<number> {
-  return (await listAloneSums(db, [refund])).get(refund.checkout_id) ?? 0;
+const selectAlone = (db: Handle) =>
+  db
+    .selectFrom('refund_requests')
+    .select(['checkout_id', sql<number>`sum(amount)::bigint`.as('sum')])
+    .where('approved_at', 'is not', null)
+    .where(
+      sql<boolean>`num_nonnulls(requested_by_name, first_approved_by_name, approved_by_name) < 2`,
+    )
+    .groupBy('checkout_id');
+
+/** The same for one checkout: no row if there are none. */
+export const selectAloneSum = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  selectAlone(db).where('merchant_id', '=', merchant_id).where('checkout_id', '=', checkout_id);
+
+export async function sumAlone(db: Handle, key: CheckoutKey): Promise<number> {
+  return (await selectAloneSum(db, key).executeTakeFirst())?.sum ?? 0;
 }
 
 /**
@@ -110,28 +116,22 @@ export async function sumRefundable(
 }
 
 /** The newest refund requests of a checkout, the oldest of them first. */
-export async function listNewestRefunds(
+export const selectNewestRefunds = (
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
   limit: number,
-): Promise<Pick<RefundRequest, 'amount' | 'status' | 'created_at'>[]> {
-  const newest = await db
+) =>
+  db
     .selectFrom('refund_requests')
     .select(['amount', 'status', 'created_at'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .orderBy('number', 'desc')
-    .limit(limit)
-    .execute();
-  return newest.reverse();
-}
+    .limit(limit);
 
 /** All refund requests of a checkout in one row: a merchant may make any number of them. */
-export async function summariseRefunds(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<RefundSummary> {
-  return await db
+export const selectRefundSummary = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('refund_requests')
     .select([
       sql<number>`count(*)::integer`.as('count'),
@@ -139,25 +139,39 @@ export async function summariseRefunds(
       sql<Timestamp | null>`max(coalesce(completed_at, created_at))`.as('moved_at'),
     ])
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .executeTakeFirstOrThrow();
+    .where('checkout_id', '=', checkout_id);
+
+export async function summariseRefunds(db: Handle, key: CheckoutKey): Promise<RefundSummary> {
+  return await selectRefundSummary(db, key).executeTakeFirstOrThrow();
 }
 
 /** By payment, the amount that refunds returned to its card, or are returning. */
-export async function sumReturned(
-  db: Handle,
-  { merchant_id, checkout_id }: CheckoutKey,
-): Promise<Map<number, number>> {
-  const rows = await db
+export const selectReturned = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
     .selectFrom('refund_parts')
     .select(['instalment', sql<number>`sum(amount)::bigint`.as('sum')])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('kind', '=', 'card')
     .where('status', 'in', ['open', 'done'])
-    .groupBy('instalment')
+    .groupBy('instalment');
+
+/** By the gateway's payment, how many refunds it has or is asked for. */
+export async function countCardRefunds(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('refund_parts')
+    .select(['payment_ref', sql<number>`count(*)::integer`.as('count')])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('kind', '=', 'card')
+    .where('status', 'in', ['open', 'done'])
+    .where('payment_ref', 'is not', null)
+    .groupBy('payment_ref')
     .execute();
-  return new Map(rows.map(({ instalment, sum }) => [instalment, sum]));
+  return new Map(rows.map(({ payment_ref, count }) => [payment_ref ?? '', count]));
 }
 
 export const dueRefunds: DueWork<'refund_requests'> = {
@@ -165,36 +179,62 @@ export const dueRefunds: DueWork<'refund_requests'> = {
   due: 'due_at',
 };
 
-/**
- * Locks the checkout of a refund. A later statement locks the refund itself, so that it sees the
- * current row.
- */
-export async function lockRefundCheckout(db: Handle, key: Key): Promise<Checkout | null> {
-  const row = await db
-    .selectFrom('checkouts')
-    .selectAll()
-    .where('merchant_id', '=', key.merchant_id)
-    .where('id', '=', ({ selectFrom }) =>
-      selectFrom('refund_requests')
-        .select('checkout_id')
-        .where('id', '=', key.id)
-        .where('merchant_id', '=', key.merchant_id),
-    )
-    .forNoKeyUpdate()
-    .executeTakeFirst();
+/** A merchant, and the checkout of a refund of it. */
+export async function findRefundOwner(
+  db: Handle,
+  { merchant_id, id }: Key,
+): Promise<{ merchant: MerchantRow; checkout_id: string } | null> {
+  const [rows] = await selectOwner(db, { merchant_id, id });
+  const [merchant] = asRows(rows?.merchants ?? []);
+  const [refund] = rows?.refunds ?? [];
+  return merchant && refund ? { merchant: toMerchantRow(merchant), ...refund } : null;
+}
+
+const selectOwner = compileOnce((db, { merchant_id, id }: Key) =>
+  together({
+    merchants: selectMerchant(db, merchant_id),
+    refunds: db
+      .selectFrom('refund_requests')
+      .select('checkout_id')
+      .where('id', '=', id)
+      .where('merchant_id', '=', merchant_id),
+  }),
+);
+
+export async function lockRefund(
+  db: Handle,
+  { merchant_id, id }: Key,
+): Promise<RefundRequest | null> {
+  const [row] = await lockOne(db, { merchant_id, id });
   return row ?? null;
 }
 
-export async function lockRefund(db: Handle, key: Key): Promise<RefundRequest | null> {
-  const row = await db
+const lockOne = compileOnce((db, key: Key) =>
+  db
     .selectFrom('refund_requests')
     .selectAll()
     .where('id', '=', key.id)
     .where('merchant_id', '=', key.merchant_id)
-    .forUpdate()
-    .executeTakeFirst();
-  return row ?? null;
-}
+    .forUpdate(),
+);
+
+type Changes = Updateable<Tables['refund_requests']>;
+
+const updateState = statement((db, { merchant_id, id, from, ...to }: Key & Moved) =>
+  db
+    .updateTable('refund_requests')
+    .set(to)
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .where(sql<boolean>`status = any (${from}::text[])`)
+    .returningAll(),
+);
+
+type Moved = Changes & { from: RefundStatus[] };
+
+/** Moves a refund that is locked. */
+export const newState = ({ merchant_id, id }: Key, from: RefundStatus[], to: Changes) =>
+  updateState({ merchant_id, id, from, ...to });
 
 /**
  * Moves a refund from one of the given statuses. Returns null if another process moved it first.
@@ -203,49 +243,71 @@ export async function moveRefund(
   db: Handle,
   key: Key,
   from: RefundStatus[],
-  to: Updateable<Tables['refund_requests']>,
+  to: Changes,
 ): Promise<RefundRequest | null> {
-  const row = await db
-    .updateTable('refund_requests')
-    .set(to)
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .where('status', 'in', from)
-    .returningAll()
-    .executeTakeFirst();
+  const [row] = await send(db, newState(key, from, to));
   return row ?? null;
 }
 
-export async function insertParts(db: Handle, parts: RefundPart[]): Promise<void> {
-  await db.insertInto('refund_parts').values(parts).execute();
-}
+export const newParts = statement((db, parts: Insertable<Tables['refund_parts']>[]) =>
+  db.insertInto('refund_parts').values(parts),
+);
 
-/** The parts of every refund of a checkout, in order. */
-export async function listParts(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<RefundPart[]> {
-  return await db
+/** The parts of a refund, in order. */
+export const selectParts = (db: Handle, { merchant_id, id }: Key) =>
+  db
     .selectFrom('refund_parts')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .orderBy('refund_id')
+    .where('refund_id', '=', id)
     .orderBy('round')
-    .orderBy('number')
-    .execute();
+    .orderBy('number');
+
+export async function listParts(db: Handle, key: Key): Promise<RefundPart[]> {
+  return await selectParts(db, key).execute();
 }
 
 /** Notes when the request for a part was last sent. */
-export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Promise<void> {
-  await db
-    .updateTable('refund_parts')
-    .set({ asked_at })
-    .where('id', '=', part.id)
-    .where('merchant_id', '=', part.merchant_id)
-    .execute();
+export async function moveAsked(
+  db: Handle,
+  { merchant_id, id }: Key,
+  asked_at: Timestamp,
+): Promise<void> {
+  await updateAsked(db, { merchant_id, id, asked_at });
 }
+
+const updateAsked = compileOnce((db, to: Key & { asked_at: Timestamp }) =>
+  db
+    .updateTable('refund_parts')
+    .set({ asked_at: to.asked_at })
+    .where('id', '=', to.id)
+    .where('merchant_id', '=', to.merchant_id),
+);
+
+const updateParts = statement((db, values: { merchant_id: string; parts: string }) =>
+  db
+    .updateTable('refund_parts as p')
+    .from(
+      sql<RefundPart>`jsonb_to_recordset(${values.parts}::jsonb)`.as<'v'>(
+        sql`v(id uuid, status text, key_number integer, keyed_at timestamptz, refund_ref text,
+          settled_at timestamptz)`,
+      ),
+    )
+    .set(({ ref }) => ({
+      status: ref('v.status'),
+      key_number: ref('v.key_number'),
+      keyed_at: ref('v.keyed_at'),
+      refund_ref: ref('v.refund_ref'),
+      settled_at: ref('v.settled_at'),
+    }))
+    .where('p.merchant_id', '=', values.merchant_id)
+    .whereRef('p.id', '=', 'v.id')
+    .returning('p.id'),
+);
+
+/** Moves parts of a refund that is locked. */
+export const newPartStates = (merchant_id: string, parts: RefundPart[]) =>
+  updateParts({ merchant_id, parts: JSON.stringify(parts) });
 
 /** Returns false if an earlier run wrote this result. */
 export async function movePart(

@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { InstalmentStatus } from '#purchases/instalments/instalment.ts';
@@ -11,6 +12,7 @@ declare module '#platform/database/tables.ts' {
       id: Fixed<string>;
       number: Fixed<number>;
       checkout_id: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       integration_id: Fixed<string>;
       status: RefundStatus;
       amount: Fixed<number>;

@@ -1,3 +1,4 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
@@ -17,6 +18,7 @@ export type RefundRequest = {
   id: string;
   number: number;
   checkout_id: string;
+  gateway: GatewayName;
   integration_id: string;
   status: RefundStatus;
   amount: number;
@@ -278,20 +280,6 @@ function takeAllowed(sources: Source[], amount: number, payment_min: number): nu
   const takes = takeInOrder(partly, amount - cancelled);
   return takes.map((take, index) => (isWhole(index) ? (sources[index]?.room ?? 0) : take));
 }
-
-/** The amounts that were refunded to the card or are in flight there, by payment. */
-export function returnedOf(parts: RefundPart[]): Map<number, number> {
-  const returned = new Map<number, number>();
-  for (const { kind, status, instalment, amount } of parts) {
-    if (kind !== 'card' || status === 'failed') continue;
-    returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
-  }
-  return returned;
-}
-
-/** The amount of each payment that the cardholder has back, by refunds and by disputes. */
-export const givenBackOf = (parts: RefundPart[], disputed: Disputed[]) =>
-  withDisputed(returnedOf(parts), disputed);
 
 type Disputed = { instalment: number; amount: number };
 

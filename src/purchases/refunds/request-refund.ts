@@ -67,7 +67,7 @@ export async function requestRefund(
     const above = thresholdOf(deps, await findThreshold(db, merchant.id));
     const isApproved = !needsSecondPerson(alone + amount, above);
     if (!isApproved) mustCountAsPerson(deps);
-    const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {
+    const reserved = await reserveRefund(deps, db, { merchant, now: merchant.now() }, checkout, {
       id,
       amount,
       integration_id: checkout.integration_id,

@@ -1,22 +1,28 @@
+import assert from 'node:assert/strict';
 import { leaseSeconds } from '#gateway/retry-times.ts';
-import { findMerchant, findThreshold } from '#merchants/merchant.sql.ts';
-import { type FourEyesDefault, type Merchant, thresholdOf } from '#merchants/merchant.ts';
+import {
+  type FourEyesDefault,
+  type Merchant,
+  onOwnClock,
+  thresholdOf,
+} from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { approverOf, mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { postMovements } from '#record/ledger/post-movements.ts';
+import { announceRefund } from './announce-refund.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
 import {
   findRefundMerchant,
-  listParts,
+  findRefundOwner,
   lockRefund,
-  lockRefundCheckout,
   moveRefund,
-  sumAlone,
   sumRefundable,
 } from './refund.sql.ts';
 import {
@@ -24,11 +30,13 @@ import {
   explainBadReason,
   isFirstOfTwo,
   NothingLeft,
+  type RefundPart,
   type RefundRequest,
 } from './refund.ts';
+import { type RefundStart, readApproval, readStart } from './refund-sources.sql.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
-/** To process refunds, and to know how many people have to agree. */
+/** Deps to process refunds, and to know how many people have to agree. */
 export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 
 /**
@@ -47,20 +55,23 @@ export async function approveRefund(
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds approve', named, async (db, { refund }, claim) => {
+  return await reviewed(deps, operator, 'refunds approve', named, async (db, found, claim) => {
+    const { merchant, ...lease } = claim;
+    // They leave together. The last one reads under the locks of the others.
+    const [{ refund }, facts] = await Promise.all([
+      lockWithCheckout(db, found),
+      readApproval(db, found, lease.at),
+    ]);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'approved');
     }
     const agreed = agreedTo(refund);
     if (agreed.length > 0) mustCountAsSecond(deps, operator, agreed);
     const reviewer = approverOf(deps, operator);
-    const { merchant, ...lease } = claim;
-    // The merchant was read before the lock, and its threshold may have been lowered since.
-    const above =
-      agreed.length === 0 ? thresholdOf(deps, await findThreshold(db, merchant.id)) : null;
-    if (above !== null && isFirstOfTwo(refund, above, await sumAlone(db, refund))) {
+    const above = agreed.length === 0 ? thresholdOf(deps, facts.threshold) : null;
+    if (above !== null && isFirstOfTwo(refund, above, facts.alone)) {
       mustCountAsPerson(deps);
-      return await moveRefund(db, refund, ['requested'], {
+      return await move(db, refund, {
         first_approved_by: reviewer.person_id,
         first_approved_by_name: reviewer.name,
         first_approved_at: lease.at,
@@ -68,12 +79,23 @@ export async function approveRefund(
     }
     const by = { approved_by: reviewer.person_id, approved_by_name: reviewer.name };
     const approval = { ...lease, ...by };
-    const started = await startUnlessSpent(deps, db, merchant, refund, approval);
+    const started = await startUnlessSpent(deps, db, merchant, refund, facts, approval);
     if (typeof started !== 'string') return started;
     const { at: approved_at, ...leased } = approval;
     const to = { ...leased, approved_at, due_at: approved_at, attempts: 0 };
-    return await moveRefund(db, refund, ['requested'], to);
+    return await move(db, refund, to);
   });
+}
+
+/** Moves a request that is locked. It has no parts yet. */
+async function move(
+  db: Handle,
+  refund: RefundRequest,
+  to: Parameters<typeof moveRefund>[3],
+): Promise<Reviewed> {
+  const moved = await moveRefund(db, refund, ['requested'], to);
+  assert(moved, 'the refund is locked');
+  return { refund: moved };
 }
 
 /**
@@ -85,8 +107,12 @@ export async function retryRefund(
   operator: string,
   named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds retry', named, async (db, locked, claim) => {
-    const { checkout, refund } = locked;
+  return await reviewed(deps, operator, 'refunds retry', named, async (db, found, claim) => {
+    const { merchant, ...lease } = claim;
+    const [{ checkout, refund }, facts] = await Promise.all([
+      lockWithCheckout(db, found),
+      readStart(db, found, lease.at),
+    ]);
     if (refund.status !== 'failed') {
       throw new OperatorError(
         `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
@@ -97,18 +123,14 @@ export async function retryRefund(
         `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or by the merchant's API.`,
       );
     }
-    const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
-    const moved = sumOf(
-      parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
-    );
+    const moved = sumOf(facts.earlier.filter(({ status }) => status === 'done'));
     const remainder = await sumRefundable(db, checkout);
     if (refund.amount - moved > remainder) {
       throw new OperatorError(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
       );
     }
-    const { merchant, ...lease } = claim;
-    const started = await startRefund(deps, db, merchant, refund, 'failed', lease);
+    const started = await startRefund(deps, db, merchant, refund, facts, 'failed', lease);
     if (typeof started === 'string') {
       throw new OperatorError(
         started === 'disputed'
@@ -129,9 +151,10 @@ export async function declineRefund(
 ): Promise<RefundRequest> {
   const bad = explainBadReason(reason);
   if (bad !== null) throw new OperatorError(bad);
-  const { merchant, id } = await findNamed(deps, named);
+  const found = await findNamed(deps, named);
+  const { merchant } = found;
   return await operate(deps, operator, 'refunds decline', async (db) => {
-    const { refund } = await lockWithCheckout(db, merchant, id);
+    const { refund } = await lockWithCheckout(db, found);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'declined');
     }
@@ -140,9 +163,15 @@ export async function declineRefund(
     const at = timestamp(merchant.now());
     const movement = { merchant_id, checkout_id, currency, amount, refund_id: refund.id };
     await postMovements(deps, db, at, [{ ...movement, kind: 'released' }]);
-    return { subject_id: refund.id, details: { reason }, result: declined as RefundRequest };
+    const details = { reason: new FreeText(reason) };
+    assert(declined, 'the refund is locked');
+    await announceRefund(deps, db, merchant, declined);
+    return { subject_id: refund.id, details, result: declined };
   });
 }
+
+/** A refund after an operator's change, with its parts if it began. */
+type Reviewed = { refund: RefundRequest; parts?: RefundPart[] };
 
 type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
 
@@ -152,25 +181,26 @@ async function reviewed(
   operator: string,
   action: string,
   named: NamedRefund,
-  change: (db: Handle, locked: Locked, claim: Claim) => Promise<RefundRequest | null>,
+  change: (db: Handle, found: Found, claim: Claim) => Promise<Reviewed>,
 ): Promise<RefundRequest> {
-  const { merchant, id } = await findNamed(deps, named);
+  const found = await findNamed(deps, named);
+  const { merchant } = found;
   const claimed = await operate(deps, operator, action, async (db) => {
-    const locked = await lockWithCheckout(db, merchant, id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    const result = (await change(db, locked, { ...lease, at, merchant })) as RefundRequest;
-    const { checkout_id, amount } = locked.refund;
-    const isFirst = result.approved_at === null && { approval: 'first of two' };
+    const result = await change(db, found, { ...lease, at, merchant });
+    const { id, checkout_id, amount } = result.refund;
+    const isFirst = result.refund.approved_at === null && { approval: 'first of two' };
     return { subject_id: id, details: { checkout_id, amount, ...isFirst }, result };
   });
-  return claimed.approved_at === null ? claimed : await processRefund(deps, merchant, claimed);
+  const { refund, parts } = claimed;
+  return refund.approved_at === null ? refund : await processRefund(deps, merchant, refund, parts);
 }
 
-async function findNamed(
-  deps: OperatorDeps,
-  named: NamedRefund,
-): Promise<{ merchant: Merchant; id: string }> {
+/** A refund that an operator named. None of this ever changes, so it is read before the lock. */
+type Found = { merchant_id: string; checkout_id: string; id: string; merchant: Merchant };
+
+async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found> {
   const { db } = deps.database;
   const id = typeof named === 'string' ? named : named.id;
   const merchant_id =
@@ -179,19 +209,21 @@ async function findNamed(
       : isUuid(named)
         ? await findRefundMerchant(db, named)
         : null;
-  const merchant = merchant_id && (await findMerchant(db, deps.clock, merchant_id));
-  if (!merchant) throw new OperatorError(`There is no refund ${id}.`);
-  return { merchant, id };
+  const owner = merchant_id ? await findRefundOwner(db, { merchant_id, id }) : null;
+  if (!owner) throw new OperatorError(`There is no refund ${id}.`);
+  const merchant = onOwnClock(deps.clock, owner.merchant);
+  return { merchant_id: merchant.id, checkout_id: owner.checkout_id, id, merchant };
 }
 
 type Locked = { checkout: Checkout; refund: RefundRequest };
 
 /** Locks the checkout first, as every transaction does. */
-async function lockWithCheckout(db: Handle, merchant: Merchant, id: string): Promise<Locked> {
-  const key = { merchant_id: merchant.id, id };
-  const checkout = await lockRefundCheckout(db, key);
-  const refund = checkout && (await lockRefund(db, key));
-  if (!refund) throw new OperatorError(`There is no refund ${id}.`);
+async function lockWithCheckout(db: Handle, found: Found): Promise<Locked> {
+  const [checkout, refund] = await Promise.all([
+    lockCheckout(db, found.merchant_id, found.checkout_id),
+    lockRefund(db, found),
+  ]);
+  assert(checkout && refund);
   return { checkout, refund };
 }
 
@@ -201,10 +233,11 @@ async function startUnlessSpent(
   db: Handle,
   merchant: Merchant,
   refund: RefundRequest,
-  lease: Parameters<typeof startRefund>[5],
+  facts: RefundStart,
+  lease: Parameters<typeof startRefund>[6],
 ) {
   try {
-    return await startRefund(deps, db, merchant, refund, 'requested', lease);
+    return await startRefund(deps, db, merchant, refund, facts, 'requested', lease);
   } catch (error) {
     if (error instanceof NothingLeft) return 'spent';
     throw error;

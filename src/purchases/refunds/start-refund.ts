@@ -1,19 +1,14 @@
-import assert from 'node:assert/strict';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
-import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
-import { listInstalments, listLastCollections } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import { pauseCollecting } from '#purchases/instalments/pause-collecting.ts';
-import { reduceInstalment } from '#purchases/instalments/reduce-instalment.ts';
-import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
-import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
-import { insertParts, listParts, moveRefund } from './refund.sql.ts';
+import { reducePlan } from '#purchases/instalments/reduce-instalment.ts';
+import { type Movement, reversalsOf } from '#record/ledger/post-movements.ts';
+import { announceRefund } from './announce-refund.ts';
+import { newParts, newState } from './refund.sql.ts';
 import {
-  givenBackOf,
   type PlannedPart,
   partId,
   type RefundPart,
@@ -21,30 +16,26 @@ import {
   type RefundStatus,
   splitRefund,
 } from './refund.ts';
+import type { RefundSources, RefundStart } from './refund-sources.sql.ts';
 
 /**
  * Finds the payments that a refund of this amount would be taken from now, after the parts of
- * earlier refunds. `parts` is null if it must wait.
+ * earlier refunds. Null if it must wait.
  */
-export async function planRefund(
-  db: Handle,
-  merchant: Merchant,
-  checkout_id: string,
+export const planRefund = (
+  { territory }: Merchant,
+  { instalments, given }: RefundSources,
   amount: number,
-  earlier: RefundPart[],
-): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
-  const key = { merchant_id: merchant.id, checkout_id };
-  const instalments = await listInstalments(db, key);
-  const given = givenBackOf(earlier, await listDisputedAmounts(db, [key]));
-  const parts = splitRefund(instalments, given, amount, merchant.territory.payment_min);
-  return { instalments, parts };
-}
+): PlannedPart[] | null => splitRefund(instalments, given, amount, territory.payment_min);
 
 /**
  * Why a refund cannot begin now. The split depends on the outcome of a payment that is being
  * collected.
  */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
+
+/** A refund that began now, with the parts that it is made of. */
+export type Started = { refund: RefundRequest; parts: RefundPart[] };
 
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
@@ -54,10 +45,11 @@ type Waiting = 'disputed' | 'blocked' | 'collecting';
  * first (decision 0027).
  */
 export async function startRefund(
-  deps: { random: Random },
+  deps: { clock: Clock; random: Random },
   db: Handle,
   merchant: Merchant,
   refund: RefundRequest,
+  { sources, earlier, books }: RefundStart,
   from: RefundStatus,
   claim: {
     at: Timestamp;
@@ -67,55 +59,53 @@ export async function startRefund(
     approved_by?: string | null;
     approved_by_name?: string;
   },
-): Promise<RefundRequest | Waiting> {
+): Promise<Started | Waiting> {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
-  const key = { merchant_id, checkout_id };
   const { at, ...lease } = claim;
-  if (await isDisputed(db, key)) return 'disputed';
-  if (await isBlocked(db, key)) return 'blocked';
-  const collections = await listLastCollections(db, merchant_id, [checkout_id]);
-  if (collections.some(({ status }) => status === 'open')) return 'collecting';
+  if (sources.isDisputed) return 'disputed';
+  if (sources.isBlocked) return 'blocked';
+  if (sources.isCollecting) return 'collecting';
 
-  const given = await listParts(db, merchant_id, checkout_id);
-  const earlier = given.filter((part) => part.refund_id === refund_id);
   // An earlier round may have refunded a part. Do not refund that twice.
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
   const rest = refund.amount - moved;
-  const { instalments, parts } = await planRefund(db, merchant, checkout_id, rest, given);
-  if (parts === null) return 'collecting';
+  const planned = planRefund(merchant, sources, rest);
+  if (planned === null) return 'collecting';
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
+  // The caller sends the parts as soon as this is committed.
+  const times = { at, asked_at: timestamp(deps.clock.now()) };
+  const taken = planned.map((part) => ({
+    part,
+    payment: sources.instalments.find(({ number }) => number === part.instalment) as Instalment,
+    amount: part.amount,
+  }));
+  const parts = taken.map(({ part, payment }, index) =>
+    newPart(refund, part, payment, { ...times, round, number: index + 1 }),
+  );
+  const uncollected = taken.filter(({ part }) => part.kind !== 'card');
   const of = { merchant_id, checkout_id, currency, refund_id };
-  const movements: Movement[] = [];
-  const rows: RefundPart[] = [];
-  for (const [index, part] of parts.entries()) {
-    const payment = instalments.find(({ number }) => number === part.instalment) as Instalment;
-    rows.push(newPart(refund, part, payment, { round, number: index + 1, at }));
-    if (part.kind === 'card') continue;
-    await reduceInstalment(db, payment, part.amount);
-    movements.push({
-      ...of,
-      kind: 'cancelled',
-      amount: part.amount,
-      instalment: part.instalment,
-    });
-  }
-  await insertParts(db, rows);
-  await pauseCollecting(db, key);
-  if (from === 'failed') {
-    movements.push({ ...of, kind: 'reserved', amount: rest });
-  }
-  await postMovements(deps, db, at, movements);
-  const started = await moveRefund(db, refund, [from], {
+  const movements = uncollected.map(({ part: { instalment, amount } }): Movement => {
+    return { ...of, kind: 'cancelled', amount, instalment };
+  });
+  if (from === 'failed') movements.push({ ...of, kind: 'reserved', amount: rest });
+  const to = {
     ...lease,
-    status: 'pending',
+    status: 'pending' as const,
     approved_at: refund.approved_at ?? at,
     reason: null,
     kept: 0,
     due_at: at,
     attempts: 0,
+  };
+  await writeTogether(db, {
+    refund: newState(refund, [from], to),
+    parts: newParts(parts),
+    ...reducePlan(refund, uncollected),
+    ...reversalsOf(deps, at, books, movements),
   });
-  assert(started, 'the refund is locked');
-  return started;
+  const started: RefundRequest = { ...refund, ...to };
+  await announceRefund(deps, db, merchant, started);
+  return { refund: started, parts };
 }
 
 export const sumOf = (parts: { amount: number }[]) =>
@@ -125,10 +115,11 @@ function newPart(
   { merchant_id, checkout_id, id: refund_id }: RefundRequest,
   part: PlannedPart,
   payment: Instalment,
-  { round, number, at }: { round: number; number: number; at: Timestamp },
+  times: { round: number; number: number; at: Timestamp; asked_at: Timestamp },
 ): RefundPart {
+  const { round, number, at, asked_at } = times;
   const isWhole = part.amount === payment.amount - payment.reduced;
-  // The gateway must void a hold that is taken whole. Of a reduced hold, less is captured later.
+  // The gateway must void a hold that is taken whole. From a reduced hold it captures less later.
   const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
   return {
     ...part,
@@ -143,7 +134,7 @@ function newPart(
     payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
     key_number: 1,
     keyed_at: at,
-    asked_at: null,
+    asked_at: part.kind === 'card' ? asked_at : null,
     refund_ref: null,
     settled_at: isOpen ? null : at,
   };

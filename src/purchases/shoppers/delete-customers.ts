@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Selectable } from 'kysely';
-import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
@@ -11,7 +12,7 @@ import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import type { ErasureDeps } from './erase-expired.ts';
 import { dueCustomers, moveCustomerDeleted, unknownRef } from './retention.sql.ts';
 
-type DeletionDeps = Omit<ErasureDeps, 'retentionDays'> & { gateway: Gateway };
+type DeletionDeps = Omit<ErasureDeps, 'retentionDays'> & { gateways: Gateways };
 
 const work: MerchantDueWork<'deleted_customers', DeletionDeps> = {
   due: dueCustomers,
@@ -42,13 +43,12 @@ async function deleteCustomer(
   assert(lease !== null);
   const now = merchant.now();
   try {
+    const gateway = deps.gateways.of(one.gateway);
     const time = merchant.forGateway();
     const refs =
-      customer_ref === unknownRef
-        ? await deps.gateway.findCustomers(time, checkout_id)
-        : [customer_ref];
+      customer_ref === unknownRef ? await gateway.findCustomers(time, checkout_id) : [customer_ref];
     for (const ref of refs) {
-      await deps.gateway.deleteCustomer({ merchant: time, customer_ref: ref });
+      await gateway.deleteCustomer({ merchant: time, customer_ref: ref });
     }
     await moveCustomerDeleted(deps.database.db, one, timestamp(now));
   } catch (error) {
@@ -59,7 +59,7 @@ async function deleteCustomer(
       const retryAt = timestamp(nextRetryAt(now, attempts));
       await releaseDue(deps.database.db, 'deleted_customers', key, lease, retryAt);
       await raiseGatewayAlert(deps, merchant, {
-        what: `The deletion of the shopper of checkout ${checkout_id} at the gateway`,
+        what: `The deletion of the shopper at the gateway`,
         subject_id: checkout_id,
         error,
         isOutcomeUnknown: error instanceof OutcomeUnknown,

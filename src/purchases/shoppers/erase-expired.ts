@@ -42,7 +42,7 @@ const leaseSeconds = 60;
 const dayHours = 24;
 /** A checkout that is not finished is looked at again this often. */
 const recheckDays = 7;
-/** A shorter time of retention applies to waiting checkouts after this long at the latest. */
+/** A shorter retention period applies to waiting checkouts after this long at the latest. */
 const waitDaysMax = 30;
 
 const retentionDates: MerchantDueWork<'retention_dates', ErasureDeps> = {
@@ -64,14 +64,14 @@ const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
   concurrency: 1,
   roundMilliseconds: 0,
   async run(deps, merchant, claimed) {
-    // One after another: erasing is never urgent.
+    // Do one after another: erasing is never urgent.
     for (const one of claimed) await eraseOrWait(deps, merchant, one);
   },
 };
 
 /**
- * Finds checkouts that were created before the time of retention, and makes their erasure due.
- * Without such a time nothing is due.
+ * Finds checkouts that were created before the retention period, and makes their erasure due.
+ * Without a retention period nothing is due.
  */
 export async function findExpired(deps: ErasureDeps): Promise<number> {
   if (deps.retentionDays === null) {
@@ -82,7 +82,7 @@ export async function findExpired(deps: ErasureDeps): Promise<number> {
   return await runDueWork(deps, retentionDates);
 }
 
-/** Erases the personal data of checkouts that have not moved for the time of retention. */
+/** Erases the personal data of checkouts that have not moved for the retention period. */
 export const eraseExpired = async (deps: ErasureDeps) =>
   deps.retentionDays === null ? 0 : await runDueWork(deps, erasures);
 

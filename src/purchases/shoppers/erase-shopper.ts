@@ -2,14 +2,13 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
+import { findCheckoutCallback, listCheckoutEvents } from '#purchases/callbacks/callback.sql.ts';
 import { callbackPayload } from '#purchases/callbacks/callback.ts';
 import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
-import { listOperatorActions } from '#record/actions/operator-action.sql.ts';
 import {
   deleteErasedNotes,
   findOpenReason,
@@ -22,7 +21,11 @@ import {
   updateErasedCards,
   updateErasedCheckout,
   updateErasedEvidence,
+  updateErasedLink,
+  updateErasedLinkCustomers,
   updateErasedMessages,
+  updateErasedSearches,
+  updateErasedTexts,
   updateKeptAnswer,
   updateRefundReason,
 } from './erasure.sql.ts';
@@ -36,7 +39,7 @@ import {
   withoutPerson,
 } from './pseudonyms.ts';
 import { insertDeletedCustomers } from './retention.sql.ts';
-import { listShopperCheckouts } from './shopper-data.sql.ts';
+import { selectShopperCheckouts, selectShopperLinks } from './shopper-data.sql.ts';
 
 export type Erasure = {
   /** The checkouts whose data is erased. */
@@ -48,12 +51,22 @@ export type Erasure = {
 };
 
 export type Kept = {
-  table: 'operator_actions' | 'idempotency_keys';
+  table: 'idempotency_keys';
   checkout_id: string;
   count: number;
 };
 
-const actionsMax = 1_000;
+/** More than the changes of one order. */
+const eventsMax = 100_000;
+
+/** The event of a refund has the reason why it failed, which a person may have written. */
+function withoutReason(payload: Buffer, identifiers: Identifiers): Buffer {
+  const event = JSON.parse(payload.toString('utf8'));
+  const { attributes } = event.data;
+  if (typeof attributes.reason !== 'string') return payload;
+  attributes.reason = withoutPerson(attributes.reason, identifiers, 'written by people');
+  return Buffer.from(JSON.stringify(event));
+}
 
 /** Tells what erasing would do now. Changes nothing. */
 export async function previewErasure(
@@ -61,7 +74,7 @@ export async function previewErasure(
   address: string,
 ): Promise<Pick<Erasure, 'erased' | 'refused'>> {
   return await reading(deps, async (db) => {
-    const checkouts = await listShopperCheckouts(db, readEmail(address));
+    const checkouts = await selectShopperCheckouts(db, readEmail(address)).execute();
     return await sortOut(deps, db, checkouts);
   });
 }
@@ -77,8 +90,11 @@ export async function eraseShopper(
   address: string,
 ): Promise<Erasure> {
   const email = readEmail(address);
-  const found = await reading(deps, (db) => listShopperCheckouts(db, email));
-  if (found.length === 0) return { erased: [], refused: [], kept: [] };
+  const { found, links } = await reading(deps, async (db) => ({
+    found: await selectShopperCheckouts(db, email).execute(),
+    links: (await selectShopperLinks(email).execute(db)).rows,
+  }));
+  if (found.length + links.length === 0) return { erased: [], refused: [], kept: [] };
   return await operate(deps, operator, 'shoppers erase', async (db, now) => {
     // Locked in the order of the ids, so that two erasures cannot deadlock.
     const locked: Checkout[] = [];
@@ -93,6 +109,7 @@ export async function eraseShopper(
     const { erased, refused } = await sortOut(deps, db, locked);
     const finished = locked.filter(({ id }) => erased.includes(id));
     const kept = await eraseFinished(deps, db, finished, now, locked);
+    await updateErasedLinkCustomers(db, email);
     const result = { erased, refused, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
@@ -116,6 +133,7 @@ export async function eraseFinished(
   for (const checkout of finished) {
     kept.push(...(await eraseCheckout(deps, db, checkout, identifiers, pseudonym, now)));
   }
+  if (finished.length > 0) await updateErasedSearches(db, identifiers.texts, now);
   return kept;
 }
 
@@ -157,6 +175,9 @@ async function eraseCheckout(
   const key = { merchant_id, checkout_id };
   const changed = { ...checkout, ...pseudonymise(checkout, identifiers, pseudonym) };
   await updateErasedCheckout(db, key, changed, now);
+  if (checkout.payment_link_id !== null) {
+    await updateErasedLink(db, merchant_id, checkout.payment_link_id, changed);
+  }
 
   const callback = await findCheckoutCallback(db, merchant_id, checkout_id);
   if (callback) {
@@ -164,6 +185,14 @@ async function eraseCheckout(
       notify_url: changed.notify_url,
       redirect_url: callback.redirect_url && bareUrl(callback.redirect_url, identifiers),
       payload: isForm(changed) ? formPayload(changed) : callbackPayload(changed),
+    });
+  }
+  const events = await listCheckoutEvents(db, key, eventsMax);
+  for (const event of events) {
+    await updateErasedCallback(db, event, {
+      notify_url: event.notify_url === checkout.notify_url ? changed.notify_url : event.notify_url,
+      redirect_url: null,
+      payload: withoutReason(event.payload, identifiers),
     });
   }
   await updateErasedCards(db, key);
@@ -179,46 +208,30 @@ async function eraseCheckout(
     if (erased === null || erased === text) continue;
     await updateRefundReason(db, merchant_id, { id, text: erased });
   }
-  const ids = [checkout_id, ...refunds.map(({ id }) => id)];
+  const link = checkout.payment_link_id;
+  const ids = [checkout_id, ...(link === null ? [] : [link]), ...refunds.map(({ id }) => id)];
   const disputes = await listCheckoutDisputes(db, key);
-  const subjects = [...ids, ...disputes.map(({ id }) => id), ...(callback ? [callback.id] : [])];
+  const sent = [...(callback ? [callback] : []), ...events];
+  const subjects = [...ids, ...[...disputes, ...sent].map(({ id }) => id)];
   const alerts = await eraseAlerts(db, key, subjects, identifiers);
   const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
   const answers = await eraseAnswers(db, integrations, ids, identifiers);
   // An operator who closed an alert gave a reason, and that action is about the alert.
-  const actions = await listOperatorActions(
-    db,
-    { subject_ids: [...subjects, ...alerts] },
-    actionsMax,
-  );
-  const naming = {
-    operator_actions: actions.filter((one) =>
-      namesPerson(JSON.stringify(one.details), identifiers, 'written by people'),
-    ),
-    idempotency_keys: answers.filter((one) => namesPerson(one.key, identifiers)),
-  };
-  return Object.entries(naming)
-    .filter(([, rows]) => rows.length > 0)
-    .map(([table, rows]) => ({
-      table: table as Kept['table'],
-      checkout_id,
-      count: rows.length,
-    }));
+  await updateErasedTexts(db, [...subjects, ...alerts], now);
+  const count = answers.filter((one) => namesPerson(one.key, identifiers)).length;
+  return count === 0 ? [] : [{ table: 'idempotency_keys', checkout_id, count }];
 }
 
 /** Returns the ids of the alerts about these rows. */
 async function eraseAlerts(
   db: Handle,
-  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  { merchant_id }: { merchant_id: string },
   subjects: string[],
   identifiers: Identifiers,
 ): Promise<string[]> {
   const alerts = await listShopperAlerts(db, merchant_id, subjects);
   for (const alert of alerts) {
-    const text =
-      alert.kind === 'shopper_report'
-        ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
-        : withoutPerson(alert.text, identifiers);
+    const text = withoutPerson(alert.text, identifiers);
     const close_reason =
       alert.close_reason && withoutPerson(alert.close_reason, identifiers, 'written by people');
     if (text !== alert.text || close_reason !== alert.close_reason) {

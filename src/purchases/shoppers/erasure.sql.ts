@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -7,17 +7,23 @@ import type { PlanKey } from './plan-proof.sql.ts';
 // All statements that erase personal data, of every table, so that they can be read together
 // (decision 0070). Call them only with the checkout locked and found to be finished.
 
-/** Keeps operators and workers from claiming the callback and the messages until the transaction ends. */
+/** Whether a callback is about a checkout: its own, or an event. Each has an index. */
+const isAbout = (checkout_id: RawBuilder<unknown>) =>
+  sql<boolean>`(listed_id = ${checkout_id} or event is not null and checkout_id = ${checkout_id})`;
+
+/** Keeps operators and workers from claiming the callbacks and the messages until the transaction ends. */
 export async function lockErasedRows(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
 ): Promise<void> {
-  for (const table of ['callbacks', 'messages']) {
-    await sql`
-      select id from ${sql.table(table)}
-      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
-      order by id for update`.execute(db);
-  }
+  await sql`
+    select id from callbacks
+    where merchant_id = ${merchant_id} and ${isAbout(sql`${checkout_id}::uuid`)}
+    order by id for update`.execute(db);
+  await sql`
+    select id from messages
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+    order by id for update`.execute(db);
 }
 
 /** The reason why a checkout cannot be erased yet, or null if it is finished. */
@@ -62,7 +68,7 @@ export async function findOpenReason(
         then 'payments are still to come'
       when exists (
         select from callbacks k
-        where k.checkout_id = c.id and k.merchant_id = c.merchant_id
+        where k.merchant_id = c.merchant_id and ${isAbout(sql`c.id`)}
           and (k.due_at is not null or k.leased_until > ${now}::timestamptz))
         then 'its callback is still being delivered'
       when exists (
@@ -94,6 +100,33 @@ export async function updateErasedCheckout(
     where id = ${checkout_id} and merchant_id = ${merchant_id}`.execute(db);
 }
 
+/**
+ * The payment link of a checkout. One that is reusable names no shopper. Its addresses may, and they
+ * are those of the checkout.
+ */
+export async function updateErasedLink(
+  db: Handle,
+  merchant_id: string,
+  payment_link_id: string,
+  to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url'>,
+): Promise<void> {
+  await sql`
+    update payment_links
+    set customer = null, client_reference_id = ${to.client_reference_id},
+      notify_url = ${to.notify_url},
+      success_url = case when success_url is not null then ${to.success_url} end,
+      cancel_url = case when cancel_url is not null then ${to.cancel_url} end
+    where id = ${payment_link_id} and merchant_id = ${merchant_id}
+      and not reusable`.execute(db);
+}
+
+/** Removes an address from the payment links of every merchant. The next shopper types their own. */
+export async function updateErasedLinkCustomers(db: Handle, email: string): Promise<void> {
+  await sql`
+    update payment_links set customer = null
+    where customer is not null and lower(customer ->> 'email') = lower(${email})`.execute(db);
+}
+
 /** The receivers' answers may repeat anything. The database allows this for erased checkouts only. */
 export async function updateErasedCallback(
   db: Handle,
@@ -117,13 +150,18 @@ export async function updateErasedCards(
 ): Promise<void> {
   await sql`
     update payment_attempts
-    set card_last4 = null, card_expires = null, challenge_url = null, sealed_card_token = null
+    set card_last4 = null, card_expires = null, card_key = null, challenge_url = null,
+      sealed_card_token = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   for (const table of ['stored_cards', 'replaced_cards']) {
     await sql`
-      update ${sql.table(table)} set last4 = null, expires = null
+      update ${sql.table(table)} set last4 = null, expires = null, card_key = null
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   }
+  await sql`
+    update collections set card_key = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and card_key is not null`.execute(db);
 }
 
 /** The evidence of a dispute names the shopper. Its hash stays, as the audit names it. */
@@ -132,9 +170,12 @@ export async function updateErasedEvidence(
   { merchant_id, checkout_id }: PlanKey,
 ): Promise<void> {
   await sql`
-    update disputes set staged_evidence = null
+    update disputes set staged_evidence = null, staged_files = null, supplied = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
-      and staged_evidence is not null`.execute(db);
+      and (staged_evidence is not null or supplied is not null)`.execute(db);
+  await sql`
+    delete from dispute_files
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 
 /** Messages that were not sent yet are skipped: their recipient is gone. */
@@ -154,25 +195,53 @@ export async function updateErasedMessages(
     where merchant_id = ${merchant_id} and message_id in (
       select id from messages
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id})`.execute(db);
-  for (const table of ['mailbox', 'plan_links', 'plan_sessions']) {
+  for (const table of ['mailbox', 'plan_links', 'late_links', 'plan_sessions']) {
     await sql`
       delete from ${sql.table(table)}
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   }
 }
 
-/** The notes of people on the checkout and on its refunds. */
+/** The notes of people on the checkout and on its refunds, and the conversation with the shopper. */
 export async function deleteErasedNotes(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
 ): Promise<void> {
-  await sql`
-    delete from notes
-    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  for (const table of ['notes', 'conversation_entries', 'conversations']) {
+    await sql`
+      delete from ${sql.table(table)}
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  }
   await sql`
     update refund_requests set request_reason = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
       and request_reason is not null`.execute(db);
+}
+
+/**
+ * Erases what operators wrote in actions on these rows. The actions stay, with the digests of what
+ * they had.
+ */
+export async function updateErasedTexts(
+  db: Handle,
+  subject_ids: string[],
+  erased_at: Timestamp,
+): Promise<void> {
+  await sql`
+    update action_texts set salt = null, text = null, erased_at = ${erased_at}
+    where text is not null and action_id in (
+      select id from operator_actions where subject_id = any(${subject_ids}::uuid[]))`.execute(db);
+}
+
+/** Erases what operators searched for, if it was one of these texts and nothing else. */
+export async function updateErasedSearches(
+  db: Handle,
+  texts: string[],
+  erased_at: Timestamp,
+): Promise<void> {
+  await sql`
+    update action_texts set salt = null, text = null, erased_at = ${erased_at}
+    where lower(text) = any(array(select lower(t) from unnest(${texts}::text[]) t))`.execute(db);
 }
 
 type Text = { id: string; text: string };

@@ -1,94 +1,182 @@
+import { sql } from 'kysely';
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { Database, Handle } from '#platform/database/database.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { type Pages, readPages } from '#platform/database/read-pages.ts';
 import { snapshot } from '#platform/database/transaction.ts';
-import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { PagedArray, writeJson } from '#platform/shared/write-json.ts';
+import {
+  findCheckoutCallback,
+  selectCallbackAttempts,
+  selectCheckoutEvents,
+} from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { presentAction, selectActions } from '#record/actions/operator-action.sql.ts';
+import type { PlanKey } from './plan-proof.sql.ts';
 import {
-  listCheckoutRows,
-  listKeptAnswers,
-  listMailAnswers,
-  listOperatorRows,
-  listShopperCheckouts,
+  type CheckoutTable,
+  checkoutTables,
+  findShopperIds,
+  listIntegrationIds,
+  lockExport,
+  selectAlerts,
+  selectKeptAnswers,
+  selectMailAnswers,
+  selectRows,
+  selectShopperCheckouts,
+  selectShopperLinks,
+  selectSubjects,
 } from './shopper-data.sql.ts';
-
-export type ShopperExport = {
-  email: string;
-  exported_at: Timestamp;
-  checkouts: ({ merchant: { id: string; name: string } } & Record<string, unknown>)[];
-};
 
 /** Addresses are compared as people write them: in any case, with spaces around them. */
 export const readEmail = (text: string) => text.normalize('NFC').trim();
 
-/** Everything that we hold about the shopper with an e-mail address, of every merchant. */
-export async function exportShopper(
-  deps: { database: Database; clock: Clock },
-  address: string,
-): Promise<ShopperExport> {
-  const email = readEmail(address);
-  return await snapshot(deps, async (db) => {
-    const checkouts: ShopperExport['checkouts'] = [];
-    for (const checkout of await listShopperCheckouts(db, email)) {
-      checkouts.push(await exportCheckout(db, checkout));
-    }
-    return { email, exported_at: timestamp(deps.clock.now()), checkouts };
-  });
-}
+/** The audit names at most this many checkouts of an export. */
+const idsMax = 100;
 
-/** The same for an operator. The audit has the checkouts, and does not name the shopper. */
-export async function readShopper(
+const rowsMax = 100;
+const subjectsMax = 1_000;
+
+/** The reader may stop for so long, as in a pager, before the database ends the transaction. */
+const idleMinutesMax = 10;
+
+/**
+ * Writes everything that we hold about the shopper with an e-mail address, of every merchant, as
+ * JSON. It is read in pages, all of one snapshot, and written piece by piece. An operator has one
+ * export at a time. The audit has its checkouts before the first piece is written, and does not
+ * name the shopper.
+ */
+export async function exportShopper(
   deps: OperatorDeps,
   operator: string,
   address: string,
-): Promise<ShopperExport> {
-  const found = await exportShopper(deps, address);
-  const ids = found.checkouts.map(({ checkout }) => (checkout as Checkout).id);
-  const details = { checkouts: ids.length, first_ids: ids.slice(0, idsMax) };
-  await operate(deps, operator, 'shoppers export', async () => ({
-    subject_id: null,
-    details,
-    result: null,
-  }));
-  return found;
+  write: (piece: string) => Promise<void>,
+  indent?: string,
+): Promise<void> {
+  const email = readEmail(address);
+  await snapshot(deps, async (db) => {
+    await sql`set local idle_in_transaction_session_timeout = ${sql.lit(`${idleMinutesMax}min`)}`.execute(
+      db,
+    );
+    if (!(await lockExport(db, operator))) {
+      throw new OperatorError(
+        'You are already exporting a shopper. Try again when that has ended.',
+      );
+    }
+    const { count: checkouts, first_ids } = await findShopperIds(db, email, idsMax);
+    await operate(deps, operator, 'shoppers export', async () => ({
+      subject_id: null,
+      details: { checkouts, first_ids },
+      result: null,
+    }));
+    const found = readPages(db, 'checkouts', selectShopperCheckouts(db, email), rowsMax);
+    const whole = {
+      email,
+      exported_at: timestamp(deps.clock.now()),
+      payment_links: new PagedArray(readRows(db, selectShopperLinks(email))),
+      checkouts: new PagedArray(presented(found, (one) => exportCheckout(db, one))),
+    };
+    try {
+      for await (const piece of writeJson(whole, indent)) await write(piece);
+    } catch (cause) {
+      // The reader has a part of it already, so this is never repeated.
+      throw new OperatorError('The export broke off. Run the command again.', { cause });
+    }
+  });
 }
 
-/** The audit names so many checkouts of an export. */
-const idsMax = 100;
+async function* presented<Row, Shown>(
+  pages: Pages<Row>,
+  present: (row: Row) => Shown | Promise<Shown>,
+): AsyncGenerator<Shown[]> {
+  for await (const rows of pages) {
+    for (const row of rows) yield [await present(row)];
+  }
+}
 
-async function exportCheckout(
-  db: Handle,
-  { sealed_verify: _, ...checkout }: Checkout,
-): Promise<ShopperExport['checkouts'][number]> {
+/** One checkout with everything about it. An array is read when it is written. */
+async function exportCheckout(db: Handle, { sealed_verify: _, ...checkout }: Checkout) {
   const { merchant_id, id: checkout_id } = checkout;
   const key = { merchant_id, checkout_id };
   const merchant = await findMerchantRow(db, merchant_id);
   const callback = await findCheckoutCallback(db, merchant_id, checkout_id);
-  const attempts = callback ? await listCallbackAttempts(db, callback) : [];
-  const rows = await listCheckoutRows(db, key);
-  const refunds = rows.refund_requests.map(({ id }) => String(id));
-  const disputes = rows.disputes.map(({ id }) => String(id));
-  const subjects = [checkout_id, ...(callback ? [callback.id] : []), ...refunds, ...disputes];
-  const integrations = [
-    checkout.integration_id,
-    ...rows.refund_requests.map(({ integration_id }) => String(integration_id)),
-  ];
-  const alerts = await listOperatorRows(db, 'alerts', subjects);
-  const acted = [...subjects, ...alerts.map(({ id }) => String(id))];
   return {
     merchant: { id: merchant_id, name: merchant?.name ?? '' },
     checkout,
-    ...rows,
-    message_attempts: await listMailAnswers(db, key),
+    ...rowsOf(db, key),
+    message_attempts: new PagedArray(readRows(db, selectMailAnswers(key))),
     callback: callback && presentCallback(callback),
-    callback_attempts: attempts.map(presentAttempt),
-    alerts,
-    operator_actions: await listOperatorRows(db, 'operator_actions', acted),
-    idempotency_keys: await listKeptAnswers(db, integrations, [checkout_id, ...refunds]),
+    callback_attempts: callback ? attemptsOf(db, callback) : [],
+    events: new PagedArray(
+      presented(readPages(db, 'events', selectCheckoutEvents(db, key), rowsMax), (event) => ({
+        ...presentCallback(event),
+        attempts: attemptsOf(db, event),
+      })),
+    ),
+    alerts: new PagedArray(
+      ofSubjects(db, key, (ids) => presented(readRows(db, selectAlerts(ids)), (row) => row)),
+    ),
+    operator_actions: new PagedArray(ofSubjects(db, key, (ids) => actionsAbout(db, ids))),
+    idempotency_keys: new PagedArray(keptAnswers(db, key)),
   };
 }
+
+/** The rows of a checkout by table. A file of a dispute has megabytes. */
+function rowsOf(db: Handle, key: PlanKey): Record<CheckoutTable, PagedArray> {
+  const rows = checkoutTables.map((table) => {
+    const max = table === 'dispute_files' ? 1 : rowsMax;
+    return [table, new PagedArray(readRows(db, selectRows(table, key), max))];
+  });
+  return Object.fromEntries(rows);
+}
+
+async function* readRows<Row>(
+  db: Handle,
+  query: Parameters<typeof readPages<{ row: Row }>>[2],
+  max = rowsMax,
+): AsyncGenerator<Row[]> {
+  for await (const rows of readPages(db, 'rows', query, max)) yield rows.map(({ row }) => row);
+}
+
+/** Reads about a checkout and its callbacks, refunds and disputes, in the order of these. */
+async function* ofSubjects<Row>(
+  db: Handle,
+  key: PlanKey,
+  read: (ids: string[]) => Pages<Row>,
+): AsyncGenerator<Row[]> {
+  for await (const subjects of readPages(db, 'subjects', selectSubjects(key), subjectsMax)) {
+    yield* read(subjects.map(({ id }) => id));
+  }
+}
+
+/** The actions of operators on these objects, and on the alerts about them. */
+async function* actionsAbout(db: Handle, ids: string[]): AsyncGenerator<unknown[]> {
+  const about = (subjects: string[]) =>
+    selectActions(db)
+      .where(sql<boolean>`subject_id = any(${subjects}::uuid[])`)
+      .orderBy('at')
+      .orderBy('id');
+  yield* presented(readPages(db, 'actions', about(ids), rowsMax), presentAction);
+  for await (const alerts of readRows(db, selectAlerts(ids))) {
+    const alertIds = alerts.map(({ id }) => id);
+    yield* presented(readPages(db, 'actions', about(alertIds), rowsMax), presentAction);
+  }
+}
+
+async function* keptAnswers(db: Handle, key: PlanKey): AsyncGenerator<unknown[]> {
+  const integrations = await listIntegrationIds(db, key);
+  yield* ofSubjects(db, key, (ids) => readRows(db, selectKeptAnswers(integrations, ids)));
+}
+
+const attemptsOf = (db: Handle, callback: Callback) =>
+  new PagedArray(
+    presented(
+      readPages(db, 'attempts', selectCallbackAttempts(db, callback), rowsMax),
+      presentAttempt,
+    ),
+  );
 
 function presentCallback({ sealed_verify, lease, leased_until, ...callback }: Callback) {
   return { ...callback, payload: callback.payload.toString('utf8') };

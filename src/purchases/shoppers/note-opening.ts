@@ -1,27 +1,36 @@
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
+import { groupCommit } from '#platform/database/group-commit.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertOpening } from './opening.sql.ts';
+import { insertOpenings, type Opening } from './opening.sql.ts';
+
+/** Few enough that the statement's text is kept. */
+const openingsMax = 20;
 
 /**
  * Notes that the page of a checkout was opened, once for each, for the console's charts. The page is
- * shown whether or not that could be written.
+ * shown whether or not that could be written. Openings that arrive while one is being written share
+ * the next commit.
  */
-export async function noteOpening(
-  deps: { database: Database; clock: Clock; random: Random; log: Logger },
-  merchant: Merchant,
-  checkout: { merchant_id: string; id: string },
-): Promise<void> {
-  try {
-    await insertOpening(deps.database.db, {
-      merchant_id: checkout.merchant_id,
-      checkout_id: checkout.id,
-      id: deps.random.uuid(),
-      at: timestamp(merchant.now()),
-    });
-  } catch (error) {
-    deps.log.warn({ err: error }, 'the opening of a page could not be noted');
-  }
+export function openingNotes(deps: {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+}): (merchant: Merchant, checkout: { merchant_id: string; id: string }) => Promise<void> {
+  const warn = (err: unknown) => deps.log.warn({ err }, 'the opening of a page could not be noted');
+  const write = async (openings: Opening[]) => {
+    // In one order, so that two processes cannot deadlock.
+    const sorted = openings.toSorted((a, b) => (a.checkout_id < b.checkout_id ? -1 : 1));
+    // Once it has failed, no page waits for another attempt.
+    await insertOpenings(deps.database.db, sorted).catch(warn);
+    return openings;
+  };
+  const note = groupCommit(deps, write, openingsMax);
+  return async (merchant, { merchant_id, id: checkout_id }) => {
+    const at = timestamp(merchant.now());
+    await note({ merchant_id, checkout_id, id: deps.random.uuid(), at }).catch(warn);
+  };
 }

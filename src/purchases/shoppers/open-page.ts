@@ -1,30 +1,35 @@
 import type { FastifyRequest } from 'fastify';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findCardEntry } from '#gateway/gateways.ts';
+import { selectMerchant, toMerchantRow } from '#merchants/merchant.sql.ts';
+import { type Merchant, onOwnClock } from '#merchants/merchant.ts';
+import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { snapshot } from '#platform/database/transaction.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
+import { reading } from '#platform/database/transaction.ts';
 import { notFound } from '#platform/http/errors.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { chooseLanguage, type Language } from '#platform/shared/language.ts';
 import { joinCheckout } from '#platform/tracing/trace.ts';
-import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
+import { selectDelivery } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
-import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { selectCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { checkoutOfLink } from '#purchases/checkouts/payment-link.ts';
-import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
-import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import { listEntries } from '#purchases/conversations/conversation.sql.ts';
+import { type ConversationEntry, entriesShown } from '#purchases/conversations/conversation.ts';
+import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
+import { selectAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
 import type { PaymentDeps } from '#purchases/payments/settle-attempt.ts';
 import { isPast } from './last-movement.ts';
 import type { PayPage } from './pay-page.ts';
 import { type Plan, presentPlan } from './plan.ts';
-import { findPlanSession } from './plan-proof.sql.ts';
+import { findPlanSession, type PlanKey } from './plan-proof.sql.ts';
 import { presentPage } from './present-page.ts';
-import { readPlan } from './read-plan.ts';
+import { planOf, planQueries, readPlan } from './read-plan.ts';
 import { hashToken } from './send-link.ts';
 import { sessionTokenOf } from './session-cookie.ts';
 
@@ -36,14 +41,16 @@ export type PageDeps = PaymentDeps & {
   money: { stopReason(): Promise<string | null> };
 };
 
-/** The rows behind the hosted page, of one moment. */
+/** The rows behind the hosted page. */
 export type OpenedPage = {
   merchant: Merchant;
   checkout: Checkout;
   attempts: PaymentAttempt[];
-  callback: Callback | null;
+  callback: Pick<Callback, 'status' | 'attempts' | 'created_at' | 'redirect_url'> | null;
   plan: Plan | null;
   session: PayPage['session'];
+  /** Null without a session for the whole plan, or if the shopper asked nothing. */
+  conversation: ConversationEntry[] | null;
   /** Money is stopped: no payment can begin. */
   paused: boolean;
 };
@@ -55,49 +62,83 @@ const unpaid = {
   disputes: [],
 };
 
-/** Null if the link is unknown, or no longer shows its order. */
+/**
+ * Null if the link is unknown, or no longer shows its order. If it is likely paid, its plan is read
+ * with it.
+ */
 export async function openPage(
   deps: PageDeps,
   request: FastifyRequest,
+  isLikelyPaid = false,
 ): Promise<OpenedPage | null> {
   const key = checkoutOfLink(deps.sealing, request);
   if (!key) return null;
   joinCheckout(key.id);
   const isStopped = await isPaused(deps);
-  // In two snapshots the page could show a finished attempt beside the plan from before it, and
-  // stop polling.
-  return await snapshot(deps, async (db) => {
-    // Statements that do not need each other travel together: every answer wakes this process.
+  return await reading(deps, async (db) => {
     const of = { merchant_id: key.merchant_id, checkout_id: key.id };
-    const [checkout, merchant, attempts, isBlockedNow] = await Promise.all([
-      findCheckout(db, key.merchant_id, key.id),
-      findMerchant(db, deps.clock, key.merchant_id),
-      listAttempts(db, of),
-      isBlocked(db, of),
-    ]);
-    if (!checkout || !merchant || checkout.erased_at !== null) return null;
-    const [rows, callback] = await Promise.all([
-      checkout.status === 'successful' ? readPlan(db, of) : null,
-      checkout.completed_at === null ? null : findCheckoutCallback(db, key.merchant_id, key.id),
-    ]);
+    const found = await findPage(deps, db, of, isLikelyPaid);
+    if (!found || found.checkout.erased_at !== null) return null;
+    const { isBlockedNow, known, ...opened } = found;
+    const { merchant, checkout } = opened;
+    // The plan is not older than the attempts. It could stand beside an attempt that has ended since,
+    // and the page would stop polling.
+    const rows = checkout.status === 'successful' ? (known ?? (await readPlan(db, of))) : null;
     // The order is no longer shown once nothing has moved for a long time.
     if (isPast(checkout, rows ?? unpaid, merchant.now())) return null;
-    const opened = { merchant, checkout, attempts, callback };
     if (rows === null) {
-      return { ...opened, plan: null, session: null, paused: isStopped || isBlockedNow };
+      const paused = isStopped || isBlockedNow;
+      return { ...opened, plan: null, session: null, conversation: null, paused };
     }
-    const session = await readSession(
-      db,
-      merchant,
-      checkout,
-      sessionTokenOf(request.headers.cookie, deps.baseUrl),
-    );
-    return { ...opened, plan: presentPlan(rows), session, paused: isStopped };
+    const token = sessionTokenOf(request.headers.cookie, deps.baseUrl);
+    const session = await readSession(db, merchant, checkout, token);
+    const entries = session?.scope === 'plan' ? await listEntries(db, of, entriesShown) : [];
+    const conversation = entries.length > 0 ? entries : null;
+    return { ...opened, plan: presentPlan(rows), session, conversation, paused: isStopped };
   });
 }
 
-export async function mustOpenPage(deps: PageDeps, request: FastifyRequest): Promise<OpenedPage> {
-  const opened = await openPage(deps, request);
+/** The newest attempts. Only they can be in flight, and there are 20 first payments at most. */
+const attemptsReadMax = 100;
+
+const pageQueries = (db: Handle, { merchant_id, checkout_id }: PlanKey) => ({
+  checkouts: selectCheckout(db, merchant_id, checkout_id),
+  merchants: selectMerchant(db, merchant_id),
+  attempts: selectAttempts(db, { merchant_id, checkout_id }).limit(attemptsReadMax),
+  callbacks: selectDelivery(db, merchant_id, checkout_id),
+  blocks: selectBlocks(db, { merchant_id, checkout_id }),
+});
+
+const selectPage = compileOnce((db, key: PlanKey) => together(pageQueries(db, key)));
+
+const selectPageAndPlan = compileOnce((db, key: PlanKey) =>
+  together({ ...pageQueries(db, key), ...planQueries(db, key) }),
+);
+
+/** A checkout with all that its page shows, in one statement. */
+async function findPage(deps: { clock: Clock }, db: Handle, key: PlanKey, isLikelyPaid: boolean) {
+  const [paid] = isLikelyPaid ? await selectPageAndPlan(db, key) : [];
+  const [rows] = paid ? [paid] : await selectPage(db, key);
+  const [checkout] = asRows(rows?.checkouts ?? []);
+  const [merchant] = asRows(rows?.merchants ?? []);
+  if (!rows || !checkout || !merchant) return null;
+  return {
+    checkout,
+    merchant: onOwnClock(deps.clock, toMerchantRow(merchant)),
+    attempts: asRows(rows.attempts),
+    callback: asRows(rows.callbacks)[0] ?? null,
+    isBlockedNow: rows.blocks.length > 0,
+    /** The plan, if it was read. */
+    known: paid ? planOf(paid) : null,
+  };
+}
+
+export async function mustOpenPage(
+  deps: PageDeps,
+  request: FastifyRequest,
+  isLikelyPaid = false,
+): Promise<OpenedPage> {
+  const opened = await openPage(deps, request, isLikelyPaid);
   if (!opened) throw notFound('This payment link is not known.');
   return opened;
 }
@@ -108,6 +149,10 @@ export const showPage = (deps: PageDeps, opened: OpenedPage, request: FastifyReq
 /** The shopper's choice, or the browser's. */
 export const languageOf = (request: FastifyRequest, checkout: Checkout | null): Language =>
   checkout?.language ?? chooseLanguage(request.headers['accept-language']);
+
+/** The card form of the gateway that holds the checkout's payments; null if its settings are gone. */
+export const entryOf = ({ gateways }: PageDeps, { checkout }: Pick<OpenedPage, 'checkout'>) =>
+  findCardEntry(gateways, checkout.gateway);
 
 export const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 

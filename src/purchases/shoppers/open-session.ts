@@ -1,10 +1,13 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { Merchant } from '#merchants/merchant.ts';
-import type { Database } from '#platform/database/database.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { SessionScope } from './plan-attempt.ts';
 import {
   deletePlanSession,
+  findLateLink,
   findPlanSession,
   insertPlanSession,
   movePlanLinkUsed,
@@ -16,12 +19,18 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
 export const sessionMinutes = 30;
 
-/** Exchanges a link's token for a session's. Returns null if the link is unknown, used or ended. */
+/**
+ * Exchanges a link's token for a session's. A one-time link opens everything, once. The link of the
+ * last mail about a late payment opens only the paying of what is late, as often as it is used:
+ * programs that look at mails may open it before the shopper does. Returns null if the link is
+ * unknown, used or ended, or nothing is late any more.
+ */
 export async function openSession(
   deps: SessionDeps,
   merchant: Merchant,
   key: PlanKey,
   linkToken: string,
+  isLate: boolean,
 ): Promise<string | null> {
   const session = deps.random.bytes(32).toString('base64url');
   const session_hash = hashToken(session);
@@ -30,20 +39,33 @@ export async function openSession(
     const at = timestamp(now);
     // After a COMMIT of unknown fate the link may be used already, by this request.
     if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
-    if (!(await movePlanLinkUsed(db, key, hashToken(linkToken), at))) return null;
+    const scope = await scopeOf(db, key, hashToken(linkToken), at);
+    if (scope === null || (scope === 'late' && !isLate)) return null;
     const expires_at = timestamp(now.add({ minutes: sessionMinutes }));
-    await insertPlanSession(db, { ...key, session_hash, created_at: at, expires_at });
+    await insertPlanSession(db, { ...key, session_hash, scope, created_at: at, expires_at });
     return session;
   });
 }
 
-/** When the session ends; null without one. */
+/** Uses a one-time link up. */
+async function scopeOf(
+  db: Handle,
+  key: PlanKey,
+  token_hash: Buffer,
+  now: Timestamp,
+): Promise<SessionScope | null> {
+  if (await movePlanLinkUsed(db, key, token_hash, now)) return 'plan';
+  const late = await findLateLink(db, key, now);
+  return late !== null && timingSafeEqual(late, token_hash) ? 'late' : null;
+}
+
+/** When the session ends, and what it may do; null without one. */
 export async function findSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
   merchant: Merchant,
   key: PlanKey,
   session: string,
-): Promise<{ expires_at: string } | null> {
+): Promise<{ expires_at: string; scope: SessionScope } | null> {
   const now = timestamp(merchant.now());
   return await findPlanSession(deps.database.db, key, hashToken(session), now);
 }

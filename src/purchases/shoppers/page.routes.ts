@@ -1,5 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findLogo } from '#merchants/merchant.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
 import { networkOf } from '#platform/http/authentication.ts';
+import { notFound } from '#platform/http/errors.ts';
 import { jsonBodyOf } from '#platform/http/raw-body.ts';
 import { validationFailed } from '#platform/http/validation.ts';
 import { words } from '#platform/shared/words/words.ts';
@@ -7,8 +10,9 @@ import { keepLanguage } from '#purchases/checkouts/keep-language.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
 import { countDeclines, noteDecline } from '#purchases/payments/card-testing.ts';
 import { isInFlight } from '#purchases/payments/payment-attempt.ts';
+import { routeCheckout } from '#purchases/payments/route-checkout.ts';
 import { settleReturned } from '#purchases/payments/settle-attempt.ts';
-import { noteOpening } from './note-opening.ts';
+import { openingNotes } from './note-opening.ts';
 import {
   languageOf,
   mustOpenPage,
@@ -19,10 +23,10 @@ import {
 } from './open-page.ts';
 import { explainLanguageRequest } from './page.schema.ts';
 import { loadPayHtml, type PayHtml } from './pay-html.ts';
-import type { LanguageRequest, SpokenPage } from './pay-page.ts';
+import type { LanguageRequest, PayPage, SpokenPage } from './pay-page.ts';
 import { spacedRuns } from './spaced-runs.ts';
 
-/** However often a browser returns from the bank, an attempt is looked up once a second. */
+/** However often a browser returns, an attempt is looked up once a second. */
 const lookUpSpacingMs = 1_000;
 
 /** The hosted page. The token in the address is the shopper's only credential. */
@@ -31,10 +35,30 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   const html = await loadPayHtml();
   serveAssets(app, html);
 
+  // Its name changes with its content, so a browser may keep it for ever.
+  app.get('/pay/logos/:logo.png', async (request, reply) => {
+    const { logo } = request.params as { logo: string };
+    const content = /^[0-9a-f]{64}$/.test(logo)
+      ? await reading(deps, (db) => findLogo(db, logo))
+      : null;
+    if (content === null) throw notFound('There is no such logo.');
+    return reply
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('content-security-policy', "default-src 'none'; sandbox")
+      .header('cross-origin-resource-policy', 'cross-origin')
+      .type('image/png')
+      .send(content);
+  });
+
+  const noteOpening = openingNotes(deps);
   app.get('/pay/:token', async (request, reply) => {
-    const opened = await openPage(deps, request);
+    let opened = await openPage(deps, request);
     if (opened?.checkout.status === 'received') {
-      await noteOpening(deps, opened.merchant, opened.checkout);
+      await noteOpening(opened.merchant, opened.checkout);
+      const mayMove = opened.attempts.length === 0;
+      if (mayMove && (await routeCheckout(deps, opened.merchant, opened.checkout))) {
+        opened = await openPage(deps, request);
+      }
     }
     return sendPage(deps, html, reply, request, opened);
   });
@@ -58,27 +82,55 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return { page, words: words[page.language].page };
   });
 
-  const spaced = spacedRuns(deps.clock, lookUpSpacingMs);
+  const settle = settler(deps);
   // The shopper's bank redirects here. Ignore its query and ask the gateway.
   app.get('/pay/:token/return', async (request, reply) => {
     const opened = await openPage(deps, request);
     if (!opened) return sendPage(deps, html, reply, request, null);
-    const inFlight = opened.attempts.find(isInFlight);
-    if (inFlight) {
-      await deps.rateLimits.returned(opened.checkout.id, networkOf(request));
-      await spaced(inFlight.id, async () => {
-        // Only the return that settled the attempt counts its decline.
-        if (!(await settleReturned(deps, opened.merchant, inFlight))) return;
-        const { merchant, attempts } = await mustOpenPage(deps, request);
-        if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
-          const network = networkOf(request);
-          await noteDecline(deps, { merchant, network, declines: countDeclines(attempts) });
-        }
-      });
-    }
+    await settle(request, opened);
     const { token } = request.params as { token: string };
     return reply.redirect(`/pay/${token}`, 303);
   });
+
+  // The page's card form has confirmed a payment. Believe nothing of it and ask the gateway.
+  app.post('/pay/:token/confirm', async (request) => {
+    const isKnown = await settle(request, await mustOpenPage(deps, request));
+    const page = showPage(deps, await mustOpenPage(deps, request, true), request);
+    return isKnown ? page : asUnknown(page);
+  });
+}
+
+/** The gateway did not say what became of a payment that the card form may have confirmed. */
+const asUnknown = (page: PayPage): PayPage => ({
+  ...page,
+  ...(page.status === 'begun' && { status: 'paying' }),
+  attempt: page.attempt?.status === 'begun' ? { ...page.attempt, status: 'working' } : page.attempt,
+});
+
+/**
+ * Settles the attempt in flight of a shopper who comes back from the gateway or their bank. Returns
+ * false if it is still not known what became of it.
+ */
+function settler(deps: PageDeps) {
+  const spaced = spacedRuns<boolean>(deps.clock, lookUpSpacingMs);
+  return async (
+    request: FastifyRequest,
+    { merchant, checkout, attempts: known }: OpenedPage,
+  ): Promise<boolean> => {
+    const inFlight = known.find(isInFlight);
+    if (!inFlight) return true;
+    const network = networkOf(request);
+    await deps.rateLimits.returned(checkout.id, network);
+    return await spaced(inFlight.id, async () => {
+      // Only the return that settled the attempt counts its decline.
+      if (!(await settleReturned(deps, merchant, inFlight))) return false;
+      const { attempts } = await mustOpenPage(deps, request);
+      if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
+        await noteDecline(deps, { merchant, network, declines: countDeclines(attempts) });
+      }
+      return true;
+    });
+  };
 }
 
 function serveAssets(app: FastifyInstance, html: PayHtml): void {
@@ -91,7 +143,7 @@ function serveAssets(app: FastifyInstance, html: PayHtml): void {
         .header('cache-control', 'public, max-age=31536000, immutable')
         .header('vary', 'accept-encoding')
         .type(asset.type)
-        .send({ br: asset.brotli, gzip: asset.gzip, none: asset.bytes }[encoding ?? 'none']);
+        .send(encoding === null ? asset.bytes : await asset[encoding]());
     });
   }
 }

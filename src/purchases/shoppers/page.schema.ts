@@ -1,5 +1,6 @@
 import Type from 'typebox';
-import { compileSchema } from '#platform/http/validation.ts';
+import type { CardEntry } from '#gateway/gateway.ts';
+import { compileSchema, type FieldError } from '#platform/http/validation.ts';
 import { languages } from '#platform/shared/language.ts';
 import { payableParts } from './plan-attempt.ts';
 
@@ -20,9 +21,10 @@ const Consent = Type.Object({
 
 const PayRequestSchema = Type.Object({
   number_of_payments: Type.Integer({ minimum: 1 }),
-  card_token: CardToken,
+  card_token: Type.Union([CardToken, Type.Null()]),
   consent: Type.Union([Consent, Type.Null()]),
   language: Type.Optional(LanguageSchema),
+  gateway: Type.Optional(Type.String({ maxLength: 20 })),
 });
 
 const CancelRequestSchema = Type.Object({ number_of_payments: Type.Integer({ minimum: 1 }) });
@@ -34,11 +36,28 @@ const PayPlanRequestSchema = Type.Object({
   payments: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 120 }),
   amount: Type.Integer({ minimum: 1 }),
   card_token: Type.Union([CardToken, Type.Null()]),
+  enters_card: Type.Optional(Type.Boolean()),
   keep_card: Type.Boolean(),
   consent: Type.Union([Consent, Type.Null()]),
 });
 
-const ReplaceCardRequestSchema = Type.Object({ card_token: CardToken, consent: Consent });
+const ReplaceCardRequestSchema = Type.Object({
+  card_token: Type.Union([CardToken, Type.Null()]),
+  consent: Consent,
+});
+
+/** Whether the card comes as this gateway takes it: as a token, or in the session that begins. */
+export function explainCard(
+  entry: Pick<CardEntry, 'entersCard'> | null,
+  card_token: string | null,
+): FieldError[] {
+  // Without a gateway payments are paused, whatever the card.
+  if (entry === null) return [];
+  const { entersCard } = entry;
+  if ((card_token === null) === (entersCard === 'after')) return [];
+  const problem = entersCard === 'after' ? 'must be null' : 'must be a string';
+  return [{ path: 'card_token', problem }];
+}
 
 export const explainPayRequest = compileSchema(PayRequestSchema);
 export const explainCancelRequest = compileSchema(CancelRequestSchema);

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
 import type { Language } from '#platform/shared/language.ts';
-import { type PageWords, words } from '#platform/shared/words/words.ts';
+import { lazily } from '#platform/shared/lazily.ts';
+import { type PageWords, type Words, words } from '#platform/shared/words/words.ts';
+import type { LinkPage, LinkPrint } from '#purchases/payment-links/link-page.ts';
 import type { PayPage } from './pay-page.ts';
 
 // The hosted page as web/build.mjs builds it: its renderer and the files that a browser loads.
@@ -16,7 +19,24 @@ export type RenderPayPage = (
     language: Language;
     words: PageWords;
   },
-) => string;
+) => Buffer;
+
+/** The texts of a payment link's page. */
+export type LinkWords = Pick<Words, 'page' | 'link'>;
+
+/** The exports of web/pay/server.tsx. */
+export type PayServer = {
+  renderPayPage: RenderPayPage;
+  /** Null renders the page for an unknown link. */
+  renderLinkPage(
+    page: LinkPage | null,
+    options: { path: string; nonce: string; language: Language; words: LinkWords },
+  ): string;
+  renderLinkPrint(
+    page: LinkPrint,
+    options: { nonce: string; language: Language; words: LinkWords },
+  ): string;
+};
 
 /** A file whose name changes with its content, so that browsers may cache it for ever. */
 export type PayAsset = {
@@ -24,8 +44,9 @@ export type PayAsset = {
   name: string;
   type: string;
   bytes: Buffer;
-  gzip: Buffer;
-  brotli: Buffer;
+  /** By the names of the encodings. */
+  gzip(): Promise<Buffer>;
+  br(): Promise<Buffer>;
 };
 
 export type PayHtml = {
@@ -33,7 +54,7 @@ export type PayHtml = {
   render(
     page: PayPage | null,
     options: { token: string; nonce: string; language: Language },
-  ): { html: string; csp: string };
+  ): { html: Buffer; csp: string };
   assets: PayAsset[];
 };
 
@@ -42,14 +63,14 @@ const types: Record<string, string> = { js: 'text/javascript; charset=utf-8' };
 
 /** Runs once per process and keeps everything in memory. */
 export async function loadPayHtml(): Promise<PayHtml> {
-  const { renderPayPage, manifest } = await loadBuild();
+  const { server, manifest } = await loadPayServer();
   const script = {
     path: `/pay/${manifest.script.file}`,
     integrity: manifest.script.integrity,
   };
   return {
     render(page, { token, nonce, language }) {
-      const html = renderPayPage(page, {
+      const html = server.renderPayPage(page, {
         path: `/pay/${token}`,
         nonce,
         script,
@@ -64,11 +85,10 @@ export async function loadPayHtml(): Promise<PayHtml> {
 
 type Manifest = { script: { file: string; integrity: string } };
 
-async function loadBuild(): Promise<{ renderPayPage: RenderPayPage; manifest: Manifest }> {
+export async function loadPayServer(): Promise<{ server: PayServer; manifest: Manifest }> {
   try {
     const manifest: Manifest = JSON.parse(readFileSync(new URL('manifest.json', dist), 'utf8'));
-    const { renderPayPage } = await import(new URL('server.js', dist).href);
-    return { renderPayPage, manifest };
+    return { server: await import(new URL('server.js', dist).href), manifest };
   } catch (cause) {
     throw new Error('The payment page is not built: run `npm run build:web`.', { cause });
   }
@@ -80,8 +100,9 @@ function readAsset(name: string): PayAsset {
     name,
     type: types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     bytes,
-    gzip: gzipSync(bytes, { level: 9 }),
-    brotli: brotliCompressSync(bytes),
+    // Compressed at the first request, so that a process starts quickly.
+    gzip: lazily(() => promisify(gzip)(bytes, { level: 9 })),
+    br: lazily(() => promisify(brotliCompress)(bytes)),
   };
 }
 

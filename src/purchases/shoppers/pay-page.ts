@@ -1,36 +1,48 @@
-import type { CardEntry, DeclineReason } from '#gateway/gateway.ts';
+import type { CardEntry, CardSession, DeclineReason } from '#gateway/gateway.ts';
+import type { MerchantProfile } from '#merchants/merchant.ts';
 import type { CardBrand, OperatorLinks } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { PageWords } from '#platform/shared/words/words.ts';
 import type { CheckoutStatus, LineItem } from '#purchases/checkouts/checkout.ts';
 import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
 import type { Plan as PaidPlan } from './plan.ts';
-import type { PlanAttempt } from './plan-attempt.ts';
+import type { PlanAttempt, SessionScope } from './plan-attempt.ts';
 
 // The whole document that the hosted page receives after each of its requests. The page shows this
 // and nothing else, so that one place decides what a shopper sees.
 
 export type Plan = { number_of_payments: number; payments: PlannedPayment[] };
 
+/** One text of the conversation. `name`: the merchant, for an answer; null for the shopper. */
+export type PageEntry = { name: string | null; text: string; at: string };
+
 export type PayPage = {
   /**
    * `open`: the shopper may pay. `paying`: an attempt is in flight, in this tab or another.
+   * `begun`: the payment has begun, and the shopper enters the card in `card_session`.
    * `challenge`: the shopper's bank challenges them at `challenge_url`. `expired`: no payment may
    * begin, because the link is too old or had too many attempts. Otherwise the checkout's final
    * status.
    */
-  status: 'open' | 'paying' | 'challenge' | 'expired' | Exclude<CheckoutStatus, 'received'>;
+  status:
+    | 'open'
+    | 'paying'
+    | 'begun'
+    | 'challenge'
+    | 'expired'
+    | Exclude<CheckoutStatus, 'received'>;
   /** Never in production. */
   test_mode: boolean;
   /** Where a sandbox shows its messages, if it does. Never in production. */
   mailbox_url: string | null;
   merchant_name: string;
+  merchant: MerchantProfile;
   amount: number;
   currency: string;
   language: Language;
   /** How the merchant's territory writes amounts. */
   locale: string;
-  /** The merchant's, for the local date of a moment. */
+  /** The merchant's time zone, for the local date of a moment. */
   time_zone: string;
   client_reference_id: string;
   line_items: LineItem[];
@@ -48,18 +60,29 @@ export type PayPage = {
   plan: PaidPlan | null;
   /** Whether the shopper can get a link by mail that proves the address. Only then can they act. */
   sends_links: boolean;
-  /** The shopper proved the address given at checkout and may act on the plan until then. */
-  session: { expires_at: string } | null;
+  /** The shopper proved the address given at checkout and may act until then, within `scope`. */
+  session: { expires_at: string; scope: SessionScope } | null;
+  /**
+   * The shopper's questions and the answers, the newest texts, the oldest of them first. Null without
+   * a session for the whole plan, or if the shopper asked nothing.
+   */
+  conversation: { entries: PageEntry[]; is_answered: boolean } | null;
+  /** Within how many working days a message is answered. */
+  answer_days: number;
   /**
    * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
    * attempt.
    */
   attempt: PlanAttempt | null;
   challenge_url: string | null;
+  card_session: CardSession | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;
   expires_at: string;
-  card_entry: CardEntry;
+  /** Null while the settings lack the checkout's gateway. No payment can begin then. */
+  card_entry: CardEntry | null;
+  /** The gateway of the card form. If it changes, the page must be loaded again. */
+  gateway: string;
   card_brands: CardBrand[];
   operator: OperatorLinks;
   /** Names the wording of the consent, so that the agreed text can be shown again. */
@@ -69,12 +92,17 @@ export type PayPage = {
 /** The body that the page sends to pay. */
 export type PayRequest = {
   number_of_payments: number;
-  /** The gateway's token for the card that the shopper typed into its frame. */
-  card_token: string;
+  /**
+   * The gateway's token for the card that the shopper typed into its frame. Null if the card is
+   * entered in the session that begins.
+   */
+  card_token: string | null;
   /** The consent to later charges as the page showed it; null for a single payment. */
   consent: { version: string; payments: PlannedPayment[] } | null;
   /** The language that the page spoke; kept with the checkout. */
   language?: Language;
+  /** The gateway whose card form the page showed. */
+  gateway?: string;
 };
 
 export type CancelRequest = { number_of_payments: number };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { cardKeyOf } from '#gateway/gateway.ts';
 import { isMoneyStopped } from '#gateway/guard-gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -6,16 +7,18 @@ import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
-import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { listDisputeStates } from '#purchases/disputes/dispute.sql.ts';
+import { listCardDeclines, listLastCollections } from '#purchases/instalments/collection.sql.ts';
 import { isBlocked } from '#purchases/instalments/gateway-block.sql.ts';
+import { listStoredCards, lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import {
-  listCardDeclines,
-  listLastCollections,
-  lockInstalments,
-} from '#purchases/instalments/instalment.sql.ts';
-import { findForbidding, type Instalment } from '#purchases/instalments/instalment.ts';
+  findForbidding,
+  findForbiddingForGood,
+  forbidsCard,
+  type Instalment,
+} from '#purchases/instalments/instalment.ts';
 import { openShopperPayment } from '#purchases/instalments/shopper-payment.ts';
-import { leaveChallenge, openAttempt } from '#purchases/payments/open-attempt.ts';
+import { leaveAttempt, openAttempt } from '#purchases/payments/open-attempt.ts';
 import { findGatewayRefs, listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import {
   type Consent,
@@ -25,13 +28,16 @@ import {
 } from '#purchases/payments/payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from '#purchases/payments/settle-attempt.ts';
 import { coveredBy } from './plan.ts';
-import type {
-  PayPlanRequest,
-  PlanPurpose,
-  PlanRefusal,
-  ReplaceCardRequest,
+import {
+  type PayPlanRequest,
+  type PlanPurpose,
+  type PlanRefusal,
+  paysStored,
+  type ReplaceCardRequest,
 } from './plan-attempt.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
+
+type PaidCheckout = Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>;
 
 /**
  * A shopper pays payments of the plan. The attempt is committed before the gateway is called, so
@@ -41,12 +47,13 @@ import type { PlanKey } from './plan-proof.sql.ts';
 export async function payPlan(
   deps: PaymentDeps,
   merchant: Merchant,
-  checkout: Pick<Checkout, 'merchant_id' | 'id'>,
+  checkout: PaidCheckout,
   request: PayPlanRequest,
 ): Promise<PlanRefusal | null> {
   return await begin(deps, merchant, checkout, {
     purpose: 'plan_payment',
     card_token: request.card_token,
+    isStored: paysStored(request),
     consent: request.keep_card ? request.consent : null,
     payments: request,
   });
@@ -56,12 +63,13 @@ export async function payPlan(
 export async function replaceStoredCard(
   deps: PaymentDeps,
   merchant: Merchant,
-  checkout: Pick<Checkout, 'merchant_id' | 'id'>,
+  checkout: PaidCheckout,
   { card_token, consent }: ReplaceCardRequest,
 ): Promise<PlanRefusal | null> {
   return await begin(deps, merchant, checkout, {
     purpose: 'new_card',
     card_token,
+    isStored: false,
     consent,
     payments: null,
   });
@@ -70,6 +78,8 @@ export async function replaceStoredCard(
 type Wanted = {
   purpose: PlanPurpose;
   card_token: string | null;
+  /** The stored card pays. */
+  isStored: boolean;
   consent: Consent | null;
   /** The payments to pay; null when the card is replaced. */
   payments: Pick<PayPlanRequest, 'what' | 'payments' | 'amount'> | null;
@@ -78,17 +88,48 @@ type Wanted = {
 async function begin(
   deps: PaymentDeps,
   merchant: Merchant,
-  { merchant_id, id: checkout_id }: Pick<Checkout, 'merchant_id' | 'id'>,
+  { merchant_id, id: checkout_id, gateway }: PaidCheckout,
   wanted: Wanted,
 ): Promise<PlanRefusal | null> {
-  if (await isMoneyStopped(deps.money)) return 'payments_paused';
+  if (await isMoneyStopped(deps.money, gateway)) return 'payments_paused';
   const key = { merchant_id, checkout_id };
-  const left = await leaveChallenge(deps, merchant, key);
+  const left = await leaveAttempt(deps, merchant, key);
   if (left) await settleAttempt(deps, merchant, left, true);
-  const opened = await openPlanAttempt(deps, merchant, key, wanted);
+  const entered = await readEntered(deps, merchant, { ...key, gateway }, wanted.card_token);
+  const opened = await openPlanAttempt(deps, merchant, key, { ...wanted, entered });
   if (typeof opened === 'string' || opened === null) return opened;
   await settleAttempt(deps, merchant, opened, true);
   return null;
+}
+
+/**
+ * The key of the card that the shopper entered. The gateway is asked only if it declined a card of
+ * this checkout for good, which may be the same card (decision 0027).
+ */
+async function readEntered(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  { merchant_id, checkout_id, gateway }: PlanKey & Pick<Checkout, 'gateway'>,
+  card_token: string | null,
+): Promise<string | null> {
+  if (card_token === null) return null;
+  const now = merchant.now();
+  const declines = await listCardDeclines(deps.database.db, merchant_id, [checkout_id], now);
+  if (!declines.some(forbidsCard)) return null;
+  const time = { id: merchant_id, now: timestamp(now) };
+  return cardKeyOf(await deps.gateways.of(gateway).enteredCard(time, card_token));
+}
+
+/** The key of the card that pays: the stored one, or the one that the shopper entered. */
+async function findCardKey(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  isStored: boolean,
+  entered: string | null,
+): Promise<string | null> {
+  if (!isStored) return entered;
+  const [card] = await listStoredCards(db, merchant_id, [checkout_id]);
+  return card?.card_key ?? null;
 }
 
 /** A refusal, or null while another attempt is in flight. */
@@ -96,10 +137,10 @@ async function openPlanAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
   key: PlanKey,
-  wanted: Wanted,
+  wanted: Wanted & { entered: string | null },
 ): Promise<PaymentAttempt | PlanRefusal | null> {
   const lease = deps.random.uuid();
-  const { purpose, card_token, consent } = wanted;
+  const { purpose, card_token, isStored, consent, entered } = wanted;
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.checkout_id);
     assert(checkout);
@@ -113,20 +154,24 @@ async function openPlanAttempt(
     const refs = await findGatewayRefs(db, key);
     const { customer_ref } = refs;
     // Only a plan with a stored card can pay with it, or have another one.
-    const needsStoredCard = card_token === null || consent !== null;
+    const needsStoredCard = isStored || consent !== null;
     if (customer_ref === null || (needsStoredCard && refs.card_ref === null)) return 'plan_changed';
-    const payments = wanted.payments ? coveredBy(wanted.payments.what, instalments) : [];
+    const payments = wanted.payments ? askedFor(wanted.payments, instalments) : [];
     const refusal = await findRefusal(db, key, wanted, instalments, payments);
     if (refusal !== null) return refusal;
 
     const now = merchant.now();
-    const card_ref = card_token === null ? refs.card_ref : null;
-    if (card_ref !== null) {
-      const declines = await listCardDeclines(db, key.merchant_id, [key.checkout_id]);
-      const numbers = payments.map(({ number }) => number);
-      const card = { checkout_id: key.checkout_id, card_ref };
-      if (findForbidding(declines, card, numbers, now)) return 'card_refused';
-    }
+    const card_ref = isStored ? refs.card_ref : null;
+    const card_key = await findCardKey(db, key, isStored, entered);
+    const declines = await listCardDeclines(db, key.merchant_id, [key.checkout_id], now);
+    const numbers = payments.map(({ number }) => number);
+    const card = { checkout_id: key.checkout_id, card_ref, card_key };
+    // Other limits count the cards that a shopper enters (decision 0007).
+    const forbidding =
+      card_ref === null
+        ? findForbiddingForGood(declines, card)
+        : findForbidding(declines, card, numbers, now);
+    if (forbidding) return 'card_refused';
     const opened = await openAttempt(deps, db, checkout, newest, now, {
       ...{ purpose, card_token, consent, customer_ref, card_ref, lease },
       instalments: payments.map((payment) => payment.number),
@@ -135,10 +180,20 @@ async function openPlanAttempt(
     });
     if (payments.length > 0) {
       const times = { at: timestamp(now), asked_at: timestamp(deps.clock.now()) };
-      await openShopperPayment(db, opened, payments, { customer_ref, card_ref }, times);
+      const paying = { customer_ref, card_ref, card_key };
+      await openShopperPayment(db, opened, payments, paying, times);
     }
     return opened;
   });
+}
+
+/** The shopper may pay some of several late payments. */
+function askedFor(
+  { what, payments }: NonNullable<Wanted['payments']>,
+  instalments: Instalment[],
+): Instalment[] {
+  const covered = coveredBy(what, instalments);
+  return what === 'late' ? covered.filter(({ number }) => payments.includes(number)) : covered;
 }
 
 async function findRefusal(
@@ -152,7 +207,7 @@ async function findRefusal(
     return coveredBy('rest', instalments).length === 0 ? 'plan_changed' : null;
   }
   // A payment that was in flight when the dispute came is not paused yet.
-  const disputes = await listCheckoutDisputes(db, key);
+  const disputes = await listDisputeStates(db, key);
   if (disputes.some(({ is_pausing }) => is_pausing)) return 'disputed';
   if (await isBlocked(db, key)) return 'payments_paused';
   if (instalments.some(({ paused }) => paused)) return 'refund_in_progress';

@@ -11,8 +11,8 @@ import { cancelPayment } from '#purchases/payments/cancel-payment.ts';
 import { countDeclines, noteDecline, refuseCardTesting } from '#purchases/payments/card-testing.ts';
 import { mayTryAgain, startPayment } from '#purchases/payments/start-payment.ts';
 import { explainConsent, onlyConsent } from './consent.ts';
-import { mustOpenPage, type PageDeps, showPage } from './open-page.ts';
-import { explainCancelRequest, explainPayRequest } from './page.schema.ts';
+import { entryOf, mustOpenPage, type PageDeps, showPage } from './open-page.ts';
+import { explainCancelRequest, explainCard, explainPayRequest } from './page.schema.ts';
 import type { CancelRequest, PayRequest } from './pay-page.ts';
 
 /** A shopper pays a checkout, or cancels it. */
@@ -20,10 +20,15 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
   usePaymentLinks(app, deps);
 
   app.post('/pay/:token/pay', async (request) => {
-    const { merchant, checkout, attempts } = await mustOpenPage(deps, request);
+    const opened = await mustOpenPage(deps, request);
+    const { merchant, checkout, attempts } = opened;
     const wanted = jsonBodyOf(request).value as PayRequest;
     const errors = explainPayRequest(wanted);
+    // The card is in the form of a gateway that the checkout has left.
+    const isMoved = wanted.gateway !== undefined && wanted.gateway !== checkout.gateway;
+    if (errors.length === 0 && isMoved) return showPage(deps, opened, request);
     const now = merchant.now();
+    if (errors.length === 0) errors.push(...explainCard(entryOf(deps, opened), wanted.card_token));
     if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
     const { number_of_payments, card_token, consent, language } = wanted;
@@ -37,7 +42,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
       card_token,
       consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
     });
-    const reopened = await mustOpenPage(deps, request);
+    const reopened = await mustOpenPage(deps, request, began);
     if (!began) return showPage(deps, { ...reopened, paused: true }, request);
     const [newest] = reopened.attempts;
     if (newest?.status === 'declined' && attempts.every(({ id }) => id !== newest.id)) {

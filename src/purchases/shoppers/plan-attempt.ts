@@ -1,4 +1,4 @@
-import type { DeclineReason } from '#gateway/gateway.ts';
+import type { CardSession, DeclineReason } from '#gateway/gateway.ts';
 import {
   type AttemptPurpose,
   type Consent,
@@ -11,23 +11,32 @@ import {
 export type PlanPurpose = Exclude<AttemptPurpose, 'first_payment'>;
 
 /**
- * `late`: every payment that is late. `next`: the next one, before its date. `rest`: everything
+ * `late`: payments that are late, all of them or some. `next`: the next one, before its date. `rest`: everything
  * that is not paid yet.
  */
 export const payableParts = ['late', 'next', 'rest'] as const;
 export type PayablePart = (typeof payableParts)[number];
 
+/** `plan`: it may do everything on the plan. `late`: it may only pay what is late. */
+export type SessionScope = 'plan' | 'late';
+
+/** The choices of a shopper on the plan page. A link goes on with the one that was asked for. */
+export const planPanels = [...payableParts, 'card', 'report'] as const;
+export type PlanPanel = (typeof planPanels)[number];
+
 /** The body of `POST /pay/{token}/plan/pay`. */
 export type PayPlanRequest = {
   what: PayablePart;
   /**
-   * The numbers of the payments that the page showed for `what`, and their sum. If the plan has
+   * The numbers of the payments that the page showed for `what`, in order, and their sum. If the plan has
    * changed since, nothing is charged.
    */
   payments: number[];
   amount: number;
-  /** The gateway's token for another card. Null stands for the stored card. */
+  /** The gateway's token for another card. Null stands for the stored card, or see `enters_card`. */
   card_token: string | null;
+  /** Another card is entered in the session that begins. */
+  enters_card?: boolean;
   /** The other card replaces the stored one for the payments that remain after this one. */
   keep_card: boolean;
   /**
@@ -37,11 +46,14 @@ export type PayPlanRequest = {
   consent: Consent | null;
 };
 
+export const paysStored = ({ card_token, enters_card }: PayPlanRequest) =>
+  card_token === null && !enters_card;
+
 /**
  * The body of `POST /pay/{token}/plan/card`. The consent names each payment that is not paid or
  * cancelled, late ones included.
  */
-export type ReplaceCardRequest = { card_token: string; consent: Consent };
+export type ReplaceCardRequest = { card_token: string | null; consent: Consent };
 
 /** Why nothing began. */
 export type PlanRefusal =
@@ -53,9 +65,9 @@ export type PlanRefusal =
   | 'disputed'
   /** The payments are not what the page showed. */
   | 'plan_changed'
-  /** The bank forbids another charge of the stored card, or it was declined too often today. */
+  /** The bank forbids another charge of the card, or the payment was declined too often today. */
   | 'card_refused'
-  /** No money moves at the moment, or none of this checkout (decisions 0097 and 0098). */
+  /** No money moves at the moment, or no money of this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 
 /** The newest attempt of the shopper on the plan, as the page shows it. */
@@ -64,17 +76,18 @@ export type PlanAttempt = {
   number: number;
   purpose: PlanPurpose;
   /**
-   * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
-   * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may retry.
+   * `working`: the outcome is not known yet; the page polls. `begun`: the shopper enters the card in
+   * `card_session`. `challenge`: the shopper's bank asks them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may retry.
    * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing
    * began, see `refusal`.
    */
-  status: 'working' | 'challenge' | 'declined' | 'done' | 'refused';
+  status: 'working' | 'begun' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */
   payments: number[];
   amount: number;
-  /** Only for a browser with a session, as is `decline`. */
+  /** Only a browser with a session gets it, as it does `card_session` and `decline`. */
   challenge_url: string | null;
+  card_session: CardSession | null;
   decline: { reason: DeclineReason; may_retry: boolean } | null;
   refusal: PlanRefusal | null;
 };
@@ -86,14 +99,16 @@ const newsMinutes = 30;
 export function presentPlanAttempt(
   attempt: PaymentAttempt | null,
   hasSession: boolean,
+  card_session: CardSession | null,
   now: Temporal.Instant,
 ): PlanAttempt | null {
   if (attempt === null) return null;
   const { number, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
   const purpose = attempt.purpose as PlanPurpose;
   const shown = { number, purpose, payments: instalments, amount, refusal: null };
-  const none = { challenge_url: null, decline: null };
+  const none = { challenge_url: null, card_session: null, decline: null };
   if (isInFlight(attempt)) {
+    if (hasSession && card_session) return { ...shown, ...none, status: 'begun', card_session };
     return hasSession && attempt.status === 'challenged'
       ? { ...shown, ...none, status: 'challenge', challenge_url: attempt.challenge_url }
       : { ...shown, ...none, status: 'working' };
@@ -113,6 +128,9 @@ export function presentRefusal(
   refusal: PlanRefusal,
   newest: PaymentAttempt | null,
 ): PlanAttempt {
-  const none = { payments: [], amount: 0, challenge_url: null, decline: null };
+  const none = {
+    ...{ payments: [], amount: 0 },
+    ...{ challenge_url: null, card_session: null, decline: null },
+  };
   return { ...none, number: newest?.number ?? 0, purpose, status: 'refused', refusal };
 }

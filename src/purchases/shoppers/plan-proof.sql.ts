@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { SessionScope } from './plan-attempt.ts';
 
 export type PlanKey = { merchant_id: string; checkout_id: string };
 
@@ -34,9 +35,51 @@ export async function movePlanLinkUsed(
   return numUpdatedRows > 0n;
 }
 
+export type LateLink = PlanKey & {
+  token_hash: Buffer;
+  created_at: Timestamp;
+  expires_at: Timestamp;
+};
+
+/** A plan has one such link: the new one ends the one before it. */
+export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<void> {
+  await db
+    .insertInto('late_links')
+    .values(links)
+    .onConflict((conflict) =>
+      conflict.columns(['checkout_id', 'merchant_id']).doUpdateSet((eb) => ({
+        token_hash: eb.ref('excluded.token_hash'),
+        created_at: eb.ref('excluded.created_at'),
+        expires_at: eb.ref('excluded.expires_at'),
+      })),
+    )
+    .execute();
+}
+
+/** The hash of the link that has not ended, or null. */
+export async function findLateLink(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  now: Timestamp,
+): Promise<Buffer | null> {
+  const row = await db
+    .selectFrom('late_links')
+    .select('token_hash')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  return row?.token_hash ?? null;
+}
+
 export async function insertPlanSession(
   db: Handle,
-  session: PlanKey & { session_hash: Buffer; created_at: Timestamp; expires_at: Timestamp },
+  session: PlanKey & {
+    session_hash: Buffer;
+    scope: SessionScope;
+    created_at: Timestamp;
+    expires_at: Timestamp;
+  },
 ): Promise<void> {
   await db.insertInto('plan_sessions').values(session).execute();
 }
@@ -46,10 +89,10 @@ export async function findPlanSession(
   { merchant_id, checkout_id }: PlanKey,
   session_hash: Buffer,
   now: Timestamp,
-): Promise<{ expires_at: Timestamp } | null> {
+): Promise<{ expires_at: Timestamp; scope: SessionScope } | null> {
   const row = await db
     .selectFrom('plan_sessions')
-    .select('expires_at')
+    .select(['expires_at', 'scope'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('session_hash', '=', session_hash)
@@ -78,7 +121,11 @@ export async function deleteEndedProofs(
   batchSize: number,
 ): Promise<number> {
   let deleted = 0;
-  const keys = { plan_links: 'token_hash', plan_sessions: 'session_hash' };
+  const keys = {
+    plan_links: 'token_hash',
+    late_links: 'token_hash',
+    plan_sessions: 'session_hash',
+  };
   for (const [table, hash] of Object.entries(keys)) {
     const key = sql`merchant_id, checkout_id, ${sql.ref(hash)}`;
     const { numAffectedRows } = await sql`
@@ -92,5 +139,6 @@ export async function deleteEndedProofs(
 
 export async function deleteAllProofs(db: Handle): Promise<void> {
   await db.deleteFrom('plan_links').execute();
+  await db.deleteFrom('late_links').execute();
   await db.deleteFrom('plan_sessions').execute();
 }

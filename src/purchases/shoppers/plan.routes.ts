@@ -8,15 +8,17 @@ import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
 import { countDeclines, noteDecline, refuseCardTesting } from '#purchases/payments/card-testing.ts';
 import { type Consent, isOnPlan } from '#purchases/payments/payment-attempt.ts';
 import { explainConsent, onlyConsent } from './consent.ts';
-import { mustOpenPage, type OpenedPage, type PageDeps, showPage } from './open-page.ts';
-import { explainPayPlanRequest, explainReplaceCardRequest } from './page.schema.ts';
+import { entryOf, mustOpenPage, type OpenedPage, type PageDeps, showPage } from './open-page.ts';
+import { explainCard, explainPayPlanRequest, explainReplaceCardRequest } from './page.schema.ts';
 import type { PayPage } from './pay-page.ts';
 import { payPlan, replaceStoredCard } from './pay-plan.ts';
 import type { Plan } from './plan.ts';
 import {
   type PayPlanRequest,
+  type PlanPanel,
   type PlanPurpose,
   type PlanRefusal,
+  paysStored,
   presentRefusal,
   type ReplaceCardRequest,
 } from './plan-attempt.ts';
@@ -31,6 +33,8 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     const opened = await openPlan(deps, request);
     const wanted = jsonBodyOf(request).value as PayPlanRequest;
     const errors = explainPayPlanRequest(wanted);
+    if (errors.length === 0) refuseScope(opened, wanted.what);
+    if (errors.length === 0) errors.push(...explainPaying(deps, opened, wanted));
     if (errors.length === 0) errors.push(...explainPayPlan(opened.plan, wanted));
     if (errors.length > 0) throw validationFailed(errors);
     const consent = wanted.keep_card && wanted.consent ? onlyConsent(wanted.consent) : null;
@@ -41,8 +45,10 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
 
   app.post('/pay/:token/plan/card', async (request) => {
     const opened = await openPlan(deps, request);
+    refuseScope(opened, 'card');
     const wanted = jsonBodyOf(request).value as ReplaceCardRequest;
     const errors = explainReplaceCardRequest(wanted);
+    if (errors.length === 0) errors.push(...explainCard(entryOf(deps, opened), wanted.card_token));
     if (errors.length === 0) errors.push(...explainPlan(opened.plan, wanted.consent, []));
     if (errors.length > 0) throw validationFailed(errors);
     const { card_token } = wanted;
@@ -53,7 +59,7 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 }
 
-/** Only our own page, and only in a session. */
+/** Opens the plan for our own page, and only in a session. */
 async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<OpenedPlan> {
   refuseForeignOrigin(request, deps.baseUrl);
   const opened = await mustOpenPage(deps, request);
@@ -61,6 +67,12 @@ async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<Opened
   if (plan === null) throw notFound('This payment link has no plan.');
   if (session === null) throw forbidden('Open your payments with a link from your mail first.');
   return { ...opened, plan };
+}
+
+/** The link of a mail about a late payment proves the address for paying what is late alone. */
+function refuseScope({ session }: OpenedPlan, panel: PlanPanel): void {
+  if (session?.scope === 'plan' || panel === 'late') return;
+  throw forbidden('This link only pays what is late. Ask for a link to do more.');
 }
 
 async function attempt(
@@ -86,13 +98,16 @@ async function attempt(
   return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 
+/** The stored card pays, or another one that comes as the gateway takes it. */
+function explainPaying(deps: PageDeps, opened: OpenedPlan, wanted: PayPlanRequest): FieldError[] {
+  return paysStored(wanted) ? [] : explainCard(entryOf(deps, opened), wanted.card_token);
+}
+
 /** A card is kept with the consent to the payments that remain. */
-function explainPayPlan(
-  plan: Plan,
-  { keep_card, card_token, consent, payments }: PayPlanRequest,
-): FieldError[] {
+function explainPayPlan(plan: Plan, wanted: PayPlanRequest): FieldError[] {
+  const { keep_card, consent, payments } = wanted;
   if (!keep_card) return [];
-  if (card_token === null) {
+  if (paysStored(wanted)) {
     return [{ path: 'keep_card', problem: 'must be false: the stored card is kept anyway' }];
   }
   if (remaining(plan, payments).length === 0) {

@@ -26,8 +26,8 @@ export type PlanPayment = {
   /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
   paid_at: Timestamp | null;
   /**
-   * For a late payment: why the bank declined to charge it without the shopper, and when it is
-   * retried by itself (null if it is not). Only a browser with a session gets the reason.
+   * For a late payment: why the bank declined to charge it without the shopper, and when the
+   * service retries it (null if it does not). Only a browser with a session gets the reason.
    */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
   /** The cardholder disputes it at the bank, or the bank took it back. */
@@ -68,7 +68,7 @@ export type MovementRows = {
 };
 
 export type PlanRows = MovementRows & {
-  /** Every request to the gateway for a payment. */
+  /** The newest request to the gateway for each payment, of each kind and outcome. */
   collections: Collection[];
   newestRefunds: PlanRefund[];
   /** By payment, the amount that refunds returned to the card. */
@@ -141,7 +141,7 @@ export const withoutReasons = (plan: Plan): Plan => ({
   })),
 });
 
-/** One payment at the gateway may have brought several payments of the plan. */
+/** One payment at the gateway may pay several payments of the plan. */
 function disputeOf({ payment_ref }: Instalment, disputes: Dispute[]): PlanPayment['dispute'] {
   const own = disputes.filter((one) => payment_ref !== null && one.payment_ref === payment_ref);
   if (own.some(({ closed_at }) => closed_at === null)) return 'open';

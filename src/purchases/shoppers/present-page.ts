@@ -1,15 +1,19 @@
-import type { Gateway } from '#gateway/gateway.ts';
+import type { CardSession } from '#gateway/gateway.ts';
+import { findCardEntry, type Gateways } from '#gateway/gateways.ts';
 import { preselectedTerm } from '#merchants/merchant.ts';
 import { type Clock, secondsAfter } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { deadlineSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import type { ConversationEntry } from '#purchases/conversations/conversation.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
 import {
+  cardTokenContext,
   isFirstPayment,
   isInFlight,
   isOnPlan,
@@ -25,21 +29,24 @@ import { presentPlanAttempt } from './plan-attempt.ts';
 export function presentPage(
   deps: {
     clock: Clock;
-    gateway: Gateway;
+    gateways: Gateways;
     environment: Environment;
     page: HostedPageSettings;
     sendsMessages: boolean;
+    sealing: Sealing;
   },
   opened: OpenedPage,
   language: Language,
 ): PayPage {
-  const { merchant, checkout, callback, plan, session, paused } = opened;
+  const { merchant, checkout, callback, plan, session, conversation } = opened;
   const attempts = opened.attempts.filter(isFirstPayment);
   const onPlan = opened.attempts.find(isOnPlan) ?? null;
   const now = merchant.now();
-  const purchaseDate =
-    checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
+  const purchaseDate = merchant.localDate(
+    checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at),
+  );
   const inFlight = attempts.find(isInFlight);
+  const card_entry = findCardEntry(deps.gateways, checkout.gateway);
   const [latest] = attempts;
   const isDelivering = callback !== null && isFirstDelivery(callback, now);
   const status = isDelivering ? 'paying' : statusOf(checkout, attempts, inFlight, now);
@@ -48,6 +55,12 @@ export function presentPage(
     test_mode: deps.environment === 'sandbox',
     mailbox_url: deps.page.mailboxUrl,
     merchant_name: merchant.name,
+    merchant: {
+      contact: merchant.contact,
+      address: merchant.address,
+      vat_number: merchant.vat_number,
+      logo: merchant.logo,
+    },
     amount: checkout.amount,
     currency: checkout.currency,
     language,
@@ -57,7 +70,7 @@ export function presentPage(
     line_items: checkout.line_items,
     plans: checkout.terms.map((number_of_payments) => ({
       number_of_payments,
-      payments: planPayments(checkout.amount, number_of_payments, merchant.localDate(purchaseDate)),
+      payments: planPayments(checkout.amount, number_of_payments, purchaseDate),
     })),
     no_fees: merchant.no_fees,
     number_of_payments:
@@ -65,18 +78,37 @@ export function presentPage(
       latest?.number_of_payments ??
       preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
-    paused,
+    paused: opened.paused || (card_entry === null && (plan === null || plan.outstanding > 0)),
     plan: plan && presentCard(session === null ? withoutReasons(plan) : plan, attempts, onPlan),
     sends_links: deps.sendsMessages,
     session,
-    attempt: presentPlanAttempt(onPlan, session !== null, now),
+    conversation: conversation && presentConversation(conversation, merchant.name),
+    answer_days: deps.page.answerDays,
+    attempt: presentPlanAttempt(onPlan, session !== null, sessionOf(deps.sealing, onPlan), now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
+    card_session: status === 'begun' ? sessionOf(deps.sealing, inFlight) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,
-    card_entry: deps.gateway.cardEntry,
+    card_entry,
+    gateway: checkout.gateway,
     card_brands: deps.page.cardBrands,
     operator: deps.page.operator,
     consent_version: consentVersion(language),
+  };
+}
+
+/** An answer is the merchant's: the page does not name the person who wrote it. */
+function presentConversation(
+  entries: ConversationEntry[],
+  merchant_name: string,
+): PayPage['conversation'] {
+  return {
+    entries: entries.map(({ author, text, at }) => ({
+      name: author === 'shopper' ? null : merchant_name,
+      text,
+      at,
+    })),
+    is_answered: entries.at(-1)?.author === 'person',
   };
 }
 
@@ -85,7 +117,7 @@ export function presentPage(
  * shopper goes, so the page waits for it until the deadline.
  */
 function isFirstDelivery(
-  { status, attempts, created_at }: Callback,
+  { status, attempts, created_at }: Pick<Callback, 'status' | 'attempts' | 'created_at'>,
   now: Temporal.Instant,
 ): boolean {
   const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
@@ -99,8 +131,18 @@ function statusOf(
   now: Temporal.Instant,
 ): PayPage['status'] {
   if (checkout.status !== 'received') return checkout.status;
+  if (inFlight?.status === 'begun') return 'begun';
   if (inFlight) return inFlight.status === 'challenged' ? 'challenge' : 'paying';
   return isOpen(checkout, now) && mayTryAgain(attempts) ? 'open' : 'expired';
+}
+
+/** The session in which the shopper enters the card; null if none is open. */
+function sessionOf(
+  sealing: Sealing,
+  attempt: PaymentAttempt | null | undefined,
+): CardSession | null {
+  if (attempt?.status !== 'begun' || attempt.sealed_card_token === null) return null;
+  return { client_secret: sealing.open(attempt.sealed_card_token, cardTokenContext(attempt)) };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { DueWork } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
-// Statements of the time of retention, and of the gateway's records of erased shoppers
+// Statements about the retention period, and about the gateway's records of erased shoppers
 // (decision 0070).
 
 export const dueRetentionDates: DueWork<'retention_dates'> = {
@@ -31,7 +31,7 @@ export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp)
     .execute();
 }
 
-/** There is no time of retention any more: nothing is due. */
+/** There is no retention period any more: nothing is due. */
 export async function deleteRetention(db: Handle): Promise<void> {
   await sql`delete from retention_dates`.execute(db);
   await sql`delete from erasures`.execute(db);
@@ -116,8 +116,8 @@ export async function insertDeletedCustomers(
 ): Promise<void> {
   const found_at = timestamp(secondsAfter(Temporal.Instant.from(due_at), searchSeconds));
   await sql`
-    insert into deleted_customers (merchant_id, checkout_id, customer_ref, due_at)
-    select distinct merchant_id, checkout_id, coalesce(customer_ref, ${unknownRef}),
+    insert into deleted_customers (merchant_id, checkout_id, gateway, customer_ref, due_at)
+    select distinct merchant_id, checkout_id, gateway, coalesce(customer_ref, ${unknownRef}),
       case when customer_ref is null then ${found_at}::timestamptz else ${due_at}::timestamptz end
     from payment_attempts
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}

@@ -7,6 +7,7 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import type { PlanPanel } from './plan-attempt.ts';
 import { insertPlanLink } from './plan-proof.sql.ts';
 
 export type LinkDeps = QueueDeps & { database: Database; clock: Clock; sealing: Sealing };
@@ -27,7 +28,7 @@ export async function sendLink(
   deps: LinkDeps,
   merchant: Merchant,
   checkout: Checkout,
-  email: string,
+  { email, panel }: { email: string; panel?: PlanPanel | undefined },
   mayMail: () => Promise<boolean> = async () => true,
 ): Promise<void> {
   const { merchant_id, id: checkout_id } = checkout;
@@ -55,7 +56,7 @@ export async function sendLink(
         checkout_id,
         kind: 'sign_in_link',
         about: id,
-        facts: { expires_at },
+        facts: { expires_at, ...(panel && { panel }) },
         link,
         at,
       },

@@ -1,23 +1,52 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
-import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
+
+// Everything that is held about a shopper. Any of it may be long, so these are statements to be read
+// in pages.
 
 type Row = Record<string, unknown>;
 
 /** All checkouts with this e-mail address, of every merchant, in any case of letters. */
-export async function listShopperCheckouts(db: Handle, email: string): Promise<Checkout[]> {
-  return await db
+export const selectShopperCheckouts = (db: Handle, email: string) =>
+  db
     .selectFrom('checkouts')
     .selectAll()
     .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
     .orderBy('created_at')
-    .orderBy('id')
-    .execute();
+    .orderBy('id');
+
+/** How many there are, and the first of them. */
+export async function findShopperIds(
+  db: Handle,
+  email: string,
+  limit: number,
+): Promise<{ count: number; first_ids: string[] }> {
+  const isTheirs = sql`lower(customer ->> 'email') = lower(${email})`;
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from checkouts where ${isTheirs}`.execute(db);
+  const first = await sql<{ id: string }>`
+    select id from checkouts where ${isTheirs} order by created_at, id limit ${limit}`.execute(db);
+  return { count: Number(rows[0]?.count), first_ids: first.rows.map(({ id }) => id) };
 }
 
+/** Locks out another export by the same operator until the transaction ends. False if one runs. */
+export async function lockExport(db: Handle, operator: string): Promise<boolean> {
+  const { rows } = await sql<{ is_free: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${`shoppers export ${operator}`}, 0)) as is_free`.execute(
+    db,
+  );
+  return rows[0]?.is_free === true;
+}
+
+/** The payment links that were made for this address, of every merchant. */
+export const selectShopperLinks = (email: string): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(l) as row from payment_links l
+  where customer is not null and lower(customer ->> 'email') = lower(${email})
+  order by created_at, id`;
+
 /** Tables whose rows belong to one checkout, beside those that need a join. */
-const checkoutTables = [
+export const checkoutTables = [
   'checkout_moves',
   'checkout_opens',
   'payment_attempts',
@@ -28,10 +57,14 @@ const checkoutTables = [
   'refund_requests',
   'refund_parts',
   'disputes',
+  'dispute_files',
   'postings',
   'messages',
   'mailbox',
   'plan_links',
+  'late_links',
+  'conversations',
+  'conversation_entries',
   'plan_sessions',
   'notes',
 ] as const;
@@ -49,59 +82,67 @@ const hiddenColumns = [
   'leased_until',
 ];
 
-/** The rows of a checkout by table, as JSON. */
-export async function listCheckoutRows(
+/** The rows of a checkout in a table, as JSON. */
+export const selectRows = (
+  table: CheckoutTable,
+  { merchant_id, checkout_id }: PlanKey,
+): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(t) - ${hiddenColumns}::text[] as row from ${sql.table(table)} t
+  where t.merchant_id = ${merchant_id} and t.checkout_id = ${checkout_id}`;
+
+/** The ids of everything about a checkout that an alert or an action can be about. */
+export const selectSubjects = ({
+  merchant_id,
+  checkout_id,
+}: PlanKey): RawBuilder<{ id: string }> => sql`
+  select id from checkouts where merchant_id = ${merchant_id} and id = ${checkout_id}
+  union all
+  select id from callbacks where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+  union all
+  select id from refund_requests where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+  union all
+  select id from disputes where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`;
+
+/** The integrations that made a checkout or asked for a refund of it. */
+export async function listIntegrationIds(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
-): Promise<Record<CheckoutTable, Row[]>> {
-  const found: Partial<Record<CheckoutTable, Row[]>> = {};
-  for (const table of checkoutTables) {
-    const { rows } = await sql<{ row: Row }>`
-      select to_jsonb(t) - ${hiddenColumns}::text[] as row from ${sql.table(table)} t
-      where t.merchant_id = ${merchant_id} and t.checkout_id = ${checkout_id}`.execute(db);
-    found[table] = rows.map(({ row }) => row);
-  }
-  return found as Record<CheckoutTable, Row[]>;
+): Promise<string[]> {
+  const { rows } = await sql<{ integration_id: string }>`
+    select integration_id from checkouts
+    where merchant_id = ${merchant_id} and id = ${checkout_id}
+    union
+    select integration_id from refund_requests
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  return rows.map(({ integration_id }) => integration_id);
 }
 
 /** The answers of mail servers about the messages of a checkout. */
-export async function listMailAnswers(
-  db: Handle,
-  { merchant_id, checkout_id }: PlanKey,
-): Promise<Row[]> {
-  const { rows } = await sql<{ row: Row }>`
-    select to_jsonb(a) as row
-    from message_attempts a
-    join messages m on m.id = a.message_id and m.merchant_id = a.merchant_id
-    where m.merchant_id = ${merchant_id} and m.checkout_id = ${checkout_id}
-    order by a.at, a.number`.execute(db);
-  return rows.map(({ row }) => row);
-}
+export const selectMailAnswers = ({
+  merchant_id,
+  checkout_id,
+}: PlanKey): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(a) as row
+  from message_attempts a
+  join messages m on m.id = a.message_id and m.merchant_id = a.merchant_id
+  where m.merchant_id = ${merchant_id} and m.checkout_id = ${checkout_id}
+  order by a.at, a.number`;
 
-/** Operators' actions on a checkout, its callback or its refunds, and what they read. */
-export async function listOperatorRows(
-  db: Handle,
-  table: 'alerts' | 'operator_actions',
+/** Alerts about a checkout, its callback, its refunds or its disputes. */
+export const selectAlerts = (
   subject_ids: string[],
-): Promise<Row[]> {
-  const { rows } = await sql<{ row: Row }>`
-    select to_jsonb(t) - ${hiddenColumns}::text[] as row from ${sql.table(table)} t
-    where t.subject_id = any(${subject_ids}::uuid[])
-    order by t.at, t.id`.execute(db);
-  return rows.map(({ row }) => row);
-}
+): RawBuilder<{ row: Row & { id: string } }> => sql`
+  select to_jsonb(t) - ${hiddenColumns}::text[] as row from alerts t
+  where t.subject_id = any(${subject_ids}::uuid[])
+  order by t.at, t.id`;
 
 /** Answers that are kept for retries of the requests that created these rows. */
-export async function listKeptAnswers(
-  db: Handle,
+export const selectKeptAnswers = (
   integration_ids: string[],
   ids: string[],
-): Promise<Row[]> {
-  const { rows } = await sql<{ row: Row }>`
-    select jsonb_build_object('key', key, 'created_at', created_at, 'answer', answer) as row
-    from idempotency_keys
-    where integration_id = any(${integration_ids}::uuid[])
-      and answer ->> 'id' = any(${ids}::text[])
-    order by created_at, key`.execute(db);
-  return rows.map(({ row }) => row);
-}
+): RawBuilder<{ row: Row }> => sql`
+  select jsonb_build_object('key', key, 'created_at', created_at, 'answer', answer) as row
+  from idempotency_keys
+  where integration_id = any(${integration_ids}::uuid[])
+    and answer ->> 'id' = any(${ids}::text[])
+  order by created_at, key`;

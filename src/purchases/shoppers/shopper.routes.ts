@@ -6,21 +6,26 @@ import { jsonBodyOf } from '#platform/http/raw-body.ts';
 import { refuseForeignOrigin } from '#platform/http/same-origin.ts';
 import { compileSchema, type FieldError, validationFailed } from '#platform/http/validation.ts';
 import { usePaymentLinks } from '#purchases/checkouts/payment-link.ts';
+import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
+import { cleanText, questionCharactersMax } from '#purchases/conversations/conversation.ts';
 import { keyOf } from './open-page.ts';
 import { openPlan, type ShopperDeps } from './open-plan.ts';
 import { closeSession, findSession, openSession, sessionMinutes } from './open-session.ts';
-import { problemCharactersMax, reportProblem } from './report-problem.ts';
+import { type PlanPanel, planPanels } from './plan-attempt.ts';
 import { sendLink } from './send-link.ts';
 import { sessionCookie, sessionTokenOf } from './session-cookie.ts';
 
 const explainLink = compileSchema(
-  Type.Object({ email: Type.String({ minLength: 3, maxLength: 254 }) }),
+  Type.Object({
+    email: Type.String({ minLength: 3, maxLength: 254 }),
+    panel: Type.Optional(Type.Union(planPanels.map((panel) => Type.Literal(panel)))),
+  }),
 );
 const explainSession = compileSchema(
   Type.Object({ token: Type.String({ minLength: 1, maxLength: 100 }) }),
 );
 const explainReport = compileSchema(
-  Type.Object({ text: Type.String({ minLength: 1, maxLength: problemCharactersMax }) }),
+  Type.Object({ text: Type.String({ minLength: 1, maxLength: questionCharactersMax }) }),
 );
 
 /** Every answer to "send me a link" takes at least this long, whatever the address. */
@@ -33,10 +38,10 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
 
   app.post('/pay/:token/link', async (request, reply) => {
     const { merchant, checkout } = await openPlan(deps, request);
-    const { email } = readBody<{ email: string }>(request, explainLink);
+    const { email, panel } = readBody<{ email: string; panel?: PlanPanel }>(request, explainLink);
     await deps.rateLimits.planLink(checkout.id, networkOf(request));
     const evened = deps.clock.sleep(linkMilliseconds);
-    await sendLink(deps, merchant, checkout, email, () =>
+    await sendLink(deps, merchant, checkout, { email, panel }, () =>
       deps.rateLimits.mayMailPlanLink(checkout.id),
     );
     await evened;
@@ -44,9 +49,10 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   });
 
   app.post('/pay/:token/session', async (request, reply) => {
-    const { merchant, checkout } = await openPlan(deps, request);
+    const { merchant, checkout, plan } = await openPlan(deps, request);
     const { token } = readBody<{ token: string }>(request, explainSession);
-    const session = await openSession(deps, merchant, keyOf(checkout), token);
+    const isLate = plan.payments.some(({ status }) => status === 'late');
+    const session = await openSession(deps, merchant, keyOf(checkout), token, isLate);
     if (session === null) {
       await deps.rateLimits.unknownPlanLink(networkOf(request));
       throw unprocessable('This link has been used or has ended. Ask for a new one.');
@@ -66,11 +72,17 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   app.post('/pay/:token/report', async (request, reply) => {
     const { merchant, checkout } = await openPlan(deps, request);
     const session = sessionTokenOf(request.headers.cookie, deps.baseUrl);
-    const found = session && (await findSession(deps, merchant, keyOf(checkout), session));
-    if (!found) throw forbidden('Open your payments with a link from your mail first.');
+    const found = session ? await findSession(deps, merchant, keyOf(checkout), session) : null;
+    if (found?.scope !== 'plan')
+      throw forbidden('Open your payments with a link from your mail first.');
     const { text } = readBody<{ text: string }>(request, explainReport);
     await deps.rateLimits.planReport(checkout.id);
-    await reportProblem(deps, checkout, text);
+    if (cleanText(text) === '') {
+      throw validationFailed([{ path: 'text', problem: 'must have letters' }]);
+    }
+    if (!(await askMerchant(deps, merchant, checkout, text))) {
+      throw unprocessable('There are too many messages about this plan.');
+    }
     return reply.code(202).send({ received: true });
   });
 }

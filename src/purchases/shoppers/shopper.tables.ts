@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely';
+import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -29,6 +30,7 @@ declare module '#platform/database/tables.ts' {
     deleted_customers: {
       merchant_id: Fixed<string>;
       checkout_id: Fixed<string>;
+      gateway: Fixed<GatewayName>;
       customer_ref: Fixed<string>;
       due_at: Timestamp | null;
       deleted_at: Timestamp | null;
@@ -44,10 +46,18 @@ declare module '#platform/database/tables.ts' {
       expires_at: Fixed<Timestamp>;
       used_at: Timestamp | null;
     };
+    late_links: {
+      merchant_id: Fixed<string>;
+      checkout_id: Fixed<string>;
+      token_hash: Buffer;
+      created_at: Timestamp;
+      expires_at: Timestamp;
+    };
     plan_sessions: {
       merchant_id: Fixed<string>;
       checkout_id: Fixed<string>;
       session_hash: Fixed<Buffer>;
+      scope: Fixed<'plan' | 'late'>;
       created_at: Fixed<Timestamp>;
       expires_at: Fixed<Timestamp>;
     };

@@ -3,6 +3,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { takeTexts } from './free-text.ts';
 import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
@@ -19,9 +20,10 @@ export type Origin =
       session_id: string;
       /**
        * The time from which the person counts as one of two approvers. Null if they have no
-       * passkey.
+       * passkey, `unconfirmed` if a merchant's administrator gave them access that no administrator
+       * of all merchants confirmed.
        */
-      counts_from: Timestamp | null;
+      counts_from: Timestamp | 'unconfirmed' | null;
     };
 
 export type OperatorDeps = {
@@ -55,9 +57,18 @@ const unknownOrigin = {
 /** An operator asked for something that cannot be done. The message says what to do instead. */
 export class OperatorError extends Error {}
 
+/** The session of an action ended, or its person was revoked, before the action was committed. */
+export class SessionEnded extends OperatorError {
+  constructor() {
+    super('Your session ended meanwhile. Nothing was done. Sign in again.');
+  }
+}
+
 /**
  * Makes an operator's change and writes its audit row in one transaction, so every change names
- * the operator who made it. `details` never holds a secret.
+ * the operator who made it. `details` never holds a secret, and what a person wrote only as a
+ * `FreeText`. An action that waited for a lock is
+ * refused if its session has ended by then.
  */
 export async function operate<T>(
   deps: OperatorDeps,
@@ -66,20 +77,36 @@ export async function operate<T>(
   change: (
     db: Handle,
     now: Timestamp,
-  ) => Promise<{ subject_id: string | null; details: object; result: T }>,
+  ) => Promise<{
+    subject_id: string | null;
+    details: object;
+    result: T;
+    /** The name of the action in the audit, if it became another one. */
+    action?: string;
+    /** The action ends the session that it is made in. */
+    endsOwnSession?: boolean;
+  }>,
 ): Promise<T> {
   const id = deps.random.uuid();
   let committed: T | undefined;
-  return await transaction(deps, async ({ db }, maybeCommitted) => {
+  return await transaction(deps, async ({ db, commit }, maybeCommitted) => {
     // An earlier COMMIT of this action that is still in flight holds this lock. Once we have the
     // lock, that COMMIT has either happened or failed.
-    await lockOperatorAction(db, id);
-    if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
+    const locked = lockOperatorAction(db, id);
+    if (maybeCommitted) {
+      await locked;
+      if (await hasOperatorAction(db, id)) return committed as T;
+    }
     const at = timestamp(deps.clock.now());
-    const { subject_id, details, result } = await change(db, at);
+    // The first statement of the change leaves with the lock.
+    const [changed] = await Promise.all([change(db, at), locked]);
+    const { subject_id, result, endsOwnSession = false, ...done } = changed;
+    const { details, texts } = takeTexts(deps.random, done.details);
     const { counts_from: _, ...origin } = { ...unknownOrigin, counts_from: null, ...deps.origin };
-    await appendOperatorAction(db, { id, at, operator, action, subject_id, details, ...origin });
+    const row = { id, at, operator, action, subject_id, ...done, details, ...origin };
     committed = result;
+    const append = { texts, endsOwnSession, commit };
+    if (!(await appendOperatorAction(db, row, append))) throw new SessionEnded();
     return result;
   });
 }

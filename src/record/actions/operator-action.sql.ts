@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { withTexts } from './free-text.ts';
 
 export type OperatorAction = {
   id: string;
@@ -29,7 +31,7 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
 }
 
 /** The columns of an action, without its place in the chain. */
-export const actionColumns = [
+const actionColumns = [
   'id',
   'at',
   'operator',
@@ -44,21 +46,46 @@ export const actionColumns = [
   'session_id',
 ] as const;
 
+/** The texts of an action by field. An erased one says so. */
+const texts = sql<Record<string, string> | null>`(
+  select jsonb_object_agg(t.field,
+    coalesce(t.text, 'erased on ' || to_char(t.erased_at at time zone 'UTC', 'YYYY-MM-DD')))
+  from action_texts t where t.action_id = operator_actions.id)`;
+
+/** Actions with their texts beside them; `presentAction` puts each into its place. */
+export const selectActions = (db: Handle) =>
+  db.selectFrom('operator_actions').select([...actionColumns, 'number', texts.as('texts')]);
+
+export type NumberedAction = OperatorAction & { number: number };
+
+export const presentAction = ({
+  texts,
+  ...action
+}: NumberedAction & { texts: Record<string, string> | null }): NumberedAction => ({
+  ...action,
+  details: withTexts(action.details, texts),
+});
+
 /** The newest actions, newest first. */
 export async function listOperatorActions(
   db: Handle,
   filter: { subject_ids?: string[]; operator?: string },
   limit: number,
-): Promise<OperatorAction[]> {
-  let query = db.selectFrom('operator_actions').select(actionColumns);
+): Promise<NumberedAction[]> {
+  let query = selectActions(db);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }
   if (filter.operator !== undefined) query = query.where('operator', '=', filter.operator);
-  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+  const rows = await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+  return rows.map(presentAction);
 }
 
 /** Waits for another run of the same action. The lock is held until the transaction ends. */
 export async function lockOperatorAction(db: Handle, id: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${id}, 0))`.execute(db);
+  await lockId(db, { id });
 }
+
+const lockId = compileOnce(
+  (_db, { id }: { id: string }) => sql`select pg_advisory_xact_lock(hashtextextended(${id}, 0))`,
+);

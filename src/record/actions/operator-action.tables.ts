@@ -1,4 +1,4 @@
-import type { JSONColumnType } from 'kysely';
+import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -19,6 +19,14 @@ declare module '#platform/database/tables.ts' {
       roles: Fixed<string[] | null>;
       address: Fixed<string | null>;
       session_id: Fixed<string | null>;
+    };
+    action_texts: {
+      action_id: Fixed<string>;
+      field: Fixed<string>;
+      digest: Fixed<Buffer>;
+      salt: Buffer | null;
+      text: string | null;
+      erased_at: Generated<Timestamp | null>;
     };
     operator_chain: {
       id: Fixed<boolean>;

@@ -1,5 +1,8 @@
-import { sql } from 'kysely';
+import assert from 'node:assert/strict';
+import { type RawBuilder, sql } from 'kysely';
+import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
+import type { ActionText } from './free-text.ts';
 import type { OperatorAction } from './operator-action.sql.ts';
 
 /**
@@ -15,32 +18,80 @@ const bytesOf = (prefix: string) =>
       ${prefix}roles, ${prefix}address, ${prefix}session_id) end)::text, 'UTF8')`);
 
 /**
- * Appends an action to the chain. The row of `operator_chain` is locked until the transaction ends,
- * so call this last: other operators wait for it.
+ * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the transaction ends,
+ * so call this last: other operators wait for it. Returns false, and appends nothing, if the session
+ * of the action has ended or its person is revoked. Every revocation is an action too, so none can
+ * commit between this look and ours: the statement begins when we have the lock.
  */
-export async function appendOperatorAction(db: Handle, action: OperatorAction): Promise<void> {
-  const end = await db
-    .selectFrom('operator_chain')
-    .select(['number', 'hash'])
-    .forUpdate()
-    .executeTakeFirstOrThrow();
-  const number = end.number + 1;
-  const { id, at, operator, subject_id, os_user, host } = action;
-  const { person_id, roles, address, session_id } = action;
-  const { rows } = await sql<{ hash: Buffer }>`
-    select sha256(${end.hash}::bytea || ${bytesOf('a.')}) as hash
-    from (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
-      ${action.action}::text as action, ${subject_id}::uuid as subject_id,
-      ${JSON.stringify(action.details)}::jsonb as details, ${os_user}::text as os_user,
-      ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
-      ${address}::text as address, ${session_id}::uuid as session_id) a`.execute(db);
-  const hash = rows[0]?.hash as Buffer;
-  await db
-    .insertInto('operator_actions')
-    .values({ ...action, details: JSON.stringify(action.details), number, hash })
-    .execute();
-  await db.updateTable('operator_chain').set({ number, hash }).execute();
+export async function appendOperatorAction(
+  db: Handle,
+  action: OperatorAction,
+  options: {
+    texts: ActionText[];
+    endsOwnSession: boolean;
+    /** Sends COMMIT with the last statements. */
+    commit(): Promise<void>;
+  },
+): Promise<boolean> {
+  const { texts, endsOwnSession, commit } = options;
+  const { session_id } = action;
+  const details = JSON.stringify(action.details);
+  const next = session_id === null || endsOwnSession ? selectNext : selectNextIfOpen;
+  // They leave together: the second begins when the first has the lock.
+  const [, [end]] = await Promise.all([lockEnd(db, {}), next(db, { ...action, details })]);
+  assert(end);
+  const { is_open, ...place } = end;
+  if (!is_open) return false;
+  const rows = texts.map((text) => ({ ...text, action_id: action.id }));
+  await Promise.all([
+    insertAction(db, { ...action, details, ...place }),
+    rows.length > 0 && send(db, newTexts(rows)),
+    updateEnd(db, place),
+    commit(),
+  ]);
+  return true;
 }
+
+const lockEnd = compileOnce((db) => db.selectFrom('operator_chain').select('number').forUpdate());
+
+type Next = ChainEnd & { is_open: boolean };
+type Written = Omit<OperatorAction, 'details'> & { details: string };
+
+/** The place of an action in the chain: its number, and the hash of all until it. */
+const nextOf = (action: Written, isOpen: RawBuilder<boolean>) => {
+  const { id, at, operator, subject_id, os_user, host } = action;
+  const { person_id, roles, address, session_id, details } = action;
+  return sql<Next>`
+    select c.number + 1 as number, sha256(c.hash || ${bytesOf('a.')}) as hash,
+      ${isOpen} as is_open
+    from operator_chain c
+    cross join (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
+      ${action.action}::text as action, ${subject_id}::uuid as subject_id,
+      ${details}::jsonb as details, ${os_user}::text as os_user,
+      ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
+      ${address}::text as address, ${session_id}::uuid as session_id) a`;
+};
+
+const selectNext = compileOnce((_db, action: Written) => nextOf(action, sql`true`));
+
+const selectNextIfOpen = compileOnce((_db, action: Written) =>
+  nextOf(
+    action,
+    sql`exists (select from console_sessions s join people p on p.id = s.person_id
+      where s.id = a.session_id and p.id = a.person_id
+        and s.ended_at is null and p.revoked_at is null)`,
+  ),
+);
+
+const insertAction = compileOnce((db, action: Written & ChainEnd) =>
+  db.insertInto('operator_actions').values(action),
+);
+
+const newTexts = statement((db, texts: (ActionText & { action_id: string })[]) =>
+  db.insertInto('action_texts').values(texts),
+);
+
+const updateEnd = compileOnce((db, end: ChainEnd) => db.updateTable('operator_chain').set(end));
 
 export type ChainEnd = { number: number; hash: Buffer };
 
@@ -55,6 +106,9 @@ export type ChainLink = {
   hash: Buffer;
   /** The hash that the action should have after `before`. */
   expected: Buffer;
+  /** Whether its texts are those that it has the digests of. An erased one keeps its digest. */
+  has_own_texts: boolean;
+  texts_erased: number;
 };
 
 /** The next actions after a number, each with the hash that follows from the one before it. */
@@ -66,7 +120,16 @@ export async function listChainLinks(
   const { rows } = await sql<ChainLink>`
     select number, hash,
       sha256(lag(hash, 1, ${after.hash}::bytea) over (order by number) || ${bytesOf('')})
-        as expected
+        as expected,
+      (select coalesce(jsonb_agg(d order by d), '[]')
+        from jsonb_path_query(details, 'strict $.** ? (exists (@.text_sha256)).text_sha256') d)
+      = (select coalesce(jsonb_agg(d order by d), '[]') from (
+          select to_jsonb(encode(case when t.text is null then t.digest
+            else sha256(t.salt || convert_to(t.text, 'UTF8')) end, 'hex')) as d
+          from action_texts t where t.action_id = a.id) own)
+        as has_own_texts,
+      (select count(*)::int from action_texts t
+        where t.action_id = a.id and t.text is null) as texts_erased
     from (
       select * from operator_actions where number > ${after.number}
       order by number limit ${batchSize}

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
 import { OperatorError } from './operate.ts';
-import { listOperatorActions } from './operator-action.sql.ts';
+import { listOperatorActions, type OperatorAction } from './operator-action.sql.ts';
 import { listPersonNames } from './person-names.sql.ts';
 
 type Members = Record<string, unknown>;
@@ -11,12 +11,13 @@ const actionsMax = 20;
 
 /**
  * Refuses a change to values that are no longer what the operator read (decision 0076). `read` has
- * them by name, and may be absent; `row` is locked.
+ * them by name, and may be absent; `row` is locked. `reader` is the operator's person.
  */
 export async function refuseStale(
   db: Handle,
   row: { id: string } & object,
   read: object | undefined,
+  reader: string | null,
 ): Promise<void> {
   const stale = Object.entries(read ?? {})
     .filter(([name, value]) => !isDeepStrictEqual(value, (row as Members)[name]))
@@ -26,9 +27,21 @@ export async function refuseStale(
   const action = actions.find(({ details }) =>
     stale.some((name) => hasChanged(details as Members, name)),
   );
-  const names = await listPersonNames(db, [action?.person_id ?? null]);
-  const by = action ? ` by ${names.get(action.person_id ?? '') ?? action.operator}` : '';
+  const by = action ? ` by ${await nameFor(db, reader, action)}` : '';
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
+}
+
+/** To a merchant's people the staff of the service has a role and nothing else. */
+async function nameFor(
+  db: Handle,
+  reader: string | null,
+  { person_id, operator, roles }: OperatorAction,
+): Promise<string> {
+  const people = await listPersonNames(db, [person_id, reader]);
+  const actor = people.get(person_id ?? '');
+  const isScoped = (people.get(reader ?? '')?.merchant_ids ?? null) !== null;
+  if (isScoped && (actor?.merchant_ids ?? null) === null) return roles?.[0] ?? 'operator';
+  return actor?.name ?? operator;
 }
 
 /** The details of an action have the new values in `after` or beside `before`. */

@@ -6,7 +6,9 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
  * Refuses a person who does not count as one of two, at each step of a decision that needs two
  * people. A person counts only after they have had the same passkey and no more access for some time. By then others
  * have noticed a person who took over a colleague's account or invited themselves under a second
- * address. The command line is root-equivalent.
+ * address. A merchant's administrator could invite such an address unnoticed, so people with access
+ * that they gave count once the service's own staff confirmed them. The command line is
+ * root-equivalent.
  */
 export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;
@@ -14,6 +16,11 @@ export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin'
   if (counts_from === null) {
     throw new OperatorError(
       'This needs two people with passkeys. Add a passkey, or ask another person.',
+    );
+  }
+  if (counts_from === 'unconfirmed') {
+    throw new OperatorError(
+      'You count where two people are needed once an administrator of the payment service has confirmed you. Until then, ask another person.',
     );
   }
   if (counts_from <= timestamp(clock.now())) return;

@@ -5,10 +5,10 @@ import { type ChainEnd, findChainEnd, listChainLinks } from './operator-chain.sq
 export type ChainDifference = {
   /**
    * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
-   * `tail`: the last actions were deleted, or the end of the chain was changed. `anchor`: a hash
+   * `text`: what a person wrote in it was changed, or is gone without being erased. `tail`: the last actions were deleted, or the end of the chain was changed. `anchor`: a hash
    * noted earlier is not there.
    */
-  kind: 'changed' | 'missing' | 'tail' | 'anchor';
+  kind: 'changed' | 'missing' | 'text' | 'tail' | 'anchor';
   number: number | null;
   detail: string;
 };
@@ -29,19 +29,26 @@ const start: ChainEnd = { number: 0, hash: createHash('sha256').digest() };
  */
 export async function verifyOperatorChain(
   deps: { database: Database },
-  anchor: Anchor | null = null,
-): Promise<{ actions: number; end: Anchor; differences: ChainDifference[] }> {
+  anchors: Anchor[] = [],
+): Promise<{
+  actions: number;
+  textsErased: number;
+  end: Anchor;
+  differences: ChainDifference[];
+}> {
   const { db: database } = deps.database;
   const snapshot = database.transaction().setIsolationLevel('repeatable read');
   return await snapshot.execute(async (db) => {
     const differences: ChainDifference[] = [];
     const end = await findChainEnd(db);
-    let anchorHash: Buffer | null = anchor?.number === 0 ? start.hash : null;
+    const noted = new Map(anchors.map(({ number }) => [number, '']));
+    if (noted.has(0)) noted.set(0, start.hash.toString('hex'));
     let last = start;
     let actions = 0;
+    let textsErased = 0;
     for (;;) {
       const links = await listChainLinks(db, last, batchSize);
-      for (const { number, hash, expected } of links) {
+      for (const { number, hash, expected, has_own_texts, texts_erased } of links) {
         if (number !== last.number + 1) {
           const from = last.number + 1;
           const which =
@@ -50,8 +57,12 @@ export async function verifyOperatorChain(
         } else if (!hash.equals(expected)) {
           const detail = `Action ${number} or the hash before it was changed.`;
           differences.push({ kind: 'changed', number, detail });
+        } else if (!has_own_texts) {
+          const detail = `A text of action ${number} was changed, added or removed.`;
+          differences.push({ kind: 'text', number, detail });
         }
-        if (number === anchor?.number) anchorHash = hash;
+        textsErased += texts_erased;
+        if (noted.has(number)) noted.set(number, hash.toString('hex'));
         last = { number, hash };
         actions += 1;
       }
@@ -63,11 +74,12 @@ export async function verifyOperatorChain(
       const detail = `The chain ended with action ${end.number}; the last action here is ${last.number}.`;
       differences.push({ kind: 'tail', number: last.number, detail });
     }
-    if (anchor !== null && anchorHash?.toString('hex') !== anchor.hash) {
+    for (const anchor of anchors) {
+      if (noted.get(anchor.number) === anchor.hash) continue;
       const detail = `Action ${anchor.number} does not have the hash that was noted.`;
       differences.push({ kind: 'anchor', number: anchor.number, detail });
     }
     const reached = { number: last.number, hash: last.hash.toString('hex') };
-    return { actions, end: reached, differences };
+    return { actions, textsErased, end: reached, differences };
   });
 }

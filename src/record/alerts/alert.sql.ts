@@ -1,10 +1,14 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
+import { claimDueOfAll } from '#platform/database/due-work.sql.ts';
+import type { AlertKind } from '#platform/shared/alert-kinds.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 export type Alert = {
   id: string;
   at: Timestamp;
+  /** The same moment on the clock of its merchant; null without one. */
+  merchant_at: Timestamp | null;
   kind: string;
   integration_id: string | null;
   merchant_id: string | null;
@@ -38,26 +42,62 @@ export type AlertHandling = {
 export const alertStates = ['open', 'taken', 'closed'] as const;
 export type AlertState = (typeof alertStates)[number];
 
-export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
-  await db.insertInto('alerts').values(alert).execute();
+export async function insertAlert(
+  db: Handle,
+  alert: Omit<Alert, 'merchant_at'> & Partial<AlertHandling>,
+): Promise<void> {
+  const merchant_at = await findMerchantTime(db, alert);
+  await db
+    .insertInto('alerts')
+    .values({ ...alert, merchant_at })
+    .execute();
 }
 
-/** An alert that is posted, and closed already. */
+/** The time of an alert on its merchant's clock. Citus takes no subquery in the values of a row. */
+async function findMerchantTime(
+  db: Handle,
+  { at, merchant_id }: Pick<Alert, 'at' | 'merchant_id'>,
+): Promise<Timestamp | null> {
+  if (merchant_id === null) return null;
+  const { rows } = await sql<{ merchant_at: Timestamp }>`
+    select ${at}::timestamptz + clock_ahead_ms * interval '1 millisecond' as merchant_at
+    from merchants where id = ${merchant_id}::uuid`.execute(db);
+  return rows[0]?.merchant_at ?? null;
+}
+
+/** The members of an alert that no operator has to close. */
+export const closedByService = (closed_at: Timestamp, close_reason: string) => ({
+  closed_at,
+  closed_by: 'the service',
+  close_reason,
+});
+
+/** Writes an alert that is posted although it is closed already. */
 export async function insertNotice(
   db: Handle,
-  { at, ...notice }: Pick<Alert, 'id' | 'at' | 'kind' | 'subject_id' | 'detail'>,
+  {
+    at,
+    ...notice
+  }: Pick<Alert, 'id' | 'at' | 'kind' | 'subject_id' | 'detail' | 'caused_by' | 'caused_person_id'>,
 ): Promise<void> {
-  const closed = { closed_at: at, closed_by: 'the service', close_reason: 'Nothing is to do.' };
+  const closed = closedByService(at, 'Nothing is to do.');
   await db
     .insertInto('alerts')
     .values({ ...notice, at, due_at: at, ...closed })
     .execute();
 }
 
+/** Those of these alerts that there are. */
+export async function listKnownAlerts(db: Handle, ids: string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ id: string }>`
+    select id from alerts where id = any(${ids}::uuid[])`.execute(db);
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Whether a merchant has an alert of this kind from after `since` that no operator has closed. */
 export async function hasAlertSince(
   db: Handle,
-  kind: string,
+  kind: AlertKind,
   merchant_id: string,
   since: Timestamp,
 ): Promise<boolean> {
@@ -73,7 +113,7 @@ export async function hasAlertSince(
 }
 
 /** The id of the alert of this kind with exactly this text, or null. */
-async function findAlert(db: Handle, kind: string, detail: string): Promise<string | null> {
+async function findAlert(db: Handle, kind: AlertKind, detail: string): Promise<string | null> {
   const row = await db
     .selectFrom('alerts')
     .select('id')
@@ -86,7 +126,7 @@ async function findAlert(db: Handle, kind: string, detail: string): Promise<stri
 /** The newest alert of this kind whose text starts with one of these, or null. */
 export async function findAlertThatStarts(
   db: Handle,
-  kind: string,
+  kind: AlertKind,
   starts: string[],
   { isOpen }: { isOpen: boolean },
 ): Promise<string | null> {
@@ -103,7 +143,7 @@ export async function findAlertThatStarts(
 }
 
 /** Whether there is an alert of this kind with exactly this text. */
-export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
+export async function hasAlert(db: Handle, kind: AlertKind, detail: string): Promise<boolean> {
   return (await findAlert(db, kind, detail)) !== null;
 }
 
@@ -156,36 +196,84 @@ export async function moveAlertClosed(
     .execute();
 }
 
+/** Open alerts of some kinds, the oldest first, after one of them. */
+export async function listOpenAlerts(
+  db: Handle,
+  kinds: AlertKind[],
+  after: string | null,
+  limit: number,
+): Promise<Alert[]> {
+  let query = db.selectFrom('alerts').selectAll().where('closed_at', 'is', null);
+  if (after !== null) query = query.where('id', '>', after);
+  return await query.where('kind', 'in', kinds).orderBy('id').limit(limit).execute();
+}
+
+/** open or taken → closed, because their cause has ended. Returns how many. */
+export async function moveAlertsEnded(
+  db: Handle,
+  ids: string[],
+  now: Timestamp,
+  reason: string,
+): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('alerts')
+    .set({ ...closedByService(now, reason), due_at: null })
+    .where('id', 'in', ids)
+    .where('closed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}
+
+/** Whether an alert of this kind about a row is open. */
+export async function hasOpenAlert(
+  db: Handle,
+  kind: AlertKind,
+  about: { merchant_id: string; subject_id?: string },
+): Promise<boolean> {
+  let query = db
+    .selectFrom('alerts')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('merchant_id', '=', about.merchant_id)
+    .where('closed_at', 'is', null);
+  if (about.subject_id !== undefined) query = query.where('subject_id', '=', about.subject_id);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
 /** Claims alerts that are due to be posted, until `until`. */
-export async function claimDueAlerts(
+export const claimDueAlerts = (
   db: Handle,
   now: Timestamp,
   until: Timestamp,
   batchSize: number,
+): Promise<Alert[]> => claimDueOfAll(db, 'alerts', now, until, batchSize);
+
+/**
+ * The due alerts since a time that the command line raised, which has no log. Each is returned once.
+ */
+export async function moveAlertsTold(
+  db: Handle,
+  since: Timestamp,
+  batchSize: number,
 ): Promise<Alert[]> {
-  // The rows are chosen before any is changed, as in `claimDue`. Alerts belong to no merchant, so
-  // `claimDue` itself does not fit.
   return await db
-    .with(
-      (name) => name('chosen').materialized(),
-      (from) =>
-        from
-          .selectFrom('alerts')
-          .select('id')
-          .where('due_at', '<=', now)
-          .orderBy('due_at')
-          // On Citus every node has a copy of this table and makes the choice itself. The copies
-          // must agree, so the order has no ties.
-          .orderBy('id')
-          .limit(batchSize)
-          .forUpdate()
-          .skipLocked(),
-    )
     .updateTable('alerts')
-    .from('chosen')
-    .set({ due_at: until })
-    .whereRef('alerts.id', '=', 'chosen.id')
-    .returningAll('alerts')
+    .set((set) => ({ attempts: set('attempts', '+', 1) }))
+    .where('id', 'in', (from) =>
+      from
+        .selectFrom('alerts')
+        .select('id')
+        .where('at', '>', since)
+        .where('due_at', 'is not', null)
+        .where('attempts', '=', 0)
+        .where('caused_by', 'is not', null)
+        .where('caused_person_id', 'is', null)
+        .orderBy('at')
+        .limit(batchSize)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
     .execute();
 }
 

@@ -7,6 +7,7 @@ declare module '#platform/database/tables.ts' {
     alerts: {
       id: Fixed<string>;
       at: Fixed<Timestamp>;
+      merchant_at: Fixed<Timestamp | null>;
       kind: Fixed<string>;
       integration_id: Fixed<string | null>;
       merchant_id: Fixed<string | null>;
@@ -25,6 +26,12 @@ declare module '#platform/database/tables.ts' {
       closed_by: string | null;
       closed_person_id: string | null;
       close_reason: string | null;
+    };
+    published_ends: {
+      on_date: Fixed<string>;
+      at: Fixed<Timestamp>;
+      number: Fixed<number>;
+      hash: Fixed<Buffer>;
     };
   }
 }

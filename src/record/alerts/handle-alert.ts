@@ -1,4 +1,5 @@
 import { isUuid } from '#platform/shared/uuid.ts';
+import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import {
@@ -67,7 +68,7 @@ export async function closeAlert(
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
     const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);
-    const details = { kind: alert.kind, reason: close_reason };
+    const details = { kind: alert.kind, reason: new FreeText(close_reason) };
     return { subject_id: id, details, result: { ...alert, ...closed } };
   });
 }

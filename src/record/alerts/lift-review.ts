@@ -31,17 +31,15 @@ export async function liftReview(
     integration_id?: string;
     /** The operator's action, from the verb on. */
     did: string;
-    /** The command that restores the review. */
-    restore: string;
   },
 ): Promise<void> {
-  const { mayLiftReview, merchant_id, integration_id, did, restore } = lifted;
+  const { mayLiftReview, merchant_id, integration_id, did } = lifted;
   if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
   await raiseAlert(deps, db, {
     kind: 'refund_review_lifted',
     caused_by: operator,
     ...(merchant_id !== undefined && { merchant_id }),
     ...(integration_id !== undefined && { integration_id }),
-    detail: `${showOperator(deps, operator)} ${did} If this was not agreed, restore it with \`${restore}\` and look at the refunds since then.`,
+    detail: `${showOperator(deps, operator)} ${did} If this was not agreed, restore it and look at the refunds since then.`,
   });
 }

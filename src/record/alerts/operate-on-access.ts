@@ -1,5 +1,5 @@
 import type { Logger } from '#platform/shared/logger.ts';
-import { type OperatorDeps, operate, showOperator } from '#record/actions/operate.ts';
+import { type OperatorDeps, operate, personOf, showOperator } from '#record/actions/operate.ts';
 import { insertNotice } from './alert.sql.ts';
 
 /**
@@ -17,7 +17,8 @@ export async function operateOnAccess<T>(
     const done = await change(db, at);
     const { subject_id, details } = done;
     const detail = `${showOperator(deps, operator)} ran \`${action}\`: ${JSON.stringify(details)}`;
-    const notice = { id: deps.random.uuid(), at, kind: 'access_ended', subject_id, detail };
+    const by = { caused_by: operator, caused_person_id: personOf(deps) };
+    const notice = { id: deps.random.uuid(), at, kind: 'access_ended', subject_id, detail, ...by };
     await insertNotice(db, notice);
     deps.log?.warn({ alert: notice }, 'alert');
     return done;

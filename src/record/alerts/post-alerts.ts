@@ -2,7 +2,13 @@ import type { Database } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { webhookHeaders } from '#platform/signing/webhook-headers.ts';
-import { type Alert, claimDueAlerts, moveAlertPosted, releaseAlert } from './alert.sql.ts';
+import {
+  type Alert,
+  claimDueAlerts,
+  moveAlertPosted,
+  moveAlertsTold,
+  releaseAlert,
+} from './alert.sql.ts';
 
 export type AlertDeps = {
   database: Database;
@@ -20,12 +26,14 @@ const postSeconds = 10;
 const leaseSeconds = 60;
 const firstPauseSeconds = 10;
 const pauseSecondsMax = 3600;
+/** Older alerts of the command line are not logged: the service was not running for so long. */
+const unloggedHours = 7 * 24;
 
 /** Posts due alerts to the operator's own address. An alert that is refused becomes due again. */
 export async function postAlerts(deps: AlertDeps): Promise<number> {
   const url = deps.alertWebhookUrl;
-  if (url === null) return 0;
   const now = deps.clock.now();
+  if (url === null) return await logAlerts(deps, now);
   // The claim keeps other workers away while the alert is posted. After a crash it runs out.
   const until = timestamp(secondsAfter(now, leaseSeconds));
   const due = await claimDueAlerts(deps.database.db, timestamp(now), until, batchSize);
@@ -33,15 +41,29 @@ export async function postAlerts(deps: AlertDeps): Promise<number> {
   return due.length;
 }
 
+/**
+ * Without an address the log is all that survives a restore. The service logs the alerts that it
+ * raises itself. The command line has no log, so its alerts are logged here (decision 0097).
+ */
+async function logAlerts(deps: AlertDeps, now: Temporal.Instant): Promise<number> {
+  const since = timestamp(now.subtract({ hours: unloggedHours }));
+  const alerts = await moveAlertsTold(deps.database.db, since, batchSize);
+  for (const { id, at, kind, subject_id, detail, is_private } of alerts) {
+    const alert = { id, at, kind, subject_id, ...(!is_private && { detail }) };
+    deps.log.warn({ alert }, 'alert');
+  }
+  return alerts.length;
+}
+
 async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<void> {
   const { db } = deps.database;
-  const { id, at, kind, integration_id, merchant_id } = alert;
+  const { id, at, kind, integration_id, merchant_id, subject_id } = alert;
   // The words of a shopper or of a mail server do not leave the service.
   const detail = alert.is_private
-    ? `The detail is private. Read it in the console, or with \`tranche alerts show ${id}\`.`
+    ? `The detail is private. Read it in the console, or with \`tranche alerts list\`.`
     : alert.detail;
   const payload = Buffer.from(
-    JSON.stringify({ id, at, kind, integration_id, merchant_id, detail }),
+    JSON.stringify({ id, at, kind, integration_id, merchant_id, subject_id, detail }),
   );
   const key = deps.alertWebhookSecret;
   try {

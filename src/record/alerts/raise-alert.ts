@@ -1,17 +1,18 @@
 import type { Handle } from '#platform/database/database.ts';
+import { type AlertKind, alertKinds } from '#platform/shared/alert-kinds.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { type Origin, personOf } from '#record/actions/operate.ts';
-import { insertAlert } from './alert.sql.ts';
+import { closedByService, insertAlert } from './alert.sql.ts';
 
 /** Records something that an operator must see, as a row that stays and a log line. Returns its id. */
 export async function raiseAlert(
   deps: { clock: Clock; random: Random; log: Logger; origin?: Origin },
   db: Handle,
   alert: {
-    kind: string;
+    kind: AlertKind;
     integration_id?: string;
     merchant_id?: string;
     /** The row that the alert is about: a callback, a refund, a checkout. */
@@ -21,6 +22,8 @@ export async function raiseAlert(
     caused_by?: string;
     /** The detail quotes a shopper or a mail server, so it is neither logged nor posted. */
     isPrivate?: true;
+    /** It is posted and closed at once, although others of its kind are not. */
+    isNotice?: boolean;
   },
 ): Promise<string> {
   const at = timestamp(deps.clock.now());
@@ -36,6 +39,8 @@ export async function raiseAlert(
     posted_at: null,
     attempts: 0,
     due_at: at,
+    ...((alert.isNotice || alertKinds[alert.kind] === 'at once') &&
+      closedByService(at, 'Nothing is to do.')),
     caused_by: alert.caused_by ?? null,
     caused_person_id: alert.caused_by === undefined ? null : personOf(deps),
   };

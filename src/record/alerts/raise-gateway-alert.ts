@@ -26,7 +26,7 @@ export async function raiseGatewayAlert(
     error: unknown;
     /** False when the gateway answered and refused. */
     isOutcomeUnknown: boolean;
-    /** Retries before the one that failed now. */
+    /** Retries before the one that failed now. Infinite if the alert must not wait for more. */
     retries: number;
     /** The service does not retry, so the alert is raised at once. */
     isGivenUp?: boolean;
@@ -40,7 +40,8 @@ export async function raiseGatewayAlert(
   if (await hasAlertSince(db, kind, merchant.id, since)) return;
   const { message } = error as Error;
   const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;
-  const unsettled = `${what} has not been settled in ${retries + 1} attempts (${message}). The service keeps retrying.`;
+  const often = Number.isFinite(retries) ? ` in ${retries + 1} attempts` : '';
+  const unsettled = `${what} has not been settled${often} (${message}). The service keeps retrying.`;
   await raiseAlert(deps, db, {
     kind,
     merchant_id: merchant.id,

@@ -54,6 +54,8 @@ declare module '#platform/database/tables.ts' {
       paid_payout_id: Fixed<string | null>;
       payout_id: string | null;
       line: number | null;
+      statement: number | null;
+      statement_line: number | null;
     };
     gateway_fees: {
       transaction_ref: Fixed<string>;
@@ -64,6 +66,7 @@ declare module '#platform/database/tables.ts' {
       fee: Fixed<number>;
       currency: Fixed<string>;
       at: Fixed<Timestamp>;
+      gateway: Fixed<string>;
     };
     gateway_account_fees: {
       transaction_ref: Fixed<string>;
@@ -71,6 +74,7 @@ declare module '#platform/database/tables.ts' {
       fee: Fixed<number>;
       currency: Fixed<string>;
       at: Fixed<Timestamp>;
+      gateway: Fixed<string>;
     };
   }
 }

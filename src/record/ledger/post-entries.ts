@@ -1,8 +1,15 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Amounts } from '#platform/shared/fees.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertEntries, insertTerms, moveToPayout } from './settlement.sql.ts';
-import type { Amounts, Entry, EntryKind, Terms } from './settlement.ts';
+import {
+  insertEntries,
+  insertTerms,
+  moveToPayout,
+  moveToStatement,
+  newEntries,
+} from './settlement.sql.ts';
+import type { Entry, EntryKind, Terms } from './settlement.ts';
 
 /** An entry as its cause describes it. Fields that do not apply are absent. */
 export type NewEntry = Amounts & { kind: EntryKind } & Partial<Omit<Entry, 'merchant_id'>>;
@@ -17,20 +24,28 @@ const blank = {
   paid_payout_id: null,
   payout_id: null,
   line: null,
+  statement: null,
+  statement_line: null,
 };
+
+type Of = { merchant_id: string; currency: string; at: Timestamp };
+
+const rowsOf = (deps: { random: Random }, of: Of, entries: NewEntry[]): Entry[] =>
+  entries.map((entry) => ({ ...blank, id: deps.random.uuid(), ...of, ...entry }));
 
 /** Writes entries into a merchant's books, in the transaction of the change that causes them. */
 export async function postEntries(
   deps: { random: Random },
   db: Handle,
-  of: { merchant_id: string; currency: string; at: Timestamp },
+  of: Of,
   entries: NewEntry[],
 ): Promise<void> {
-  await insertEntries(
-    db,
-    entries.map((entry) => ({ ...blank, id: deps.random.uuid(), ...of, ...entry })),
-  );
+  await insertEntries(db, rowsOf(deps, of, entries));
 }
+
+/** The same to be written with other rows. Sales are not among the entries. */
+export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[]) =>
+  entries.length === 0 ? null : newEntries(rowsOf(deps, of, entries));
 
 /** Amounts of an entry on which no fee is charged. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
@@ -44,6 +59,16 @@ export async function assignEntries(
   before: Timestamp,
 ): Promise<number> {
   return await moveToPayout(db, payout.merchant_id, payout.id, before);
+}
+
+/** Makes entries lines of a monthly statement, the oldest first. Returns how many. */
+export async function stateEntries(
+  db: Handle,
+  merchant_id: string,
+  /** `lines` is how many lines the statement has already. */
+  to: { number: number; lines: number; before: Timestamp; max: number },
+): Promise<number> {
+  return await moveToStatement(db, merchant_id, to);
 }
 
 /** Writes what a merchant pays from a date on. */

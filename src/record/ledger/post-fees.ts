@@ -1,9 +1,10 @@
+import { send } from '#platform/database/compile-once.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertAccountFees, insertFees, insertPostings } from './posting.sql.ts';
+import { insertAccountFees, insertFees, newPostings } from './posting.sql.ts';
 import { type AccountFee, type GatewayFee, movements } from './posting.ts';
 
 type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
@@ -17,8 +18,7 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
   await transaction(deps, async ({ db }) => {
     const fresh = await insertFees(db, fees);
     if (fresh.length === 0) return;
-    await insertPostings(
-      db,
+    const postings = newPostings(
       fresh.map(({ merchant_id, checkout_id, fee, currency, at }) => {
         const kind = fee > 0 ? 'gateway_fee' : 'gateway_fee_returned';
         const of = { merchant_id, checkout_id, currency, at, ...movements[kind] };
@@ -26,13 +26,15 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
         return { ...of, ...about, id: deps.random.uuid(), kind, amount: Math.abs(fee) } as const;
       }),
     );
+    await send(db, postings);
   });
 }
 
-/** Posts fees that the gateway charged without a payment (decision 0083), each once. */
-export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<void> {
-  if (fees.length === 0) return;
-  await transaction(deps, async ({ db }) => {
-    await insertAccountFees(db, fees);
-  });
+/**
+ * Posts fees that the gateway charged without a payment (decision 0083), each once. Returns how many
+ * were not known.
+ */
+export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<number> {
+  if (fees.length === 0) return 0;
+  return await transaction(deps, ({ db }) => insertAccountFees(db, fees));
 }

@@ -1,9 +1,12 @@
+import assert from 'node:assert/strict';
+import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { insertPostings } from './posting.sql.ts';
-import { type MovementKind, movements } from './posting.ts';
-import { settleMovements } from './settle-movements.ts';
+import { newPostings } from './posting.sql.ts';
+import { type MovementKind, movements, type Posting } from './posting.ts';
+import { changesOf, hasEffect, settleMovements } from './settle-movements.ts';
+import type { SaleState, Terms } from './settlement.ts';
 
 export type Movement = {
   kind: MovementKind;
@@ -17,6 +20,29 @@ export type Movement = {
 };
 
 /**
+ * Movements to be written into the books, in the transaction of the change that causes them. None may
+ * have an effect on the merchant's own books: `postMovements` writes those.
+ */
+export function postingsOf(deps: { random: Random }, at: Timestamp, list: Movement[]) {
+  assert(!list.some(hasEffect));
+  return newPostings(list.map((movement) => posting(deps, at, movement)));
+}
+
+/**
+ * The same for movements of one checkout that may take back what was sold, with their effects on the
+ * merchant's own books. Those were read under the lock of the checkout.
+ */
+export const reversalsOf = (
+  deps: { random: Random },
+  at: Timestamp,
+  books: { terms: Terms | null; sales: SaleState[] },
+  list: Movement[],
+) => ({
+  postings: list.length === 0 ? null : newPostings(list.map((one) => posting(deps, at, one))),
+  entries: changesOf(deps, at, books, list),
+});
+
+/**
  * Writes movements of one merchant into the books, and their effects into the merchant's own books.
  * Runs in the transaction of the change that caused them.
  */
@@ -27,17 +53,20 @@ export async function postMovements(
   list: Movement[],
 ): Promise<void> {
   if (list.length === 0) return;
-  await insertPostings(
-    db,
-    list.map(({ instalment, refund_id, dispute_id, ...movement }) => ({
-      ...movement,
-      ...movements[movement.kind],
-      id: deps.random.uuid(),
-      instalment: instalment ?? null,
-      refund_id: refund_id ?? null,
-      dispute_id: dispute_id ?? null,
-      at,
-    })),
-  );
+  await send(db, newPostings(list.map((movement) => posting(deps, at, movement))));
   await settleMovements(deps, db, at, list);
 }
+
+const posting = (
+  deps: { random: Random },
+  at: Timestamp,
+  { instalment, refund_id, dispute_id, ...movement }: Movement,
+): Posting => ({
+  ...movement,
+  ...movements[movement.kind],
+  id: deps.random.uuid(),
+  instalment: instalment ?? null,
+  refund_id: refund_id ?? null,
+  dispute_id: dispute_id ?? null,
+  at,
+});

@@ -1,10 +1,11 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import { statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { AccountFee, GatewayFee, Posting } from './posting.ts';
 
-export async function insertPostings(db: Handle, postings: Posting[]): Promise<void> {
-  await db.insertInto('postings').values(postings).execute();
-}
+export const newPostings = statement((db, postings: Posting[]) =>
+  db.insertInto('postings').values(postings),
+);
 
 /** Writes fees of the gateway, and returns those that are new. */
 export async function insertFees(db: Handle, fees: GatewayFee[]): Promise<GatewayFee[]> {
@@ -16,18 +17,32 @@ export async function insertFees(db: Handle, fees: GatewayFee[]): Promise<Gatewa
     .execute();
 }
 
-/** Writes fees of the gateway's account that are not known yet. */
-export async function insertAccountFees(db: Handle, fees: AccountFee[]): Promise<void> {
-  await db
+/** Writes fees of the gateway's account that are not known yet, and returns how many. */
+export async function insertAccountFees(db: Handle, fees: AccountFee[]): Promise<number> {
+  const rows = await db
     .insertInto('gateway_account_fees')
     .values(fees)
     .onConflict((conflict) => conflict.doNothing())
+    .returning('transaction_ref')
     .execute();
+  return rows.length;
 }
 
 export type DisputedAmount = { checkout_id: string; instalment: number; amount: number };
 
 /** The amounts that disputes took from the payments of checkouts and did not return. */
+const selectDisputed = (isOf: RawBuilder<boolean>) =>
+  sql<DisputedAmount>`
+    select checkout_id, instalment,
+      sum(case kind when 'withdrawn' then amount else -amount end)::bigint as amount
+    from postings
+    where ${isOf} and kind in ('withdrawn', 'reinstated')
+    group by checkout_id, instalment`;
+
+/** The same of one checkout. */
+export const selectDisputedAmounts = (key: { merchant_id: string; checkout_id: string }) =>
+  selectDisputed(sql`merchant_id = ${key.merchant_id} and checkout_id = ${key.checkout_id}`);
+
 export async function listDisputedAmounts(
   db: Handle,
   checkouts: { merchant_id: string; checkout_id: string }[],
@@ -35,12 +50,7 @@ export async function listDisputedAmounts(
   if (checkouts.length === 0) return [];
   const merchant_ids = [...new Set(checkouts.map(({ merchant_id }) => merchant_id))];
   const checkout_ids = [...new Set(checkouts.map(({ checkout_id }) => checkout_id))];
-  const { rows } = await sql<DisputedAmount>`
-    select checkout_id, instalment,
-      sum(case kind when 'withdrawn' then amount else -amount end)::bigint as amount
-    from postings
-    where merchant_id in (${sql.join(merchant_ids)}) and checkout_id in (${sql.join(checkout_ids)})
-      and kind in ('withdrawn', 'reinstated')
-    group by checkout_id, instalment`.execute(db);
-  return rows;
+  const isOf = sql<boolean>`merchant_id = any (${merchant_ids}::uuid[])
+    and checkout_id = any (${checkout_ids}::uuid[])`;
+  return (await selectDisputed(isOf).execute(db)).rows;
 }

@@ -76,6 +76,8 @@ export type Posting = {
 
 /** The gateway's fee for one payment, refund or dispute. A negative fee was returned. */
 export type GatewayFee = {
+  /** The gateway by its name in the settings, and its own id of the transaction. */
+  gateway: string;
   transaction_ref: string;
   type: string;
   payment_ref: string;

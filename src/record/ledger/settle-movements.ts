@@ -1,17 +1,17 @@
+import assert from 'node:assert/strict';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Amounts, saleAmounts } from '#platform/shared/fees.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { type NewEntry, postEntries, withoutFee } from './post-entries.ts';
+import { entriesOf, type NewEntry, postEntries, withoutFee } from './post-entries.ts';
 import type { Movement } from './post-movements.ts';
 import type { MovementKind } from './posting.ts';
-import { findTerms, listPositions, listSales } from './settlement.sql.ts';
+import { findBooks, listPositions } from './settlement.sql.ts';
 import {
-  type Amounts,
   type EntryKind,
   refundAmounts,
   reversalAmounts,
   type SaleState,
-  saleAmounts,
   type Terms,
 } from './settlement.ts';
 
@@ -28,6 +28,8 @@ const effects: Partial<Record<MovementKind, Effect>> = {
   withdrawn: 'dispute',
   reinstated: 'dispute_reversed',
 };
+
+export const hasEffect = ({ kind }: Pick<Movement, 'kind'>) => effects[kind] !== undefined;
 
 /** A merchant's books while movements change them. */
 type Books = {
@@ -51,22 +53,50 @@ export async function settleMovements(
   at: Timestamp,
   list: Movement[],
 ): Promise<void> {
-  const movements = list.filter(({ kind }) => effects[kind] !== undefined);
+  const movements = list.filter(hasEffect);
   const [first] = movements;
   if (first === undefined) return;
   const { merchant_id, currency } = first;
-  const terms = await findTerms(db, merchant_id, at);
-  if (terms === null) return;
   const checkout_ids = [...new Set(movements.map(({ checkout_id }) => checkout_id))];
-  const sales = await listSales(db, merchant_id, checkout_ids);
+  const { terms, sales } = await findBooks(db, { merchant_id, checkout_ids, at });
+  if (terms === null) return;
   const wholes = await listWholeSales(db, terms, movements, sales);
+  const entries = enterMovements(terms, sales, wholes, movements);
+  await postEntries(deps, db, { merchant_id, currency, at }, entries);
+}
+
+/**
+ * The effects of movements that take back what was sold, or return it, to be written with them. The
+ * books are read before, under the lock of the checkout.
+ */
+export function changesOf(
+  deps: { random: Random },
+  at: Timestamp,
+  { terms, sales }: { terms: Terms | null; sales: SaleState[] },
+  list: Movement[],
+) {
+  const movements = list.filter(hasEffect);
+  assert(!movements.some(({ kind }) => effects[kind] === 'sale'));
+  const [first] = movements;
+  if (first === undefined || terms === null) return null;
+  const { merchant_id, currency } = first;
+  const entries = enterMovements(terms, sales, new Map(), movements);
+  return entriesOf(deps, { merchant_id, currency, at }, entries);
+}
+
+function enterMovements(
+  terms: Terms,
+  sales: SaleState[],
+  wholes: Books['wholes'],
+  movements: Movement[],
+): NewEntry[] {
   const books: Books = { terms, sales, wholes, entries: [] };
   for (const movement of movements) {
     const effect = effects[movement.kind] as Effect;
     if (effect === 'sale') enterSale(books, movement);
     else enterChange(books, movement, effect);
   }
-  await postEntries(deps, db, { merchant_id, currency, at }, books.entries);
+  return books.entries;
 }
 
 function enterSale(books: Books, movement: Movement): void {
@@ -141,8 +171,8 @@ function newSale(
 }
 
 /**
- * The amount owed for orders whose first payment is collected now: the part that refunds have left.
- * An order that was partly collected before the terms began was settled elsewhere.
+ * By checkout, the amount owed for an order whose first payment is collected now: what refunds have
+ * left of it. An order that was partly collected before the terms began was settled elsewhere.
  */
 async function listWholeSales(
   db: Handle,

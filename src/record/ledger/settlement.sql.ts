@@ -1,15 +1,14 @@
-import { sql } from 'kysely';
+import { type Insertable, sql } from 'kysely';
+import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Entry, SaleState, Terms } from './settlement.ts';
+import type { Entry, KindSums, SaleState, Terms } from './settlement.ts';
 
 /** The terms in force at a time, by the local date of the merchant's territory. */
-export async function findTerms(
-  db: Handle,
-  merchant_id: string,
-  at: Timestamp,
-): Promise<Terms | null> {
-  const row = await db
+const selectTerms = (db: Handle, merchant_id: string, at: Timestamp) =>
+  db
     .selectFrom('settlement_terms as s')
     .innerJoin('merchants as m', 'm.id', 's.merchant_id')
     .innerJoin('territories as t', 't.code', 'm.territory')
@@ -17,20 +16,64 @@ export async function findTerms(
     .where('s.merchant_id', '=', merchant_id)
     .where(sql<boolean>`s.from_on <= (${at}::timestamptz at time zone t.time_zone)::date`)
     .orderBy('s.from_on', 'desc')
+    .limit(1);
+
+export async function findTerms(
+  db: Handle,
+  merchant_id: string,
+  at: Timestamp,
+): Promise<Terms | null> {
+  return (await selectTerms(db, merchant_id, at).executeTakeFirst()) ?? null;
+}
+
+type BooksKey = { merchant_id: string; checkout_ids: string[]; at: Timestamp };
+
+/** The queries of a merchant's terms and of the sales of some checkouts. */
+export const booksQueries = (db: Handle, { merchant_id, checkout_ids, at }: BooksKey) => ({
+  terms: selectTerms(db, merchant_id, at),
+  sales: selectSales(merchant_id, checkout_ids),
+});
+
+const selectBooks = compileOnce((db, { merchant_id, checkout_ids, at }: BooksKey) =>
+  together<{ terms: Terms; sales: SaleState }>(booksQueries(db, { merchant_id, checkout_ids, at })),
+);
+
+/** A merchant's terms, or null, and the sales of some checkouts. */
+export async function findBooks(
+  db: Handle,
+  key: BooksKey,
+): Promise<{ terms: Terms | null; sales: SaleState[] }> {
+  const [rows] = await selectBooks(db, key);
+  return { terms: asRows(rows?.terms ?? [])[0] ?? null, sales: rows?.sales ?? [] };
+}
+
+/** More than people look through. The audit has all. */
+const termsMax = 100;
+
+/** The newest terms of a merchant, the newest first. */
+export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[]> {
+  return await selectTermsOf(db, merchant_id).limit(termsMax).execute();
+}
+
+/** The terms in force on a day. */
+export async function findTermsOn(
+  db: Handle,
+  merchant_id: string,
+  day: string,
+): Promise<Terms | null> {
+  const row = await selectTermsOf(db, merchant_id)
+    .where('from_on', '<=', day)
     .limit(1)
     .executeTakeFirst();
   return row ?? null;
 }
 
-/** All terms of a merchant, the newest first. */
-export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[]> {
-  return await db
+const selectTermsOf = (db: Handle, merchant_id: string) =>
+  db
     .selectFrom('settlement_terms')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
-    .orderBy('from_on', 'desc')
-    .execute();
-}
+    .orderBy('from_on', 'desc');
 
 /**
  * Writes terms, or replaces those of the same date. Entries keep the fees that they were written
@@ -44,6 +87,11 @@ export async function insertTerms(db: Handle, terms: Terms): Promise<void> {
     .onConflict((on) => on.columns(['merchant_id', 'from_on']).doUpdateSet(rest))
     .execute();
 }
+
+/** Entries other than sales. */
+export const newEntries = statement((db, entries: Insertable<Tables['settlement_entries']>[]) =>
+  db.insertInto('settlement_entries').values(entries),
+);
 
 /** Writes entries. A sale that another transaction wrote meanwhile is left out. */
 export async function insertEntries(db: Handle, entries: Entry[]): Promise<void> {
@@ -60,12 +108,8 @@ export async function insertEntries(db: Handle, entries: Entry[]): Promise<void>
 }
 
 /** The sales of checkouts that are owed, with what refunds took from each. */
-export async function listSales(
-  db: Handle,
-  merchant_id: string,
-  checkout_ids: string[],
-): Promise<SaleState[]> {
-  const { rows } = await sql<SaleState>`
+const selectSales = (merchant_id: string, checkout_ids: string[]) =>
+  sql<SaleState>`
     select checkout_id, instalment,
       coalesce(sum(gross) filter (where kind = 'sale'), 0)::bigint as gross,
       coalesce(sum(fee) filter (where kind = 'sale'), 0)::bigint as fee,
@@ -76,9 +120,7 @@ export async function listSales(
     from settlement_entries
     where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
       and kind in ('sale', 'refund', 'refund_reversed')
-    group by checkout_id, instalment`.execute(db);
-  return rows;
-}
+    group by checkout_id, instalment`;
 
 /** The amount that the shopper still owes and the amount that was ever collected, by checkout. */
 export async function listPositions(
@@ -119,21 +161,20 @@ export async function listDueReserves(
     .execute();
 }
 
-/**
- * Two sums over the entries before a time that are in no payout yet: sales alone, and all entries.
- */
+/** The entries before a time that are in no payout yet, added up by kind. */
 export async function sumOpenEntries(
   db: Handle,
   merchant_id: string,
   before: Timestamp,
-): Promise<{ sold: number; net: number; count: number }> {
-  const { rows } = await sql<{ sold: number; net: number; count: number }>`
-    select coalesce(sum(net) filter (where kind = 'sale'), 0)::bigint as sold,
-      coalesce(sum(net), 0)::bigint as net, count(*)::integer as count
+): Promise<KindSums[]> {
+  const { rows } = await sql<KindSums>`
+    select kind, sum(gross)::bigint as gross, sum(fee)::bigint as fee, sum(vat)::bigint as vat,
+      sum(net)::bigint as net, count(*)::integer as count
     from settlement_entries
     where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
-      and at < ${before}`.execute(db);
-  return rows[0] as { sold: number; net: number; count: number };
+      and at < ${before}
+    group by kind order by kind`.execute(db);
+  return rows;
 }
 
 /** Makes entries lines of a payout, in the order in which they happened. Returns how many. */
@@ -152,4 +193,38 @@ export async function moveToPayout(
     ) v
     where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
   return Number(numAffectedRows);
+}
+
+/** Makes the oldest entries before a time lines of a monthly statement. Returns how many. */
+export async function moveToStatement(
+  db: Handle,
+  merchant_id: string,
+  to: { number: number; lines: number; before: Timestamp; max: number },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update settlement_entries e set statement = ${to.number}, statement_line = v.line
+    from (
+      select id, ${to.lines}::integer + row_number() over (order by at, id) as line from (
+        select id, at from settlement_entries
+        where merchant_id = ${merchant_id} and statement is null and at < ${to.before}
+        order by at, id limit ${to.max}
+      ) oldest
+    ) v
+    where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
+  return Number(numAffectedRows);
+}
+
+/** The lines of a monthly statement, added up by kind. */
+export async function sumStatement(
+  db: Handle,
+  merchant_id: string,
+  number: number,
+): Promise<KindSums[]> {
+  const { rows } = await sql<KindSums>`
+    select kind, sum(gross)::bigint as gross, sum(fee)::bigint as fee, sum(vat)::bigint as vat,
+      sum(net)::bigint as net, count(*)::integer as count
+    from settlement_entries
+    where merchant_id = ${merchant_id} and statement = ${number}
+    group by kind order by kind`.execute(db);
+  return rows;
 }

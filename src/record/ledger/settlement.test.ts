@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type Amounts,
-  proportion,
-  refundAmounts,
-  reversalAmounts,
-  type SaleState,
-  saleAmounts,
-} from './settlement.ts';
+import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
+import { refundAmounts, reversalAmounts, type SaleState } from './settlement.ts';
 
 const amount = fc.integer({ min: 1, max: 10_000_000_000_000 });
 const terms = fc.record({

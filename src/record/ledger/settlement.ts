@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Amounts, proportion } from '#platform/shared/fees.ts';
 
 /**
  * The merchants' books: what the service owes a merchant. Every change is one entry, written in the
@@ -26,6 +27,9 @@ export const entryKinds = [
 ] as const;
 export type EntryKind = (typeof entryKinds)[number];
 
+/** Entries added up by kind. */
+export type KindSums = Amounts & { kind: EntryKind; count: number };
+
 export type Entry = {
   merchant_id: string;
   id: string;
@@ -46,6 +50,8 @@ export type Entry = {
   paid_payout_id: string | null;
   payout_id: string | null;
   line: number | null;
+  statement: number | null;
+  statement_line: number | null;
 };
 
 /**
@@ -70,28 +76,6 @@ export type Terms = {
   reserve_days: number;
   created_at: Timestamp;
 };
-
-export type Amounts = { gross: number; fee: number; vat: number; net: number };
-
-/** `amount × part / whole`, rounded to the nearest cent, half a cent away from zero. */
-export function proportion(amount: number, part: number, whole: number): number {
-  // The product of two amounts can exceed the integers that a number holds exactly.
-  const product = BigInt(amount) * BigInt(part) * 2n;
-  const divisor = BigInt(whole) * 2n;
-  const half = product < 0n === divisor < 0n ? BigInt(whole) : -BigInt(whole);
-  return Number((product + half) / divisor);
-}
-
-/** The amount owed for a sale. The fixed part of the fee is charged once for each order. */
-export function saleAmounts(
-  terms: Pick<Terms, 'basis_points' | 'fixed' | 'vat_basis_points'>,
-  gross: number,
-  bearsFixedPart: boolean,
-): Amounts {
-  const fee = proportion(gross, terms.basis_points, 10_000) + (bearsFixedPart ? terms.fixed : 0);
-  const vat = proportion(fee, terms.vat_basis_points, 10_000);
-  return { gross, fee, vat, net: gross - fee - vat };
-}
 
 /** A sale that is owed, and what refunds have taken from it so far. */
 export type SaleState = {

@@ -18,7 +18,7 @@ export async function addNote(
 ): Promise<Note> {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > charactersMax || /[\p{Cc}]/u.test(withoutLines(trimmed))) {
-    throw new OperatorError(`A note has 1 to ${charactersMax} characters that can be printed.`);
+    throw new OperatorError(`A note must have 1 to ${charactersMax} printable characters.`);
   }
   const id = deps.random.uuid();
   const { origin } = deps;
@@ -28,7 +28,7 @@ export async function addNote(
         `This checkout has ${notesMax} notes, which is the limit. Keep further notes elsewhere.`,
       );
     }
-    const note = {
+    const note = await insertNote(db, {
       merchant_id: checkout.merchant_id,
       id,
       checkout_id: checkout.id,
@@ -36,8 +36,7 @@ export async function addNote(
       person_id: origin && 'person_id' in origin ? origin.person_id : null,
       name: operator,
       text: trimmed,
-    };
-    await insertNote(db, note);
+    });
     return { subject_id: checkout.id, details: { note_id: id }, result: note };
   });
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -12,8 +13,15 @@ export type Note = {
   text: string;
 };
 
-export async function insertNote(db: Handle, note: Note): Promise<void> {
-  await db.insertInto('notes').values(note).execute();
+/** Writes a note whose `at` is on the real clock. Returns it with the merchant's time. */
+export async function insertNote(db: Handle, note: Note): Promise<Note> {
+  const at = sql<Timestamp>`(select ${note.at}::timestamptz
+    + clock_ahead_ms * interval '1 millisecond' from merchants where id = ${note.merchant_id})`;
+  return await db
+    .insertInto('notes')
+    .values({ ...note, at })
+    .returningAll()
+    .executeTakeFirstOrThrow();
 }
 
 export async function countNotes(

@@ -1,62 +1,125 @@
-import { Button } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import type { AlertRow } from '#operating/operations/audit.schema.ts';
-import { words } from '../format.ts';
-import { useQuietAction } from '../parts/actions.tsx';
+import { sendChange } from '../api.ts';
+import { plural, words } from '../format.ts';
+import { ActionDialog, problemOf } from '../parts/actions.tsx';
 import { AlertsFrame, alertName } from '../parts/alert.tsx';
+import { AlertButton } from '../parts/alert-button.tsx';
 import { useCan } from '../session.tsx';
 
 export default function AlertsPage() {
   const can = useCan();
-  const { run, busy } = useQuietAction();
-  const take = ({ id }: AlertRow) =>
-    void run({
-      path: `/api/alerts/${id}/take`,
-      what: 'Take the alert',
-      said: () => 'The alert is yours.',
-    });
+  const mayHandle = can('alerts.handle');
+  const [picked, setPicked] = useState(new Set<string>());
+  const [rows, setRows] = useState<AlertRow[]>([]);
+  const chosen = rows.filter((row) => picked.has(row.id));
   const actions = (row: AlertRow, href: string) =>
     row.state === 'closed' ? null : (
       <span className="actions">
-        {row.state === 'open' && row.close_refusal === null && (
+        <AlertButton of={row} />
+        {mayHandle && (
           <Button
             size="xs"
-            variant="light"
-            disabled={busy}
-            aria-label={`Take the alert: ${words(row.kind)}`}
-            onClick={() => take(row)}
+            variant="default"
+            component={Link}
+            href={href}
+            aria-label={`Close the alert: ${words(row.kind)}`}
           >
-            Take
+            Close…
           </Button>
         )}
-        <Button
-          size="xs"
-          variant="default"
-          component={Link}
-          href={href}
-          aria-label={`Close the alert: ${words(row.kind)}`}
-        >
-          Close…
-        </Button>
       </span>
     );
   return (
-    <AlertsFrame
-      title="Alerts"
-      about="What the service noticed and a person has to look at."
-      path="/api/alerts"
-      label="Alerts"
-      noun="alert"
-      parameter="alert"
-      nameOf={alertName}
-      heads={{ name: 'Alert', detail: 'What happened', at: 'Age' }}
-      empty={{
-        title: 'No alert is open',
-        text: 'The service raises one when a person has to look at something.',
-      }}
-      mayTake={can('alerts.handle')}
-      mayClose={can('alerts.handle')}
-      {...(can('alerts.handle') && { actions })}
-    />
+    <>
+      <AlertsFrame
+        title="Alerts"
+        about="What a person has to do. An alert closes by itself when its cause ends."
+        path="/api/alerts"
+        label="Alerts"
+        noun="alert"
+        parameter="alert"
+        nameOf={alertName}
+        heads={{ name: 'Kind', detail: 'What happened', at: 'Raised' }}
+        empty={{
+          title: 'Nothing is to do',
+          text: 'A payment that stays late, a refund that fails or a shop that cannot be reached appears here.',
+        }}
+        mayTake={mayHandle}
+        mayClose={mayHandle}
+        actions={actions}
+        withKinds
+        onRows={setRows}
+        {...(mayHandle && {
+          picking: {
+            picked,
+            set: setPicked,
+            can: (row: AlertRow) => row.state !== 'closed' && row.close_refusal === null,
+          },
+        })}
+      />
+      {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
+    </>
+  );
+}
+
+/** Closes the selected alerts, each with the same reason. */
+function Selected({ rows, clear }: { rows: AlertRow[]; clear: () => void }) {
+  const client = useQueryClient();
+  const [asking, setAsking] = useState(false);
+  const [reason, setReason] = useState('');
+  const [done, setDone] = useState<number | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const what = `Close ${plural(rows.length, 'alert')}`;
+  async function closeAll() {
+    setProblem(null);
+    try {
+      for (const [index, { id }] of rows.entries()) {
+        setDone(index);
+        await sendChange('POST', `/api/alerts/${id}/close`, { reason: reason.trim() }, what);
+      }
+      setAsking(false);
+      clear();
+    } catch (error) {
+      setProblem(problemOf(error));
+    } finally {
+      setDone(null);
+      await client.invalidateQueries();
+    }
+  }
+  return (
+    <section className="picked" aria-label="Selected alerts">
+      <span>
+        <strong>{plural(rows.length, 'alert')}</strong> selected.
+      </span>
+      <span className="row-of">
+        <Button variant="default" onClick={clear}>
+          Clear
+        </Button>
+        <Button onClick={() => setAsking(true)}>{what}…</Button>
+      </span>
+      <ActionDialog
+        title={what}
+        opened={asking}
+        close={() => setAsking(false)}
+        what={done === null ? what : `Closing ${done + 1} of ${rows.length}`}
+        disabled={reason.trim() === ''}
+        busy={done !== null}
+        problem={problem}
+        onAction={() => void closeAll()}
+      >
+        <TextInput
+          label="What was done"
+          description="It stays beside each alert and in the audit."
+          data-autofocus
+          maxLength={500}
+          value={reason}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+      </ActionDialog>
+    </section>
   );
 }

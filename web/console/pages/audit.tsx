@@ -26,7 +26,7 @@ export function Actor({ of: action }: { of: Action }) {
       {action.os_user ? (
         <>
           {action.os_user}@{action.host}
-          <span className="quiet"> · calls itself {action.operator}</span>
+          <span className="quiet"> as {action.operator}</span>
         </>
       ) : (
         action.operator
@@ -42,12 +42,14 @@ const isTime = (value: string) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value);
 const bandWords = ({ from_amount, to_amount, terms }: Band) =>
   `${money(from_amount)} to ${money(to_amount)} in ${terms.join(', ')}`;
 const said = (name: string, value: unknown): string => {
-  if (value === null) return 'nothing';
+  if (value === null) return 'none';
   if (typeof value === 'number' && isCents(name)) return money(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (name === 'rules' && Array.isArray(value)) return value.map(bandWords).join('; ');
   if (Array.isArray(value) && value.every(isPlain)) return value.join(', ') || 'none';
   if (typeof value === 'string' && isTime(value)) return shortTime(value);
+  // The beginning of a SHA-256 is enough to compare it by eye.
+  if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return `${value.slice(0, 12)}…`;
   return isPlain(value) ? String(value) : JSON.stringify(value);
 };
 

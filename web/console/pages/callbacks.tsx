@@ -11,7 +11,7 @@ import type {
 import type { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { get } from '../api.ts';
 import { count, duration, percent, reasonWords, sentence } from '../format.ts';
-import { ActionDialog, useAction, useQuietAction } from '../parts/actions.tsx';
+import { SingleActionDialog, useQuietAction } from '../parts/actions.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
 import { followBulkAction } from '../parts/bulk-actions.tsx';
@@ -37,10 +37,7 @@ export default function CallbacksPage() {
   const [resendingAll, setResendingAll] = useState(false);
   return (
     <>
-      <PageHead
-        title="Callbacks"
-        about="What merchants are sent when a checkout ends, and what their servers answer."
-      >
+      <PageHead title="Callbacks" about="What we send to merchants’ servers, and what they answer.">
         {view === 'exhausted' && can('callbacks.retry') && (
           <Button variant="default" onClick={() => setResendingAll(true)}>
             Resend all that match…
@@ -63,7 +60,12 @@ export default function CallbacksPage() {
         />
         <MerchantFilter />
         {canFilterHost && (
-          <TextFilter name="host" label="Host" placeholder="Host, such as shop.example" />
+          <TextFilter
+            name="host"
+            label="Host"
+            placeholder="Host, such as shop.example"
+            width={240}
+          />
         )}
       </div>
       {isList ? <Callbacks view={view} byHost={canFilterHost} /> : <Destinations />}
@@ -79,6 +81,7 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
   const { run, busy } = useQuietAction();
   const columns: Column<CallbackRow>[] = [
     orderColumn,
+    { head: 'About', cell: (row) => subjectOf(row), phone: 'sub' },
     ...(view === 'all'
       ? [
           {
@@ -120,6 +123,7 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
         <Time
           at={view === 'pending' ? row.due_at : row.created_at}
           zone={row.time_zone}
+          ahead={row.clock_ahead_ms}
           future={view === 'pending'}
         />
       ),
@@ -168,6 +172,14 @@ function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
     />
   );
 }
+
+const subjects = {
+  'refund.updated': 'Refund',
+  'dispute.updated': 'Dispute',
+  'payout.updated': 'Payout',
+} as const;
+const subjectOf = ({ event }: Pick<CallbackRow, 'event'>) =>
+  event === null ? 'Payment' : subjects[event];
 
 const resend = (row: { id: string; client_reference_id?: string }) => ({
   path: `/api/callbacks/${row.id}/retry`,
@@ -267,6 +279,19 @@ function Destinations() {
   );
 }
 
+/** The order number in what was sent, or null. */
+function orderOf(payload: string): string | null {
+  try {
+    const { client_reference_id } = JSON.parse(payload);
+    return typeof client_reference_id === 'string' ? client_reference_id : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The reference of the payout that an event is about. */
+const payoutOf = (payload: string): string => JSON.parse(payload).data.attributes.reference;
+
 function CallbackDialog({ id, close }: { id: string; close: () => void }) {
   const can = useCan();
   const { data, error, refetch } = useQuery({
@@ -293,11 +318,22 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
                 'Redirected to',
                 data.redirect_url && <span className="mono">{data.redirect_url}</span>,
               ],
+              ['About', subjectOf(data)],
               [
-                'Checkout',
-                <Link key="c" href={`/checkouts/${data.checkout_id}`}>
-                  {data.checkout_id}
-                </Link>,
+                'Order',
+                data.checkout_id && (
+                  <Link key="c" href={`/checkouts/${data.checkout_id}`}>
+                    {orderOf(data.payload) ?? data.checkout_id}
+                  </Link>
+                ),
+              ],
+              [
+                'Payout',
+                data.event === 'payout.updated' && (
+                  <Link key="p" href={`/payouts/${data.subject_id}`}>
+                    {payoutOf(data.payload)}
+                  </Link>
+                ),
               ],
               ['Id', <Id key="id" id={data.id} whole />],
               ['Next attempt', data.due_at && <Time at={data.due_at} future />],
@@ -323,33 +359,23 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
 function ResendAll({ close }: { close: () => void }) {
   const [filters] = useFilters();
   const { data: merchants } = useMerchantNames(filters.merchant ? [filters.merchant] : []);
-  const { run, busy, problem } = useAction();
   const merchant = filters.merchant ? merchants?.[0] : undefined;
   const ofMerchant = merchant ? ` of ${merchant.name}` : '';
   const where = filters.host ? ` to ${filters.host}` : '';
-  const what = `Resend all given up${ofMerchant}${where}`;
   return (
-    <ActionDialog
+    <SingleActionDialog<BulkAction>
       title="Resend callbacks"
-      opened
+      what={`Resend all given up${ofMerchant}${where}`}
+      path="/api/callbacks/retry-all"
+      body={{
+        ...(filters.merchant && { merchant: filters.merchant }),
+        ...(filters.host && { host: filters.host }),
+      }}
       close={close}
-      what={what}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run<BulkAction>({
-          path: '/api/callbacks/retry-all',
-          body: {
-            ...(filters.merchant && { merchant: filters.merchant }),
-            ...(filters.host && { host: filters.host }),
-          },
-          what,
-        }).then((answer) => {
-          if (!answer) return;
-          followBulkAction(answer.id);
-          close();
-        })
-      }
+      done={({ id }) => {
+        followBulkAction(id);
+        close();
+      }}
     >
       <p>
         Every callback{ofMerchant}
@@ -361,6 +387,6 @@ function ResendAll({ close }: { close: () => void }) {
           ? 'The filters of the page decide which.'
           : 'Filter the page by merchant or host to resend fewer.'}
       </p>
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

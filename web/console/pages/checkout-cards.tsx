@@ -1,8 +1,9 @@
 import { Link } from 'wouter';
 import type { CheckoutDetails } from '#operating/operations/checkout.schema.ts';
+import { languageNames } from '#platform/shared/language.ts';
 import { plural, sentence, words } from '../format.ts';
 import { Attempts } from '../parts/attempts.tsx';
-import { Card, Facts, Id, Money, Scroll, Status, Time } from '../parts/basics.tsx';
+import { Card, Facts, Id, Money, Status, Table, Time } from '../parts/basics.tsx';
 import { useCan } from '../session.tsx';
 import { DisputeStatus } from './disputes.tsx';
 import { RefundStatus } from './refunds.tsx';
@@ -14,38 +15,23 @@ export function RefundsCard({ of: checkout, show }: CardProps) {
   const zone = checkout.time_zone;
   return (
     <Card title="Refunds" bare>
-      <Scroll label="Refunds">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">Requested</th>
-              <th scope="col" className="right">
-                Amount
-              </th>
-              <th scope="col">Status</th>
-              <th scope="col">By</th>
-              <th scope="col">Note</th>
-            </tr>
-          </thead>
-          <tbody>
-            {checkout.refunds.map((refund) => (
-              <tr key={refund.id}>
-                <td>
-                  <Link href={`/refunds?view=${refund.view}&refund=${refund.id}`}>
-                    <Time at={refund.created_at} zone={zone} exact />
-                  </Link>
-                </td>
-                <td className="right">{show(refund.amount)}</td>
-                <td>
-                  <RefundStatus of={refund} />
-                </td>
-                <td>{refund.requested_by?.name ?? 'The merchant'}</td>
-                <td title={refund.reason ?? ''}>{refund.reason ?? refund.request_reason ?? '–'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table label="Refunds" columns={['Requested', { right: 'Amount' }, 'Status', 'By', 'Note']}>
+        {checkout.refunds.map((refund) => (
+          <tr key={refund.id}>
+            <td>
+              <Link href={`/refunds?view=${refund.view}&refund=${refund.id}`}>
+                <Time at={refund.created_at} zone={zone} exact />
+              </Link>
+            </td>
+            <td className="right">{show(refund.amount)}</td>
+            <td>
+              <RefundStatus of={refund} />
+            </td>
+            <td>{refund.requested_by?.name ?? 'The merchant'}</td>
+            <td title={refund.reason ?? ''}>{refund.reason ?? refund.request_reason ?? '–'}</td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }
@@ -118,7 +104,7 @@ export function ShopperCard({ of: checkout }: { of: CheckoutDetails }) {
             ['E-mail', checkout.email],
             ['Telephone', checkout.phone_number],
             ['Address', checkout.billing_address],
-            ['Language', checkout.language],
+            ['Language', checkout.language && languageNames[checkout.language]],
             [
               'Card',
               checkout.card &&
@@ -189,6 +175,15 @@ export function DetailsCard({ of: checkout }: { of: CheckoutDetails }) {
               checkout.integration_id
             ),
           ],
+          [
+            'Payment link',
+            checkout.payment_link_id && (
+              <Link key="link" href={`/payment-links/${checkout.payment_link_id}`}>
+                {checkout.payment_link_id}
+              </Link>
+            ),
+          ],
+          ['Gateway', checkout.gateway],
           ['Terms offered', checkout.terms.join(', ')],
           [
             'Request',
@@ -225,43 +220,32 @@ export function Attempted({
   if (attempts.length === 0) return null;
   return (
     <Card title="Requests to the bank" bare>
-      <Scroll label="Requests to the bank">
-        <table className="table wrap">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">What</th>
-              <th scope="col" className="right">
-                Amount
-              </th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Reference</th>
-            </tr>
-          </thead>
-          <tbody>
-            {attempts.map((one) => (
-              <tr key={one.id}>
-                <td>
-                  <Time at={one.created_at} zone={checkout.time_zone} exact />
-                </td>
-                <td>
-                  {one.what}
-                  {one.card !== null && <span className="quiet"> · {one.card}</span>}
-                </td>
-                <td className="right number">{show(one.amount)}</td>
-                <td>
-                  <Status of={one.status} />{' '}
-                  <span className="quiet">
-                    {one.decline_reason && sentence(words(one.decline_reason))}
-                    {one.may_retry === false && ', no retry'}
-                  </span>
-                </td>
-                <td className="mono">{one.payment_ref ?? '–'}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table
+        label="Requests to the bank"
+        columns={['When', 'What', { right: 'Amount' }, 'Outcome', 'Reference']}
+        wrap
+      >
+        {attempts.map((one) => (
+          <tr key={one.id}>
+            <td>
+              <Time at={one.created_at} zone={checkout.time_zone} exact />
+            </td>
+            <td>
+              {one.what}
+              {one.card !== null && <span className="quiet"> · {one.card}</span>}
+            </td>
+            <td className="right number">{show(one.amount)}</td>
+            <td>
+              <Status of={one.status} />{' '}
+              <span className="quiet">
+                {one.decline_reason && sentence(words(one.decline_reason))}
+                {one.may_retry === false && ', no retry'}
+              </span>
+            </td>
+            <td className="mono">{one.payment_ref ?? '–'}</td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }
@@ -275,39 +259,24 @@ export function Books({
 }) {
   return (
     <Card title="Books" bare>
-      <Scroll label="Books">
-        <table className="table wrap">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">What</th>
-              <th scope="col">Debit</th>
-              <th scope="col">Credit</th>
-              <th scope="col" className="right">
-                Amount
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {checkout.postings.map((posting) => (
-              <tr key={posting.id}>
-                <td>
-                  <Time at={posting.at} zone={checkout.time_zone} exact />
-                </td>
-                <td>
-                  {sentence(words(posting.kind))}
-                  {posting.instalment !== null && (
-                    <span className="quiet"> · payment {posting.instalment}</span>
-                  )}
-                </td>
-                <td>{words(posting.debit)}</td>
-                <td>{words(posting.credit)}</td>
-                <td className="right number">{show(posting.amount)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <Table label="Books" columns={['When', 'What', 'Debit', 'Credit', { right: 'Amount' }]} wrap>
+        {checkout.postings.map((posting) => (
+          <tr key={posting.id}>
+            <td>
+              <Time at={posting.at} zone={checkout.time_zone} exact />
+            </td>
+            <td>
+              {sentence(words(posting.kind))}
+              {posting.instalment !== null && (
+                <span className="quiet"> · payment&nbsp;{posting.instalment}</span>
+              )}
+            </td>
+            <td>{words(posting.debit)}</td>
+            <td>{words(posting.credit)}</td>
+            <td className="right number">{show(posting.amount)}</td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }

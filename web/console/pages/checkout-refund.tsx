@@ -6,7 +6,7 @@ import type { CheckoutDetails, RefundPreview } from '#operating/operations/check
 import type { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { sendChange } from '../api.ts';
 import { money } from '../format.ts';
-import { ActionDialog, problemOf, useAction } from '../parts/actions.tsx';
+import { problemOf, SingleActionDialog } from '../parts/actions.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
@@ -30,35 +30,25 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
     enabled: wanted !== null && wanted > 0,
     retry: false,
   });
-  const { run, busy, problem } = useAction();
   const isCurrent = preview !== undefined && preview.amount === cents;
   const what = cents ? `Refund ${money(cents, currency, locale)}` : 'Refund';
   return (
-    <ActionDialog
+    <SingleActionDialog<RefundDetails>
       title={`Refund ${checkout.client_reference_id}`}
       size="lg"
-      opened
-      close={close}
       what={what}
+      path={`/api/checkouts/${checkout.id}/refunds`}
+      body={{
+        amount: cents,
+        request_id: requestId,
+        ...(reason.trim() && { reason: reason.trim() }),
+      }}
+      said={({ view }) =>
+        view === 'review' ? 'The refund now waits for a second person.' : `${what}: it starts now.`
+      }
       danger
       disabled={!isCurrent || preview.refusal !== null}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run<RefundDetails>({
-          path: `/api/checkouts/${checkout.id}/refunds`,
-          body: {
-            amount: cents,
-            request_id: requestId,
-            ...(reason.trim() && { reason: reason.trim() }),
-          },
-          what,
-          said: ({ view }) =>
-            view === 'review'
-              ? 'The refund now waits for a second person.'
-              : `${what}: it starts now.`,
-        }).then((answer) => answer && close())
-      }
+      close={close}
     >
       <TextInput
         label="Amount"
@@ -98,6 +88,6 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
           merchant’s threshold. Another person has to approve it before it starts.
         </Notice>
       )}
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

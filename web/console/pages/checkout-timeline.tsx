@@ -1,29 +1,39 @@
 import { Button, Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
 import type {
   CheckoutDetails,
+  MessageDetails,
   Note,
   TimelineEntry,
 } from '#operating/operations/checkout.schema.ts';
+import { get } from '../api.ts';
 import { reasonWords, sentence, words } from '../format.ts';
-import { useAction } from '../parts/actions.tsx';
-import { Notice, Time } from '../parts/basics.tsx';
-import { Dialog } from '../parts/dialog.tsx';
-import { useListPage } from '../parts/list.tsx';
+import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { Facts, Notice, Status, Time } from '../parts/basics.tsx';
+import { PagesDialog } from '../parts/pages.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
 
-/** This many failed attempts in a row become one line. */
+/** This many entries of one kind in a row become one line. */
 const foldMin = 3;
 
-/** Failed attempts to deliver the callback, one after the other, as one line that can be opened. */
+/** The words for several failed attempts to deliver the callback, or several messages to send. */
+function foldOf({ kind, tone }: TimelineEntry): string | null {
+  if (kind === 'callback' && tone === 'bad') return 'attempts to deliver the callback failed';
+  if (kind === 'message' && tone === 'waiting') return 'messages are to be sent';
+  return null;
+}
+
+/** Entries that say the same, one after the other, as one line that can be opened. */
 function folded(entries: TimelineEntry[]): TimelineEntry[][] {
   const runs: TimelineEntry[][] = [];
-  const fails = ({ kind, tone }: TimelineEntry) => kind === 'callback' && tone === 'bad';
   for (const entry of entries) {
     const [first] = runs.at(-1) ?? [];
-    if (first && fails(first) && fails(entry)) runs.at(-1)?.push(entry);
+    const fold = first && foldOf(first);
+    if (fold && fold === foldOf(entry)) runs.at(-1)?.push(entry);
     else runs.push([entry]);
   }
   return runs.flatMap((run) => (run.length < foldMin ? run.map((entry) => [entry]) : [run]));
@@ -33,12 +43,34 @@ function folded(entries: TimelineEntry[]): TimelineEntry[][] {
 const readable = (description: string) =>
   sentence(description.replace(/(?<=: )[a-z0-9_]+$/, (reason) => reasonWords(reason)));
 
-export function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: string }) {
+export function Timeline(props: { entries: TimelineEntry[]; of: CheckoutDetails }) {
+  const { entries, of: checkout } = props;
+  const zone = checkout.time_zone;
+  const can = useCan();
+  const [opened, setOpened] = useState<string | null>(null);
+  const open = can('messages.read') ? setOpened : null;
+  const lineOf = (one: TimelineEntry) => (
+    <Happened key={one.description} of={one} zone={zone} open={open} />
+  );
+  return (
+    <>
+      <Entries entries={entries} zone={zone} lineOf={lineOf} />
+      {opened !== null && <MessageDialog of={checkout} id={opened} close={() => setOpened(null)} />}
+    </>
+  );
+}
+
+function Entries(props: {
+  entries: TimelineEntry[];
+  zone: string;
+  lineOf: (entry: TimelineEntry) => ReactNode;
+}) {
+  const { entries, zone, lineOf } = props;
   return (
     <ol className="timeline">
       {folded(entries.toReversed()).map((run, index) => {
         const [entry] = run as [TimelineEntry];
-        const lines = run.map((one) => <Happened key={one.description} of={one} zone={zone} />);
+        const lines = run.map(lineOf);
         return (
           <li key={`${entry.at} ${index}`} className={tones[entry.tone]}>
             <span className="dot" aria-hidden="true" />
@@ -47,7 +79,7 @@ export function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: st
             ) : (
               <details className="fold">
                 <summary className="what">
-                  {run.length} attempts to deliver the callback failed
+                  {run.length} {foldOf(entry)}
                   <span className="when">
                     {' '}
                     · the last <Time at={entry.at} zone={zone} exact />
@@ -63,17 +95,92 @@ export function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: st
   );
 }
 
-function Happened({ of: entry, zone }: { of: TimelineEntry; zone: string }) {
+function Happened(props: {
+  of: TimelineEntry;
+  zone: string;
+  open: ((message: string) => void) | null;
+}) {
+  const { of: entry, zone, open } = props;
+  const { message_id } = entry;
   return (
     <div>
       <div className="what break">
-        {entry.kind === 'note' ? entry.description : readable(entry.description)}
+        {entry.kind === 'note' || entry.kind === 'conversation'
+          ? entry.description
+          : readable(entry.description)}
       </div>
       <div className="when">
         <Time at={entry.at} zone={zone} exact />
         {entry.by !== null && ` · ${entry.by}`}
+        {open && message_id && (
+          <>
+            {' · '}
+            <button
+              type="button"
+              className="link"
+              aria-label={`Open: ${readable(entry.description)}`}
+              onClick={() => open(message_id)}
+            >
+              Open
+            </button>
+          </>
+        )}
       </div>
     </div>
+  );
+}
+
+/** A message to the shopper as it would be written now, and the button that sends it again. */
+function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => void }) {
+  const { of: checkout, id, close } = props;
+  const can = useCan();
+  const path = `/api/checkouts/${checkout.id}/messages/${id}`;
+  const { data, error, refetch } = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => get<MessageDetails>(path, {}, signal),
+  });
+  const { run, busy, problem } = useAction();
+  const what = 'Send it again';
+  return (
+    <ActionDialog
+      title={data?.subject ?? 'Message'}
+      size="lg"
+      opened
+      close={close}
+      what={what}
+      hideAction={!data || data.refusal !== null || !can('messages.answer')}
+      busy={busy}
+      problem={problem}
+      onAction={() =>
+        void run<MessageDetails>({
+          path: `${path}/send-again`,
+          what,
+          said: ({ to }) => `The mail goes to ${to} again.`,
+        }).then((answer) => answer && close())
+      }
+    >
+      {error || !data ? (
+        <Unread of={{ error, refetch }} lines={6} />
+      ) : (
+        <>
+          <Facts
+            rows={[
+              ['To', data.to],
+              ['State', <Status key="state" of={data.status} />],
+              [
+                data.status === 'sent' ? 'Sent' : 'Ended',
+                data.settled_at && <Time at={data.settled_at} zone={checkout.time_zone} exact />,
+              ],
+            ]}
+          />
+          <pre className="mail">{data.text}</pre>
+          <p className="quiet small">
+            As it would be written now. The shopper’s own link is not shown here.
+          </p>
+          {data.refusal !== null && can('messages.answer') && <Notice>{data.refusal}</Notice>}
+        </>
+      )}
+    </ActionDialog>
   );
 }
 
@@ -106,36 +213,19 @@ export function Cut({ of: checkout }: { of: CheckoutDetails }) {
 /** The newest first, a page at a time. */
 function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
   const { of: checkout, kind, close } = props;
-  const [after, setAfter] = useState<string | null>(null);
-  const page = useListPage<Note | TimelineEntry>(
-    `/api/checkouts/${checkout.id}/${kind}`,
-    after === null ? {} : { after },
-  );
-  const next = page.data?.next ?? null;
-  const entries = (page.data?.data ?? []).map(
-    (row): TimelineEntry =>
-      'text' in row
-        ? { at: row.at, description: row.text, by: row.by.name, kind: 'note', tone: 'neutral' }
-        : row,
-  );
+  const entryOf = (row: Note | TimelineEntry): TimelineEntry =>
+    'text' in row
+      ? { at: row.at, description: row.text, by: row.by.name, kind: 'note', tone: 'neutral' }
+      : row;
   return (
-    <Dialog opened close={close} title={`All ${pagedNames[kind]}`} size="lg">
-      <div className="stack">
-        {page.data ? (
-          <Timeline entries={entries.toReversed()} zone={checkout.time_zone} />
-        ) : (
-          <Unread of={page} lines={6} />
-        )}
-        <span className="row-of end">
-          <Button variant="default" disabled={after === null} onClick={() => setAfter(null)}>
-            Newest
-          </Button>
-          <Button variant="default" disabled={next === null} onClick={() => setAfter(next)}>
-            Earlier
-          </Button>
-        </span>
-      </div>
-    </Dialog>
+    <PagesDialog<Note | TimelineEntry>
+      title={`All ${pagedNames[kind]}`}
+      path={`/api/checkouts/${checkout.id}/${kind}`}
+      first="Newest"
+      next="Earlier"
+      show={(rows) => <Timeline entries={rows.map(entryOf).toReversed()} of={checkout} />}
+      close={close}
+    />
   );
 }
 

@@ -5,7 +5,7 @@ import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type { CheckoutDetails, PlanPayment } from '#operating/operations/checkout.schema.ts';
 import { money, sentence, shortDate, words } from '../format.ts';
 import { useQuietAction } from '../parts/actions.tsx';
-import { Card, Id, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Card, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
@@ -50,7 +50,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
             <Status of={checkout.status} />
             <Link href={`/merchants/${checkout.merchant_id}`}>{checkout.merchant_name}</Link>
             <span>
-              created <Time at={checkout.created_at} zone={zone} />
+              created <Time at={checkout.created_at} zone={zone} ahead={checkout.clock_ahead_ms} />
             </span>
             <Id id={checkout.id} />
           </span>
@@ -87,6 +87,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
                 <div className="hero-amount">{show(checkout.amount)}</div>
                 <p className="quiet">{standing(checkout, show)}</p>
               </div>
+              {checkout.waiting !== null && <Notice>{checkout.waiting}</Notice>}
               {checkout.plan.length > 0 && (
                 <Plan
                   of={checkout}
@@ -99,7 +100,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
           {checkout.refunds.length > 0 && <RefundsCard of={checkout} show={show} />}
           {checkout.disputes.length > 0 && <DisputesCard of={checkout} show={show} />}
           <Card title="What happened">
-            <Timeline entries={checkout.timeline} zone={zone} />
+            <Timeline entries={checkout.timeline} of={checkout} />
             <Cut of={checkout} />
             {can('notes.write') && <NoteForm id={checkout.id} />}
           </Card>

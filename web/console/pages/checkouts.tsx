@@ -1,6 +1,6 @@
 import type { CheckoutRow } from '#operating/operations/checkout.schema.ts';
 import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
-import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { AmountFilter, DayFilters, MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 
 export const orderColumn = {
@@ -33,6 +33,7 @@ export const merchantColumn = {
   ),
   phone: 'hide' as const,
   share: true,
+  namesMerchant: true,
 };
 
 const columns: Column<CheckoutRow>[] = [
@@ -62,7 +63,7 @@ const columns: Column<CheckoutRow>[] = [
   {
     head: 'Created',
     right: true,
-    cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
+    cell: (row) => <Time at={row.created_at} zone={row.time_zone} ahead={row.clock_ahead_ms} />,
     phone: 'sub',
   },
 ];
@@ -85,11 +86,14 @@ export default function CheckoutsPage() {
           ]}
         />
         <MerchantFilter />
+        <TextFilter name="shopper" label="Shopper" placeholder="Name or e-mail address" />
+        <AmountFilter />
+        <TextFilter name="gateway" label="Gateway" placeholder="Its name" />
         <DayFilters />
       </div>
       <List
         path="/api/checkouts"
-        takes={['status', 'merchant', 'from', 'to']}
+        takes={['status', 'merchant', 'from', 'to', 'shopper', 'amount', 'gateway']}
         label="Checkouts"
         columns={columns}
         keyOf={(row) => row.id}

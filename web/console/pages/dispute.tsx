@@ -2,11 +2,12 @@ import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { DisputeDetails } from '#operating/operations/dispute.schema.ts';
-import { exactTime, money, sentence, words } from '../format.ts';
-import { Icon } from '../icons.tsx';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { longTime, money, sentence, shortTime, words } from '../format.ts';
+import { SingleActionDialog } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { FileLink } from '../parts/file-link.tsx';
+import { EvidenceFiles, SuppliedCard } from '../parts/supplied.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { Deadline, DisputeStatus } from './disputes.tsx';
@@ -58,12 +59,15 @@ export default function DisputePage({ id }: { id: string }) {
       <Standing of={dispute} show={show} />
       <div className="columns">
         <div className="stack">
+          <SuppliedCard of={dispute} />
           <Card
-            title="Evidence"
+            title={dispute.is_staged ? 'Evidence, as it is staged' : 'Evidence'}
             aside={
-              <a className="link row-of" href={`/api/disputes/${id}/evidence.html`} download>
-                <Icon name="download" /> To print
-              </a>
+              <FileLink
+                path={`/api/disputes/${id}/evidence.html`}
+                name={`evidence-${id}.html`}
+                label="For printing"
+              />
             }
           >
             <dl className="evidence">
@@ -73,6 +77,7 @@ export default function DisputePage({ id }: { id: string }) {
                   <dd>{text}</dd>
                 </div>
               ))}
+              <EvidenceFiles of={dispute} />
             </dl>
           </Card>
           {dispute.audit.length > 0 && (
@@ -130,6 +135,17 @@ export default function DisputePage({ id }: { id: string }) {
 
 /** Where the dispute stands, and what comes next. */
 function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: number) => string }) {
+  const can = useCan();
+  if (dispute.is_answerable && !can('disputes.answer')) {
+    return (
+      <Notice kind="warn">
+        {dispute.asked_until === null
+          ? 'The bank decides by the evidence that it gets. '
+          : `Add what you know by ${shortTime(dispute.asked_until, dispute.time_zone)}. Later the bank gets an answer without it. `}
+        Facts and files that you add below become part of the answer.
+      </Notice>
+    );
+  }
   if (dispute.is_answerable) {
     return (
       <Notice kind="warn">
@@ -140,7 +156,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
           'Our evidence has changed since then. Stage it again to see and send the new evidence. '}
         {dispute.due_by !== null && (
           <>
-            Without an answer by {exactTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
+            Without an answer by {longTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
             <Deadline of={dispute} />.
           </>
         )}
@@ -160,7 +176,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
       <Notice kind="bad">
         The cardholder keeps {show(dispute.withdrawn)}.
         {dispute.is_pausing &&
-          ' The plan is paused: resume it, or refund what was not collected from the checkout’s page.'}
+          ' The plan is paused: resume it, or refund the rest on the checkout’s page.'}
       </Notice>
     );
   }
@@ -174,7 +190,6 @@ function Answer(props: {
   close: () => void;
 }) {
   const { of: dispute, verb } = props;
-  const { run, busy, problem } = useAction();
   // The evidence that the person saw when the dialog opened. Another person may stage the evidence
   // anew meanwhile.
   const [evidence_hash] = useState(dispute.evidence_hash);
@@ -202,29 +217,21 @@ function Answer(props: {
       title: 'Resume the plan',
       what: `Resume the plan of ${dispute.client_reference_id}`,
       said: 'What is left of the plan is due again.',
-      text: 'What is left of the plan stays due and is collected on its dates. To cancel it instead, refund what was not collected from the checkout’s page.',
+      text: 'What is left of the plan stays due and is collected on its dates. To cancel it instead, refund the rest on the checkout’s page.',
     },
   };
   const { title, what, said, text } = actions[verb];
   return (
-    <ActionDialog
+    <SingleActionDialog
       title={title}
-      opened
-      close={props.close}
       what={what}
+      path={`/api/disputes/${dispute.id}/${verb}`}
+      body={verb === 'submit' ? { evidence_hash } : undefined}
+      said={() => said}
       danger={verb === 'accept'}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run({
-          path: `/api/disputes/${dispute.id}/${verb}`,
-          ...(verb === 'submit' && { body: { evidence_hash } }),
-          what,
-          said: () => said,
-        }).then((answer) => answer && props.close())
-      }
+      close={props.close}
     >
       <p>{text}</p>
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

@@ -5,7 +5,19 @@ import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
-export function DisputeStatus({ of: row }: { of: Pick<DisputeRow, 'status'> }) {
+/** A card of a checkout shows no request to the merchant. */
+type Standing = Pick<DisputeRow, 'status'> &
+  Partial<Pick<DisputeRow, 'is_answerable' | 'asked_at' | 'supplied_at'>>;
+
+export function DisputeStatus({ of: row }: { of: Standing }) {
+  if (row.is_answerable && row.asked_at) {
+    const isAnswered = (row.supplied_at ?? '') > row.asked_at;
+    return isAnswered ? (
+      <Status of="open" name="Merchant answered" />
+    ) : (
+      <Status of="pending" name="Merchant asked" />
+    );
+  }
   if (row.status === 'needs_response') return <Status of="open" name="To answer" />;
   if (row.status === 'inquiry') return <Status of="open" name="Inquiry" />;
   if (row.status === 'under_review') return <Status of="pending" name="Under review" />;
@@ -27,7 +39,7 @@ export function Deadline({ of: row }: { of: DisputeRow }) {
       title="Until then evidence can be submitted"
       className={left < urgentDays * dayMs ? 'danger-text' : 'warning-text'}
     >
-      <Time at={row.due_by} zone={row.time_zone} future />
+      <Time at={row.due_by} zone={row.time_zone} ahead={row.clock_ahead_ms} future />
     </span>
   );
 }
@@ -68,7 +80,7 @@ const columns: Column<DisputeRow>[] = [
   {
     head: 'Opened',
     right: true,
-    cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
+    cell: (row) => <Time at={row.created_at} zone={row.time_zone} ahead={row.clock_ahead_ms} />,
     phone: 'sub',
     named: true,
   },

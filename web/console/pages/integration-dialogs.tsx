@@ -1,14 +1,17 @@
-import { Select, TextInput } from '@mantine/core';
+import { Checkbox, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import type {
   IntegrationRow,
   IssuedV1Credentials,
+  ManagedMerchant,
   RotatedCredential,
 } from '#operating/operations/integration.schema.ts';
-import { exactTime, plural } from '../format.ts';
-import { ActionDialog, SingleActionDialog, useAction } from '../parts/actions.tsx';
+import { longTime, plural, sentence } from '../format.ts';
+import { SingleActionDialog } from '../parts/actions.tsx';
 import { Notice } from '../parts/basics.tsx';
 import { MerchantsSelect } from '../parts/merchants.tsx';
+import { PagesDialog } from '../parts/pages.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { ownerOf, RefundModeSelect } from './integrations.tsx';
 
@@ -18,6 +21,7 @@ const names: Record<Credential, string> = {
   signing_key: 'signing key',
 };
 
+export type EventKind = IntegrationRow['events'][number];
 export type Limit = IntegrationRow['limits'][number];
 export type V1Action = 'enable' | 'disable';
 
@@ -31,57 +35,40 @@ const overlaps = [
 export function Rotate(props: { of: IntegrationRow; credential: Credential; close: () => void }) {
   const { credential } = props;
   const [overlap, setOverlap] = useState('86400');
-  const [rotated, setRotated] = useState<RotatedCredential | null>(null);
-  const { run, busy, problem } = useAction();
-  const what = `Rotate the ${names[credential]} of ${ownerOf(props.of)}`;
+  const name = names[credential];
   return (
-    <ActionDialog
-      title={rotated ? `The new ${names[credential]}` : `Rotate the ${names[credential]}`}
-      opened
-      close={props.close}
-      what={what}
-      hideAction={rotated !== null}
+    <SingleActionDialog<RotatedCredential>
+      title={`Rotate the ${name}`}
+      what={`Rotate the ${name} of ${ownerOf(props.of)}`}
+      path={`/api/integrations/${props.of.id}/rotate`}
+      body={{ credential, overlap_seconds: Number(overlap) }}
       danger={overlap === '0'}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run<RotatedCredential>({
-          path: `/api/integrations/${props.of.id}/rotate`,
-          body: { credential, overlap_seconds: Number(overlap) },
-          what,
-        }).then(setRotated)
-      }
+      close={props.close}
+      result={{
+        title: `The new ${name}`,
+        once: true,
+        show: ({ value, old_valid_until }) => (
+          <>
+            <Secrets values={[[sentence(name), value]]} />
+            <p className="quiet">The old one is valid until {longTime(old_valid_until)}.</p>
+          </>
+        ),
+      }}
     >
-      {rotated ? (
-        <>
-          <Secrets
-            values={[
-              [credential === 'client_secret' ? 'Client secret' : 'Signing key', rotated.value],
-            ]}
-          />
-          <p className="quiet">The old one is valid until {exactTime(rotated.old_valid_until)}.</p>
-        </>
+      <Select
+        label="How long the old one stays valid"
+        data={overlaps}
+        value={overlap}
+        onChange={(value) => setOverlap(value ?? '86400')}
+      />
+      {overlap === '0' ? (
+        <Notice kind="warn">
+          Requests with the old {name} are refused from now on, until the shop uses the new one.
+        </Notice>
       ) : (
-        <>
-          <Select
-            label="How long the old one stays valid"
-            data={overlaps}
-            value={overlap}
-            onChange={(value) => setOverlap(value ?? '86400')}
-          />
-          {overlap === '0' ? (
-            <Notice kind="warn">
-              Requests with the old {names[credential]} are refused from now on, until the shop uses
-              the new one.
-            </Notice>
-          ) : (
-            <p className="quiet">
-              The shop can use both until then, and has that long to change over.
-            </p>
-          )}
-        </>
+        <p className="quiet">The shop can use both until then, and has that long to change over.</p>
       )}
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }
 
@@ -147,61 +134,108 @@ export function ChangeRefundMode({ of: row, close }: { of: IntegrationRow; close
   );
 }
 
-export function ChangeV1({
-  of: row,
-  action,
-  close,
-}: {
-  of: IntegrationRow;
-  action: V1Action;
-  close: () => void;
-}) {
-  const [issued, setIssued] = useState<IssuedV1Credentials | null>(null);
-  const { run, busy, problem } = useAction();
-  const isOff = action === 'disable';
-  const what = `${isOff ? 'Disable' : 'Enable'} v1 of ${ownerOf(row)}`;
-  const path = `/api/integrations/${row.id}/${action}-v1`;
-  const used = row.v1?.checkouts ?? 0;
+const eventKinds: EventKind[] = ['refunds', 'disputes', 'payouts'];
+export const eventNames: Record<EventKind, string> = {
+  refunds: 'Refunds',
+  disputes: 'Disputes',
+  payouts: 'Payouts',
+};
+
+export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  const [chosen, setChosen] = useState<EventKind[]>(row.events);
+  const [url, setUrl] = useState(row.events_url ?? '');
+  const enable = chosen.filter((kind) => !row.events.includes(kind));
+  const disable = row.events.filter((kind) => !chosen.includes(kind));
+  const isMoved = url.trim() !== (row.events_url ?? '');
   return (
-    <ActionDialog
-      title={issued ? 'The v1 credentials' : isOff ? 'Disable v1' : 'Enable v1'}
-      opened
+    <SingleActionDialog
+      title="Events"
+      what={`Change the events of ${ownerOf(row)}`}
+      path={`/api/integrations/${row.id}/events`}
+      body={{ enable, disable, ...(isMoved && { url: url.trim() || 'none' }) }}
+      said={() => 'The events are changed.'}
+      disabled={enable.length + disable.length === 0 && !isMoved}
       close={close}
-      what={what}
-      danger={isOff}
-      hideAction={issued !== null}
-      busy={busy}
-      problem={problem}
-      onAction={() => {
-        if (isOff) {
-          void run({ path, what, said: () => 'v1 is off.' }).then((answer) => answer && close());
-        } else void run<IssuedV1Credentials>({ path, what }).then(setIssued);
+    >
+      <Checkbox.Group
+        label="Tell the shop of every change of"
+        value={chosen}
+        onChange={(kinds) => setChosen(kinds as EventKind[])}
+      >
+        <div className="stack tight">
+          {eventKinds.map((kind) => (
+            <Checkbox key={kind} value={kind} label={eventNames[kind]} />
+          ))}
+        </div>
+      </Checkbox.Group>
+      <TextInput
+        label="Address"
+        description="Without one, each goes to the address of its order, and a payout to that of the newest order."
+        placeholder="https://shop.example/tranche/events"
+        type="url"
+        value={url}
+        onChange={(event) => setUrl(event.currentTarget.value)}
+      />
+      <p className="quiet">
+        Each is a signed callback like that of a payment. What changed before is not told.
+      </p>
+    </SingleActionDialog>
+  );
+}
+
+type V1Props = { of: IntegrationRow; close: () => void };
+
+export function ChangeV1({ action, ...props }: V1Props & { action: V1Action }) {
+  return action === 'enable' ? <EnableV1 {...props} /> : <DisableV1 {...props} />;
+}
+
+function EnableV1({ of: row, close }: V1Props) {
+  return (
+    <SingleActionDialog<IssuedV1Credentials>
+      title="Enable v1"
+      what={`Enable v1 of ${ownerOf(row)}`}
+      path={`/api/integrations/${row.id}/enable-v1`}
+      close={close}
+      result={{
+        title: 'The v1 credentials',
+        once: true,
+        show: (issued) => (
+          <Secrets
+            values={[
+              ['v1 client id', issued.client_id],
+              ['v1 client secret', issued.client_secret],
+            ]}
+          />
+        ),
       }}
     >
-      {issued ? (
-        <Secrets
-          values={[
-            ['v1 client id', issued.client_id],
-            ['v1 client secret', issued.client_secret],
-          ]}
-        />
-      ) : isOff ? (
-        <>
-          <p>
-            The v1 credentials and every token that was issued for them end at once. Checkouts that
-            exist keep their v1 callback.
-          </p>
-          <Notice kind={used > 0 ? 'warn' : undefined}>
-            The shop created {plural(used, 'checkout')} by v1 in the last 30 days.
-          </Notice>
-        </>
-      ) : (
-        <p>
-          The shop gets v1 credentials beside its v2 ones, for a plugin that knows only v1. They are
-          shown once.
-        </p>
-      )}
-    </ActionDialog>
+      <p>
+        The shop gets v1 credentials beside its v2 ones, for a plugin that knows only v1. They are
+        shown once.
+      </p>
+    </SingleActionDialog>
+  );
+}
+
+function DisableV1({ of: row, close }: V1Props) {
+  const used = row.v1?.checkouts ?? 0;
+  return (
+    <SingleActionDialog
+      title="Disable v1"
+      what={`Disable v1 of ${ownerOf(row)}`}
+      path={`/api/integrations/${row.id}/disable-v1`}
+      said={() => 'v1 is off.'}
+      danger
+      close={close}
+    >
+      <p>
+        The v1 credentials and every token that was issued for them end at once. Checkouts that
+        exist keep their v1 callback.
+      </p>
+      <Notice kind={used > 0 ? 'warn' : undefined}>
+        The shop created {plural(used, 'checkout')} by v1 in the last 30 days.
+      </Notice>
+    </SingleActionDialog>
   );
 }
 
@@ -223,13 +257,13 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
       close={props.close}
     >
       <TextInput
-        label="Requests at most"
+        label="Maximum requests"
         inputMode="numeric"
         value={most}
         onChange={(event) => setMost(event.currentTarget.value)}
       />
       <TextInput
-        label="In how many seconds"
+        label="Within this many seconds"
         inputMode="numeric"
         value={window}
         onChange={(event) => setWindow(event.currentTarget.value)}
@@ -238,13 +272,10 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
   );
 }
 
+/** There may be thousands of merchants, so a person names those to add and those to remove. */
 export function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  // The list as it was when the dialog opened, so that merchants whom another person adds meanwhile
-  // stay.
-  const [before] = useState(() => row.managed_merchants.map(({ id }) => id));
-  const [chosen, setChosen] = useState(before);
-  const add = chosen.filter((id) => !before.includes(id));
-  const remove = before.filter((id) => !chosen.includes(id));
+  const [add, setAdd] = useState<string[]>([]);
+  const [remove, setRemove] = useState<string[]>([]);
   return (
     <SingleActionDialog
       title="Merchants of the intermediary"
@@ -255,7 +286,35 @@ export function Manage({ of: row, close }: { of: IntegrationRow; close: () => vo
       disabled={add.length + remove.length === 0}
       close={close}
     >
-      <MerchantsSelect name="Acts for" value={chosen} onChange={setChosen} />
+      <MerchantsSelect name="Act for" value={add} onChange={setAdd} />
+      <MerchantsSelect name="No longer act for" value={remove} onChange={setRemove} />
     </SingleActionDialog>
+  );
+}
+
+/** The merchants that an intermediary acts for. */
+export function ManagedMerchants({ of: merchants }: { of: { id: string; name: string }[] }) {
+  return (
+    <ul className="plain">
+      {merchants.map(({ id, name }) => (
+        <li key={id}>
+          <Link href={`/merchants/${id}`}>{name}</Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function AllManaged({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  return (
+    <PagesDialog<ManagedMerchant>
+      title="All merchants that it acts for"
+      path="/api/managed-merchants"
+      query={{ integration: row.id }}
+      first="First"
+      next="Next"
+      show={(rows) => <ManagedMerchants of={rows} />}
+      close={close}
+    />
   );
 }

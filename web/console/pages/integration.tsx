@@ -7,12 +7,16 @@ import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan } from '../session.tsx';
 import {
+  AllManaged,
+  ChangeEvents,
   ChangeLimit,
   ChangeRefundMode,
   ChangeV1,
   type Credential,
+  eventNames,
   type Limit,
   Manage,
+  ManagedMerchants,
   RequireSigning,
   Revoke,
   Rotate,
@@ -26,8 +30,10 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [revoking, setRevoking] = useState(false);
   const [limiting, setLimiting] = useState<Limit | null>(null);
   const [managing, setManaging] = useState(false);
+  const [listing, setListing] = useState(false);
   const [requiring, setRequiring] = useState(false);
   const [changingMode, setChangingMode] = useState(false);
+  const [changingEvents, setChangingEvents] = useState(false);
   const [changingV1, setChangingV1] = useState<V1Action | null>(null);
   const found = useDetails<IntegrationRow>('/api/integrations', id);
   const { data } = found;
@@ -97,6 +103,7 @@ export default function IntegrationPage({ id }: { id: string }) {
         </div>
         <div className="stack">
           <SettingsCard of={data} changeMode={mayLimit ? () => setChangingMode(true) : null} />
+          <EventsCard of={data} change={mayLimit ? () => setChangingEvents(true) : null} />
           {data.intermediary && (
             <Card
               title="Acts for"
@@ -109,13 +116,16 @@ export default function IntegrationPage({ id }: { id: string }) {
                 )
               }
             >
-              <ul className="plain">
-                {data.managed_merchants.map((merchant) => (
-                  <li key={merchant.id}>
-                    <Link href={`/merchants/${merchant.id}`}>{merchant.name}</Link>
-                  </li>
-                ))}
-              </ul>
+              <div className="stack">
+                <ManagedMerchants of={data.managed_merchants} />
+                {data.manages_more && (
+                  <span>
+                    <Button size="xs" variant="default" onClick={() => setListing(true)}>
+                      All merchants…
+                    </Button>
+                  </span>
+                )}
+              </div>
             </Card>
           )}
           {(data.v1 || mayRotate) && <V1Card of={data} change={mayRotate ? setChangingV1 : null} />}
@@ -124,9 +134,11 @@ export default function IntegrationPage({ id }: { id: string }) {
       {rotating && <Rotate of={data} credential={rotating} close={() => setRotating(null)} />}
       {revoking && <Revoke of={data} close={() => setRevoking(false)} />}
       {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
+      {listing && <AllManaged of={data} close={() => setListing(false)} />}
       {managing && <Manage of={data} close={() => setManaging(false)} />}
       {changingV1 && <ChangeV1 of={data} action={changingV1} close={() => setChangingV1(null)} />}
       {changingMode && <ChangeRefundMode of={data} close={() => setChangingMode(false)} />}
+      {changingEvents && <ChangeEvents of={data} close={() => setChangingEvents(false)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
@@ -205,6 +217,42 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
           ['Since', <Time key="since" at={row.created_at} exact />],
         ]}
       />
+    </Card>
+  );
+}
+
+/** The events that the shop is told of. */
+function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
+  const names = row.events.map((kind) => eventNames[kind]);
+  return (
+    <Card
+      title="Events"
+      aside={
+        change && (
+          <Button size="xs" variant="default" onClick={change}>
+            Change events…
+          </Button>
+        )
+      }
+    >
+      <Facts
+        rows={[
+          ['Callbacks for', ['Payments', ...names].join(', ')],
+          [
+            'Sent to',
+            names.length === 0 ? null : row.events_url === null ? (
+              'The address of each order'
+            ) : (
+              <span className="mono break">{row.events_url}</span>
+            ),
+          ],
+        ]}
+      />
+      {names.length === 0 && (
+        <p className="quiet">
+          With callbacks for refunds, disputes and payouts too, a shop does not have to poll.
+        </p>
+      )}
     </Card>
   );
 }

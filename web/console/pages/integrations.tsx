@@ -6,7 +6,7 @@ import type {
   IssuedCredentials,
 } from '#operating/operations/integration.schema.ts';
 import { plural, shortId } from '../format.ts';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { SingleActionDialog } from '../parts/actions.tsx';
 import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -15,8 +15,10 @@ import { Secrets } from '../parts/secrets.tsx';
 import { useCan } from '../session.tsx';
 
 export const ownerOf = (row: IntegrationRow) =>
-  row.merchant_name ??
-  (row.intermediary ? `Intermediary of ${plural(row.managed_merchants.length, 'merchant')}` : '–');
+  row.merchant_name ?? (row.intermediary ? `Intermediary for ${managedCount(row)}` : '–');
+
+const managedCount = ({ managed_merchants: first, manages_more }: IntegrationRow) =>
+  `${manages_more ? 'more than ' : ''}${plural(first.length, 'merchant')}`;
 
 export function IntegrationStatus({ of: row }: { of: IntegrationRow }) {
   if (row.revoked_at !== null) return <Status of="revoked" />;
@@ -170,69 +172,57 @@ export function AddIntegration(props: {
   const [merchant, setMerchant] = useState(props.merchant ?? null);
   const [managed, setManaged] = useState<string[]>([]);
   const [mode, setMode] = useState('manual');
-  const [issued, setIssued] = useState<IssuedCredentials | null>(null);
-  const { run, busy, problem } = useAction();
   const isIntermediary = kind === 'intermediary';
   const what = isIntermediary
     ? `Add an intermediary of ${plural(managed.length, 'merchant')}`
     : `Add an integration${merchant ? ` of ${merchant.name}` : ''}`;
   return (
-    <ActionDialog
-      title={issued ? 'The integration was added' : 'Add an integration'}
-      opened
-      close={props.close}
+    <SingleActionDialog<IssuedCredentials>
+      title="Add an integration"
       what={what}
-      hideAction={issued !== null}
+      path="/api/integrations"
+      body={{
+        ...(isIntermediary ? { managed_merchant_ids: managed } : { merchant_id: merchant?.id }),
+        refund_mode: mode,
+      }}
       disabled={isIntermediary ? managed.length === 0 : merchant === null}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run<IssuedCredentials>({
-          path: '/api/integrations',
-          body: {
-            ...(isIntermediary ? { managed_merchant_ids: managed } : { merchant_id: merchant?.id }),
-            refund_mode: mode,
-          },
-          what,
-        }).then(setIssued)
-      }
+      close={props.close}
+      result={{
+        title: 'The integration was added',
+        once: true,
+        show: (issued) => (
+          <Secrets
+            values={[
+              ['Client id', issued.id],
+              ['Client secret', issued.client_secret],
+              ['Signing key', issued.signing_key],
+            ]}
+          />
+        ),
+      }}
     >
-      {issued ? (
-        <Secrets
-          values={[
-            ['Client id', issued.id],
-            ['Client secret', issued.client_secret],
-            ['Signing key', issued.signing_key],
+      {!props.merchant && (
+        <Select
+          label="Kind"
+          data={[
+            { value: 'own', label: 'For one merchant' },
+            { value: 'intermediary', label: 'For an intermediary with several merchants' },
           ]}
+          value={kind}
+          onChange={(value) => setKind(value ?? 'own')}
         />
-      ) : (
-        <>
-          {!props.merchant && (
-            <Select
-              label="Kind"
-              data={[
-                { value: 'own', label: 'Of one merchant' },
-                { value: 'intermediary', label: 'For an intermediary with several merchants' },
-              ]}
-              value={kind}
-              onChange={(value) => setKind(value ?? 'own')}
-            />
-          )}
-          {!props.merchant && !isIntermediary && (
-            <MerchantSelect
-              name="Merchant"
-              shown
-              value={merchant?.id ?? null}
-              onChange={(id, name) => setMerchant(id === null ? null : { id, name: name ?? '' })}
-            />
-          )}
-          {isIntermediary && (
-            <MerchantsSelect name="Merchants" value={managed} onChange={setManaged} />
-          )}
-          <RefundModeSelect mode={mode} onChange={setMode} />
-          <Notice>The credentials are shown once, on the next page of this dialog.</Notice>
-        </>
       )}
-    </ActionDialog>
+      {!props.merchant && !isIntermediary && (
+        <MerchantSelect
+          name="Merchant"
+          shown
+          value={merchant?.id ?? null}
+          onChange={(id, name) => setMerchant(id === null ? null : { id, name: name ?? '' })}
+        />
+      )}
+      {isIntermediary && <MerchantsSelect name="Merchants" value={managed} onChange={setManaged} />}
+      <RefundModeSelect mode={mode} onChange={setMode} />
+      <Notice>The credentials are shown once, on the next page of this dialog.</Notice>
+    </SingleActionDialog>
   );
 }

@@ -3,12 +3,14 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { MerchantDetails, MovedClock } from '#operating/operations/merchant.schema.ts';
 import { changesOf } from '../changes.ts';
-import { duration, exactTime, money, percent } from '../format.ts';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { duration, longTime, money, percent } from '../format.ts';
+import { SingleActionDialog, useAction } from '../parts/actions.tsx';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { FeesCard } from '../parts/fees.tsx';
 import { PayeeCard } from '../parts/payee.tsx';
+import { ProfileCard } from '../parts/profile.tsx';
 import {
   describeThreshold,
   isLifting,
@@ -35,6 +37,11 @@ export default function MerchantPage({ id }: { id: string }) {
         <Button variant="default" component={Link} href={`/checkouts?merchant=${data.id}`}>
           Its checkouts
         </Button>
+        {can('payouts.read') && (
+          <Button variant="default" component={Link} href={`/balance?merchant=${data.id}`}>
+            What is owed
+          </Button>
+        )}
         {can('merchants.change') && (
           <Button onClick={() => setEditing(true)}>Change the rules</Button>
         )}
@@ -73,6 +80,7 @@ export default function MerchantPage({ id }: { id: string }) {
               )}
             </Card>
           )}
+          {data.terms && <FeesCard of={data} terms={data.terms} />}
           {data.payee && <PayeeCard of={data} payee={data.payee} />}
         </div>
         <div className="stack">
@@ -82,8 +90,10 @@ export default function MerchantPage({ id }: { id: string }) {
                 ['Territory', `${data.territory}, ${data.currency}`],
                 ['Time zone', data.time_zone],
                 [
-                  'Chosen at first',
-                  data.preselected_term === null ? 'No term' : `${data.preselected_term} payments`,
+                  'Preselected term',
+                  data.preselected_term === null
+                    ? 'The shortest'
+                    : `${data.preselected_term} payments`,
                 ],
                 ['Two people', describeThreshold(data, show)],
                 ['On statements', data.short_name ?? 'The beginning of its name'],
@@ -92,6 +102,7 @@ export default function MerchantPage({ id }: { id: string }) {
               ]}
             />
           </Card>
+          <ProfileCard of={data} />
           {sandbox && <ClockCard of={data} />}
         </div>
       </div>
@@ -120,24 +131,22 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
       path: `/api/merchants/${merchant.id}/clock`,
       body: by_seconds === undefined ? {} : { by_seconds },
       what,
-      said: ({ now }) => `The merchant’s time is now ${exactTime(now, merchant.time_zone)}.`,
+      said: ({ now }) => `The merchant’s time is now ${longTime(now, merchant.time_zone)}.`,
     });
   return (
     <Card title="Sandbox clock">
       <div className="stack tight">
         <Facts
           rows={[
-            ['Its time', exactTime(merchant.now, merchant.time_zone)],
+            ['Its time', longTime(merchant.now, merchant.time_zone)],
             [
               'Ahead',
-              merchant.clock_ahead_ms === 0
-                ? 'Not at all'
-                : `By ${duration(merchant.clock_ahead_ms)}`,
+              merchant.clock_ahead_ms === 0 ? 'Not at all' : duration(merchant.clock_ahead_ms),
             ],
             [
               'Next event',
               merchant.next_event_at
-                ? exactTime(merchant.next_event_at, merchant.time_zone)
+                ? longTime(merchant.next_event_at, merchant.time_zone)
                 : 'Nothing is due',
             ],
           ]}
@@ -185,7 +194,7 @@ const defaultOf = ({ four_eyes_default, currency, locale }: MerchantDetails) =>
     : `Above ${money(four_eyes_default, currency, locale)}, the default of all merchants`;
 
 function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
-  // As it was when the dialog opened: the page reads it again meanwhile.
+  // The merchant as it was when the dialog opened: the page reads it again meanwhile.
   const [merchant] = useState(of);
   const [bands, setBands] = useState(() => typedBands(merchant.rules));
   const [preselected, setPreselected] = useState(
@@ -194,7 +203,6 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
   const [threshold, setThreshold] = useState(() => typedThreshold(merchant.four_eyes_above));
   const [shortName, setShortName] = useState(merchant.short_name ?? '');
   const [isFree, setIsFree] = useState(merchant.no_fees);
-  const { run, busy, problem } = useAction();
   const { bands: rules } = readBands(bands);
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
   const own = readThreshold(threshold);
@@ -208,33 +216,29 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
   const changes = changesOf(merchant, wanted, ['rules', 'preselected_term', 'four_eyes_above']);
   const can = useCan();
   const mayNot = own !== undefined && isLifting(merchant, own) && !can('review.lift');
-  const what = `Change ${merchant.name}`;
   return (
-    <ActionDialog
+    <SingleActionDialog
       title={`Rules of ${merchant.name}`}
       size="lg"
-      opened
-      close={close}
-      what={what}
+      what={`Change ${merchant.name}`}
+      method="PATCH"
+      path={`/api/merchants/${merchant.id}`}
+      body={changes}
+      said={() => 'New checkouts follow the new rules. Existing ones keep theirs.'}
       disabled={rules === null || own === undefined || mayNot || changes === null}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run({
-          method: 'PATCH',
-          path: `/api/merchants/${merchant.id}`,
-          body: changes,
-          what,
-          said: () => 'New checkouts follow the new rules. Existing ones keep theirs.',
-        }).then((answer) => answer && close())
-      }
+      close={close}
     >
       <BandsForm bands={bands} onChange={setBands} />
+      {!can('limits.raise') && (
+        <p className="quiet small">
+          You can narrow the bands. An administrator of all merchants can widen them.
+        </p>
+      )}
       <Select
-        label="Chosen at first"
-        description="The term that the payment page shows as chosen."
+        label="Preselected term"
+        description="The term that the payment page has selected when it opens."
         data={[
-          { value: '', label: 'No term' },
+          { value: '', label: 'The shortest' },
           ...terms.map((term) => ({ value: String(term), label: `${term} payments` })),
         ]}
         value={preselected}
@@ -259,6 +263,6 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         checked={isFree}
         onChange={(event) => setIsFree(event.currentTarget.checked)}
       />
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

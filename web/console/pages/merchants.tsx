@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { MerchantRow } from '#operating/operations/merchant.schema.ts';
 import { count, money, percent } from '../format.ts';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { SingleActionDialog } from '../parts/actions.tsx';
 import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
 import { Money, PageHead, Time } from '../parts/basics.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -85,28 +85,20 @@ function AddMerchant({ close }: { close: () => void }) {
     ]),
   );
   const [, navigate] = useLocation();
-  const { run, busy, problem } = useAction();
   const { bands: rules } = readBands(bands);
   const own = readThreshold(threshold);
   const what = name.trim() === '' ? 'Add the merchant' : `Add ${name.trim()}`;
   return (
-    <ActionDialog
+    <SingleActionDialog<{ id: string }>
       title="Add a merchant"
       size="lg"
-      opened
-      close={close}
       what={what}
+      path="/api/merchants"
+      body={{ name: name.trim(), rules, four_eyes_above: own }}
+      said={() => `${name.trim()} was added.`}
       disabled={name.trim() === '' || rules === null || own === undefined}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run<{ id: string }>({
-          path: '/api/merchants',
-          body: { name: name.trim(), rules, four_eyes_above: own },
-          what,
-          said: () => `${name.trim()} was added.`,
-        }).then((answer) => answer && navigate(`/merchants/${answer.id}`))
-      }
+      close={close}
+      done={({ id }) => navigate(`/merchants/${id}`)}
     >
       <TextInput
         label="Name"
@@ -123,6 +115,6 @@ function AddMerchant({ close }: { close: () => void }) {
         refusal={null}
         onChange={setThreshold}
       />
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

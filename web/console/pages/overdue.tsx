@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import type { OverdueRow, RetriedInstalment } from '#operating/operations/callback.schema.ts';
-import { longDate, money, sentence, shortDate, words } from '../format.ts';
+import { longDate, money, plural, sentence, shortDate, words } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
 import { useCan } from '../session.tsx';
 import { amountColumn, merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
@@ -85,11 +86,33 @@ const pauses: Record<NonNullable<OverdueRow['paused_by']>, string> = {
 };
 
 const chanceOf = ({ paused_by, is_retry_sensible }: OverdueRow) =>
-  paused_by !== null ? pauses[paused_by] : is_retry_sensible ? 'May work' : 'Unlikely to work';
+  paused_by !== null ? pauses[paused_by] : is_retry_sensible ? 'May work' : 'Ask the shopper';
+
+const keyOf = ({ checkout_id, number }: OverdueRow) => `${checkout_id}:${number}`;
+
+function Selected({ rows, clear }: { rows: OverdueRow[]; clear: () => void }) {
+  const { begin, ...bulk } = useBulkAction(clear);
+  const what = `Retry ${plural(rows.length, 'payment')}`;
+  return (
+    <SelectedBar
+      label="Selected payments"
+      what={what}
+      clear={clear}
+      {...bulk}
+      onAction={() => begin('/api/instalments/retry', { ids: rows.map(keyOf) }, what)}
+    >
+      <strong>{plural(rows.length, 'payment')}</strong> selected. The stored cards are charged at
+      once.
+    </SelectedBar>
+  );
+}
 
 export default function OverduePage() {
   const can = useCan();
   const [retrying, setRetrying] = useState<OverdueRow | null>(null);
+  const [picked, setPicked] = useState(new Set<string>());
+  const [rows, setRows] = useState<OverdueRow[]>([]);
+  const chosen = rows.filter((row) => picked.has(keyOf(row)));
   const columns: Column<OverdueRow>[] = [
     orderColumn,
     amountColumn,
@@ -114,7 +137,7 @@ export default function OverduePage() {
       ),
     },
     {
-      head: 'Last answer of the bank',
+      head: 'Bank’s answer',
       grow: true,
       cell: (row) => (row.reason ? sentence(words(row.reason)) : '–'),
       phone: 'sub',
@@ -125,10 +148,10 @@ export default function OverduePage() {
       actions: true,
       cell: (row) => (
         <span className="row-of" style={{ flexWrap: 'nowrap' }} title={row.advice}>
-          {can('instalments.retry') && row.paused_by === null && (
+          {can('instalments.retry') && row.is_retry_sensible && (
             <Button
               size="xs"
-              variant={row.is_retry_sensible ? 'light' : 'default'}
+              variant="light"
               aria-label={`Retry payment ${row.number} of ${row.client_reference_id}`}
               onClick={() => setRetrying(row)}
             >
@@ -146,7 +169,7 @@ export default function OverduePage() {
     <>
       <PageHead
         title="Overdue"
-        about="Payments that were not collected after every planned retry, the longest late first."
+        about="Payments that were not collected after every planned retry, the longest overdue first."
       />
       <div className="filters">
         <MerchantFilter />
@@ -156,7 +179,11 @@ export default function OverduePage() {
         takes={['merchant']}
         label="Overdue payments"
         columns={columns}
-        keyOf={(row) => `${row.checkout_id}:${row.number}`}
+        keyOf={keyOf}
+        onRows={setRows}
+        {...(can('instalments.retry') && {
+          picking: { picked, set: setPicked, can: (row: OverdueRow) => row.is_retry_sensible },
+        })}
         hrefOf={(row) => `/checkouts/${row.checkout_id}`}
         empty={{
           icon: 'check',
@@ -164,6 +191,7 @@ export default function OverduePage() {
           text: 'Every payment that was due has been collected or is still being retried.',
         }}
       />
+      {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
       <RetryDialog of={retrying} close={() => setRetrying(null)} />
     </>
   );

@@ -1,35 +1,42 @@
-import { useQuery } from '@tanstack/react-query';
+import { Select } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Overview } from '#operating/console/overview.schema.ts';
 import { get, type Query, withQuery } from '../api.ts';
 import {
   count,
   money,
+  monthName,
   percent,
   relativeTime,
   roundMoney,
   sentence,
-  shortTime,
   words,
 } from '../format.ts';
 import { Card, PageHead, Time } from '../parts/basics.tsx';
 import { DayChart } from '../parts/chart.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { bounded } from '../parts/list.tsx';
+import { Shop, useShop } from '../parts/shop.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
+import { StoryCard } from '../parts/story.tsx';
 import { useFilters } from '../url.ts';
 
 export default function OverviewPage() {
   const [filters] = useFilters();
+  const { merchant, days, month } = filters;
+  const query = { merchant, days, month };
+  const shop = useShop();
   const { data, error, refetch } = useQuery({
-    queryKey: ['/api/overview', filters.merchant ?? ''],
-    queryFn: ({ signal }) => get<Overview>('/api/overview', { merchant: filters.merchant }, signal),
-    refetchInterval: 30_000,
+    queryKey: ['/api/overview', query],
+    queryFn: ({ signal }) => get<Overview>('/api/overview', query, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (state.data?.story?.is_playing ? 3_000 : 30_000),
   });
   return (
     <>
       <PageHead
-        title="Overview"
+        title={shop ? 'Your shop today' : 'Overview'}
         about={
           data?.as_of ? (
             <>
@@ -61,17 +68,57 @@ export default function OverviewPage() {
         </>
       ) : (
         <>
-          <Waiting of={data} merchant={filters.merchant} />
-          <Charts of={data} />
+          {data.story && <StoryCard isPlaying={data.story.is_playing} />}
+          {shop ? <Shop merchant={shop} /> : <Waiting of={data} merchant={merchant} />}
+          <Periods today={data.today} />
+          <Charts of={data} period={periodName(data, month)} />
         </>
       )}
     </>
   );
 }
 
-/** A merchant whose sandbox clock was moved has rows from after now. */
-const sinceWhen = (at: string) =>
-  new Date(at).getTime() > Date.now() + 60_000 ? shortTime(at) : relativeTime(at);
+const periods = ['7', '30', '90'];
+
+/** Which days the charts show: the last ones, or a calendar month of the last two years. */
+function Periods({ today }: { today: string }) {
+  const [{ days = '30', month }, setFilters] = useFilters();
+  const [year = 0, number = 1] = today.split('-').map(Number);
+  const months = Array.from({ length: 24 }, (_, back) =>
+    new Date(Date.UTC(year, number - 1 - back, 1)).toISOString().slice(0, 7),
+  );
+  // A link may name an older month.
+  if (month && !months.includes(month)) months.push(month);
+  return (
+    <div className="filters">
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways everywhere. */}
+      <div className="tabs" role="group" aria-label="Days of the charts">
+        {periods.map((value) => (
+          <button
+            key={value}
+            type="button"
+            aria-pressed={!month && days === value}
+            onClick={() => setFilters({ days: value === '30' ? '' : value, month: '' })}
+          >
+            {value} days
+          </button>
+        ))}
+      </div>
+      <Select
+        aria-label="Month of the charts"
+        placeholder="A month"
+        value={month ?? null}
+        onChange={(value) => setFilters({ month: value ?? '', days: '' })}
+        data={months.map((value) => ({ value, label: monthName(value) }))}
+        clearable
+        w={190}
+      />
+    </div>
+  );
+}
+
+const periodName = ({ days }: Overview, month: string | undefined) =>
+  month ? monthName(month) : `${days.length} days`;
 
 /**
  * A count that the person may not read is null and has no figure. Each figure leads to the list
@@ -82,14 +129,14 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
   const show = (cents: number) => money(cents, overview.currency, overview.locale);
   const listOf = (path: string, query: Query = {}) => withQuery(path, { ...query, merchant });
   return (
-    <section className="figures" aria-label="What waits">
+    <section className="figures waiting" aria-label="What waits">
       <WaitingFigure
         of={counts.refunds_to_review}
         href={listOf('/refunds')}
         label="Refunds to review"
         note={
           overview.oldest_refund_at
-            ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
+            ? `The oldest came ${relativeTime(overview.oldest_refund_at, Date.now() + overview.clock_ahead_ms)}`
             : 'Nothing waits'
         }
         none="Nothing waits"
@@ -189,7 +236,7 @@ function Figure(props: {
   );
 }
 
-function Charts({ of: overview }: { of: Overview }) {
+function Charts({ of: overview, period }: { of: Overview; period: string }) {
   const { days, currency, locale } = overview;
   const show = (cents: number) => money(cents, currency, locale);
   const axis = (cents: number) => roundMoney(cents, currency, locale);
@@ -212,7 +259,7 @@ function Charts({ of: overview }: { of: Overview }) {
         axis={axis}
         summary={
           <div className="sums">
-            <Sum label="Sold, 30 days" value={show(sum('sold'))} />
+            <Sum label={`Sold, ${period}`} value={show(sum('sold'))} />
             <Sum label="Collected" value={show(sum('collected'))} />
             <Sum label="Refunded" value={show(sum('refunded'))} />
           </div>
@@ -235,7 +282,7 @@ function Charts({ of: overview }: { of: Overview }) {
         max={1}
         summary={
           <div className="sums">
-            <Sum label="Of attempts, 30 days" value={percent(overview.approval_rate)} />
+            <Sum label={`Of attempts, ${period}`} value={percent(overview.approval_rate)} />
           </div>
         }
       />
@@ -258,7 +305,7 @@ function Charts({ of: overview }: { of: Overview }) {
           </div>
         }
       />
-      <Card title="From created to paid, 30 days">
+      <Card title={`From created to paid, ${period}`}>
         <Bars
           rows={[
             ['Created', overview.funnel.created],
@@ -269,7 +316,7 @@ function Charts({ of: overview }: { of: Overview }) {
           of={overview.funnel.created}
         />
       </Card>
-      <Card title="Why payments were declined, 30 days">
+      <Card title={`Why payments were declined, ${period}`}>
         {overview.decline_reasons.length === 0 ? (
           <p className="quiet">No payment was declined.</p>
         ) : (

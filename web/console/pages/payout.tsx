@@ -1,17 +1,18 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { BankFile, PayoutDetails } from '#operating/operations/payout.schema.ts';
+import type { PayoutDetails } from '#operating/operations/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
 import { Icon } from '../icons.tsx';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
-import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
+import { SingleActionDialog, useAction } from '../parts/actions.tsx';
+import { BankFileButtons } from '../parts/bank-file.tsx';
+import { Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
-import { saveFile } from '../parts/save-file.ts';
+import { Doubts } from '../parts/selected-payouts.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
-import { PayoutStatus } from './payouts.tsx';
+import { mustApproveAgain, PayoutStatus } from './payouts.tsx';
 
 /** The bank's outcome, as a person states it. */
 type Answer = 'paid' | 'returned' | 'confirm';
@@ -29,16 +30,11 @@ export default function PayoutPage({ id }: { id: string }) {
   const amount = show(payout.amount);
   const isSecond = payout.approvals === 1;
   const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
-  const mayApprove = can('payouts.approve') && payout.status === 'draft';
+  const mayApprove =
+    can('payouts.approve') && (payout.status === 'draft' || mustApproveAgain(payout));
   const mustCompare = payout.compare_since !== null;
   const mayBePaid = mustCompare && payout.status === 'approved';
   const isOut = payout.status === 'exported' || payout.status === 'paid';
-  const saveAgain = async () => {
-    const what = 'Save the file for the bank';
-    const path = `/api/payout-exports/${payout.export_id}/file`;
-    const answer = await run<BankFile>({ path, what });
-    if (answer) saveFile(`bank-run-${payout.export_id}.csv`, answer.file);
-  };
   return (
     <>
       <PageHead
@@ -98,9 +94,19 @@ export default function PayoutPage({ id }: { id: string }) {
                   name={`${payout.reference}.csv`}
                   label="Statement, CSV"
                 />
+                {payout.has_pdf && (
+                  <a className="link row-of" href={`/api/payouts/${id}/statement.pdf`} download>
+                    <Icon name="download" /> PDF
+                  </a>
+                )}
                 {payout.is_printable ? (
-                  <a className="link row-of" href={`/api/payouts/${id}/statement.html`} download>
-                    <Icon name="download" /> To print
+                  <a
+                    className="link row-of"
+                    href={`/api/payouts/${id}/statement.html`}
+                    target="_blank"
+                    rel="noopener"
+                  >
+                    Print
                   </a>
                 ) : (
                   <span className="quiet">too long to print</span>
@@ -120,7 +126,7 @@ export default function PayoutPage({ id }: { id: string }) {
             </Card>
           )}
         </div>
-        <PayoutCard of={payout} show={show} saveAgain={can('payouts.settle') ? saveAgain : null} />
+        <PayoutCard of={payout} show={show} maySave={can('payouts.settle')} />
       </div>
       {answering && <BankAnswer of={payout} kind={answering} close={() => setAnswering(null)} />}
     </>
@@ -139,6 +145,16 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
           may have been paid. It is not exported until a person says that the bank has not paid it.
           {payout.status === 'draft' &&
             ' If the bank has, approve it first, and then note it as paid.'}
+        </Notice>
+      )}
+      {payout.status === 'draft' && <Doubts of={[payout]} own />}
+      {mustApproveAgain(payout) && (
+        <Notice kind="warn">
+          {payout.approved_account
+            ? `It was approved for the account that ends in ${payout.approved_account.last4}.`
+            : 'It was approved before the merchant had an account.'}{' '}
+          The merchant is now paid to the account that ends in {payout.account?.last4}. Two people
+          have to approve it again.
         </Notice>
       )}
       {payout.status === 'draft' && payout.approvals === 1 && (
@@ -166,12 +182,28 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
   );
 }
 
+/** The end of an account number. */
+const Ending = ({ of: { last4 } }: { of: { last4: string } }) => (
+  <span className="num">•••• {last4}</span>
+);
+
 function PayoutCard(props: {
   of: PayoutDetails;
   show: (cents: number) => string;
-  saveAgain: (() => Promise<void>) | null;
+  maySave: boolean;
 }) {
-  const { of: payout, show, saveAgain } = props;
+  const { of: payout, show, maySave } = props;
+  const approved = payout.approved_account;
+  const approvals = (
+    <>
+      {payout.approvals} of 2
+      {approved && payout.approvals > 0 && (
+        <>
+          , for <Ending of={approved} />
+        </>
+      )}
+    </>
+  );
   return (
     <Card title="Payout">
       <Facts
@@ -181,24 +213,14 @@ function PayoutCard(props: {
           ['Fees', show(payout.totals.fee)],
           ['VAT on fees', show(payout.totals.vat)],
           ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
-          ['Approvals', `${payout.approvals} of 2`],
+          ['Approvals', approvals],
+          ['Account in use', payout.account ? <Ending of={payout.account} /> : 'none confirmed'],
           ['Made', <Time key="made" at={payout.created_at} zone={payout.time_zone} exact />],
           [
             'Exported',
-            payout.exported_at && (
-              <>
-                <Time at={payout.exported_at} zone={payout.time_zone} exact />
-                {saveAgain && (
-                  <>
-                    {', '}
-                    <button type="button" className="link" onClick={() => void saveAgain()}>
-                      save the file again
-                    </button>
-                  </>
-                )}
-              </>
-            ),
+            payout.exported_at && <Time at={payout.exported_at} zone={payout.time_zone} exact />,
           ],
+          ['Bank run', payout.export_id && maySave && <BankFileButtons of={payout.export_id} />],
           ['Paid', payout.paid_at && <Time at={payout.paid_at} zone={payout.time_zone} exact />],
           ['Bank reference', payout.bank_reference],
           [
@@ -216,59 +238,47 @@ function PayoutCard(props: {
 function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) => string }) {
   return (
     <>
-      <Scroll label="Lines">
-        <table className="table">
-          <thead>
-            <tr>
-              <th scope="col">What</th>
-              <th scope="col">Order</th>
-              <th scope="col" className="right">
-                Gross
-              </th>
-              <th scope="col" className="right">
-                Fee
-              </th>
-              <th scope="col" className="right">
-                VAT
-              </th>
-              <th scope="col" className="right">
-                Net
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {payout.lines.map((line) => (
-              <tr key={line.line}>
-                <td>{line.name}</td>
-                <td>
-                  {line.checkout_id ? (
-                    <Link href={`/checkouts/${line.checkout_id}`}>{line.client_reference_id}</Link>
-                  ) : (
-                    <span className="quiet">–</span>
-                  )}
-                </td>
-                <td className="right">{show(line.gross)}</td>
-                <td className="right">{show(line.fee)}</td>
-                <td className="right">{show(line.vat)}</td>
-                <td className="right">{show(line.net)}</td>
-              </tr>
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <th scope="row" colSpan={2}>
-                {plural(payout.line_count, 'line')}
-              </th>
-              <td className="right">{show(payout.totals.gross)}</td>
-              <td className="right">{show(payout.totals.fee)}</td>
-              <td className="right">{show(payout.totals.vat)}</td>
-              <td className="right">
-                <strong>{show(payout.totals.net)}</strong>
-              </td>
-            </tr>
-          </tfoot>
-        </table>
-      </Scroll>
+      <Table
+        label="Lines"
+        columns={[
+          'What',
+          'Order',
+          { right: 'Gross' },
+          { right: 'Fee', wide: true },
+          { right: 'VAT', wide: true },
+          { right: 'Net' },
+        ]}
+        foot={
+          <tr>
+            <th scope="row" colSpan={2}>
+              {plural(payout.line_count, 'line')}
+            </th>
+            <td className="right">{show(payout.totals.gross)}</td>
+            <td className="right wide">{show(payout.totals.fee)}</td>
+            <td className="right wide">{show(payout.totals.vat)}</td>
+            <td className="right">
+              <strong>{show(payout.totals.net)}</strong>
+            </td>
+          </tr>
+        }
+      >
+        {payout.lines.map((line) => (
+          <tr key={line.line}>
+            <td>{line.name}</td>
+            <td>
+              {line.checkout_id ? (
+                <Link href={`/checkouts/${line.checkout_id}`}>{line.client_reference_id}</Link>
+              ) : (
+                <span className="quiet">–</span>
+              )}
+            </td>
+            <td className="right">{show(line.gross)}</td>
+            <td className="right wide">{show(line.fee)}</td>
+            <td className="right wide">{show(line.vat)}</td>
+            <td className="right">{show(line.net)}</td>
+          </tr>
+        ))}
+      </Table>
       {payout.line_count > payout.lines.length && (
         <p className="quiet card-body">
           The first {count(payout.lines.length)} of {plural(payout.line_count, 'line')}. The
@@ -308,28 +318,19 @@ const textsOf = (amount: string) => ({
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
   const [text, setText] = useState('');
-  const { run, busy, problem } = useAction();
   const amount = money(payout.amount, payout.currency, payout.locale);
   const { title, what, said, label, description } = textsOf(amount)[kind];
   const value = text.trim();
   return (
-    <ActionDialog
+    <SingleActionDialog
       title={title}
-      opened
-      close={props.close}
       what={what}
+      path={`/api/payouts/${payout.id}/${kind}`}
+      body={kind === 'paid' ? { bank_reference: value } : { reason: value }}
+      said={() => said}
       danger={kind === 'returned'}
       disabled={value === ''}
-      busy={busy}
-      problem={problem}
-      onAction={() =>
-        void run({
-          path: `/api/payouts/${payout.id}/${kind}`,
-          body: kind === 'paid' ? { bank_reference: value } : { reason: value },
-          what,
-          said: () => said,
-        }).then((answer) => answer && props.close())
-      }
+      close={props.close}
     >
       <p>
         {payout.merchant_name}, {payout.reference}, {amount}.
@@ -342,6 +343,6 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
       />
-    </ActionDialog>
+    </SingleActionDialog>
   );
 }

@@ -1,17 +1,24 @@
 import { Button } from '@mantine/core';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import type { PayoutExport, PayoutRow } from '#operating/operations/payout.schema.ts';
 import { count, longDate, plural, shortDate } from '../format.ts';
-import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { SingleActionDialog } from '../parts/actions.tsx';
+import { BankFileButtons } from '../parts/bank-file.tsx';
 import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { saveFile } from '../parts/save-file.ts';
+import { SelectedAtBank, SelectedDrafts } from '../parts/selected-payouts.tsx';
 import { useCan } from '../session.tsx';
+import { useFilters } from '../url.ts';
 import { merchantColumn } from './checkouts.tsx';
 
+/** Its approvals are for an account that is no longer in use. */
+export const mustApproveAgain = (row: PayoutRow) =>
+  row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
+
 export function PayoutStatus({ of: row }: { of: PayoutRow }) {
+  if (mustApproveAgain(row)) return <Status of="requested" name="Approve again" />;
   if (row.status === 'draft') {
     return <Status of="requested" name={row.approvals === 0 ? 'To approve' : 'Second person'} />;
   }
@@ -24,6 +31,9 @@ export function PayoutStatus({ of: row }: { of: PayoutRow }) {
 /** When the payout reached its present state. */
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
+
+/** A bank run is for many merchants, so its time is not on the clock of one. */
+const aheadOf = (row: PayoutRow) => (row.status === 'exported' ? 0 : row.clock_ahead_ms);
 
 const columns: Column<PayoutRow>[] = [
   { head: 'Reference', cell: (row) => <span className="mono">{row.reference}</span> },
@@ -59,7 +69,7 @@ const columns: Column<PayoutRow>[] = [
   {
     head: 'Since',
     right: true,
-    cell: (row) => <Time at={movedAt(row)} zone={row.time_zone} />,
+    cell: (row) => <Time at={movedAt(row)} zone={row.time_zone} ahead={aheadOf(row)} />,
     phone: 'hide',
   },
 ];
@@ -76,6 +86,15 @@ const views = [
 export default function PayoutsPage() {
   const can = useCan();
   const [exporting, setExporting] = useState(false);
+  const [{ status }] = useFilters();
+  const [picked, setPicked] = useState(new Set<string>());
+  const [rows, setRows] = useState<PayoutRow[]>([]);
+  const approves = status === 'draft' && can('payouts.approve');
+  const settles = status === 'exported' && can('payouts.settle');
+  const mayPick = (row: PayoutRow) =>
+    approves ? row.may_approve : settles && row.status === 'exported';
+  const chosen = rows.filter((row) => picked.has(row.id) && mayPick(row));
+  const clear = () => setPicked(new Set());
   return (
     <>
       <PageHead
@@ -99,6 +118,8 @@ export default function PayoutsPage() {
         columns={columns}
         keyOf={(row) => row.id}
         hrefOf={(row) => `/payouts/${row.id}`}
+        onRows={setRows}
+        {...((approves || settles) && { picking: { picked, set: setPicked, can: mayPick } })}
         empty={{
           icon: 'payouts',
           title: 'No payouts yet',
@@ -106,97 +127,100 @@ export default function PayoutsPage() {
           filtered: 'No payout is in this state',
         }}
       />
+      {approves && chosen.length > 0 && (
+        <SelectedDrafts rows={chosen} clear={clear} keep={(ids) => setPicked(new Set(ids))} />
+      )}
+      {settles && chosen.length > 0 && <SelectedAtBank rows={chosen} clear={clear} />}
       {exporting && <Export close={() => setExporting(false)} />}
     </>
   );
 }
 
 function Export({ close }: { close: () => void }) {
-  const { run, busy, problem } = useAction();
-  const [made, setMade] = useState<PayoutExport | null>(null);
-  const what = 'Export all approved payouts';
   return (
-    <ActionDialog
-      title={made ? 'The bank run' : 'Export for the bank'}
-      opened
+    <SingleActionDialog<PayoutExport>
+      title="Export for the bank"
+      what="Export all approved payouts"
+      path="/api/payouts/export"
       close={close}
-      what={what}
-      hideAction={made !== null}
-      busy={busy}
-      problem={problem}
-      onAction={() => void run<PayoutExport>({ path: '/api/payouts/export', what }).then(setMade)}
+      result={{ title: 'The bank run', show: (made) => <Exported of={made} /> }}
     >
-      {made === null ? (
-        <p>
-          Every approved payout goes into one file for the bank and is then marked as exported. Each
-          payout is in one file only. The file can be saved again from the payout’s page.
-        </p>
+      <p>
+        Every approved payout goes into a file for the bank and is then marked as exported. Each
+        payout is in one file only, and a file has at most 1,000. It can be saved again from the
+        payout’s page.
+      </p>
+    </SingleActionDialog>
+  );
+}
+
+function Exported({ of: made }: { of: PayoutExport }) {
+  return (
+    <>
+      {made.export_id === null ? (
+        <p>No payout was exported.</p>
       ) : (
-        <>
-          {made.export_id === null ? (
-            <p>No payout was exported.</p>
-          ) : (
-            <p>
-              {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. It
-              has whole account numbers: keep it where the bank run is kept. When the bank has paid,
-              note its reference on the page of each payout.
-            </p>
-          )}
-          {made.without_account.length > 0 && (
-            <Notice kind="warn">
-              Not exported, because the merchant has no confirmed bank account:{' '}
-              {made.without_account.map(({ id, reference, merchant_id }, index) => (
-                <span key={id}>
-                  {index > 0 && ', '}
-                  <Link href={`/merchants/${merchant_id}`}>{reference}</Link>
-                </span>
-              ))}
-            </Notice>
-          )}
-          {made.to_approve_again.length > 0 && (
-            <Notice kind="warn">
-              Not exported, because the merchant’s bank account has changed since they were
-              approved. Two people must approve them again:{' '}
-              {made.to_approve_again.map(({ id, reference }, index) => (
-                <span key={id}>
-                  {index > 0 && ', '}
-                  <Link href={`/payouts/${id}`}>{reference}</Link>
-                </span>
-              ))}
-            </Notice>
-          )}
-          {made.new_account.length > 0 && (
-            <Notice kind="warn">
-              Not exported, because the bank account was confirmed too recently:{' '}
-              {made.new_account.map(({ id, reference, payable_from }, index) => (
-                <span key={id}>
-                  {index > 0 && ', '}
-                  <Link href={`/payouts/${id}`}>{reference}</Link> is paid from{' '}
-                  <Time at={payable_from} exact /> on
-                </span>
-              ))}
-            </Notice>
-          )}
-          {made.to_compare.length > 0 && (
-            <Notice kind="warn">
-              Not exported, because they must be compared with the bank after the restore:{' '}
-              {made.to_compare.map(({ id, reference }, index) => (
-                <span key={id}>
-                  {index > 0 && ', '}
-                  <Link href={`/payouts/${id}`}>{reference}</Link>
-                </span>
-              ))}
-            </Notice>
-          )}
-          {made.export_id !== null && (
-            <span>
-              <Button onClick={() => saveFile(`bank-run-${made.export_id}.csv`, made.file)}>
-                Save the file
-              </Button>
-            </span>
-          )}
-        </>
+        <p>
+          {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. Most
+          banks read the message pain.001 of ISO 20022. Both files have whole account numbers: keep
+          them where the bank run is kept. When the bank has paid, select the payouts under “At the
+          bank” and note its reference.
+        </p>
       )}
-    </ActionDialog>
+      {made.is_full && (
+        <Notice kind="warn">
+          The file is full, and more payouts are approved. Save it, then export again.
+        </Notice>
+      )}
+      <NotExported
+        why="the merchant has no confirmed bank account"
+        of={made.without_account}
+        hrefOf={({ merchant_id }) => `/merchants/${merchant_id}`}
+      />
+      <NotExported
+        why="the merchant’s bank account has changed since they were approved. Two people must approve them again"
+        of={made.to_approve_again}
+      />
+      <NotExported
+        why="the bank account was confirmed too recently"
+        of={made.new_account}
+        after={({ payable_from }) => (
+          <>
+            {' '}
+            is paid from <Time at={payable_from} exact /> on
+          </>
+        )}
+      />
+      <NotExported
+        why="they must be compared with the bank after the restore"
+        of={made.to_compare}
+      />
+      {made.export_id !== null && <BankFileButtons of={made.export_id} />}
+    </>
+  );
+}
+
+type Named = PayoutExport['to_compare'][number];
+
+/** Payouts that stay approved, and why. Nothing is shown if there are none. */
+function NotExported<Row extends Named>(props: {
+  why: string;
+  of: Row[];
+  hrefOf?: (row: Row) => string;
+  after?: (row: Row) => ReactNode;
+}) {
+  const { hrefOf = ({ id }: Row) => `/payouts/${id}` } = props;
+  if (props.of.length === 0) return null;
+  return (
+    <Notice kind="warn">
+      Not exported, because {props.why}:{' '}
+      {props.of.map((row, index) => (
+        <span key={row.id}>
+          {index > 0 && ', '}
+          <Link href={hrefOf(row)}>{row.reference}</Link>
+          {props.after?.(row)}
+        </span>
+      ))}
+    </Notice>
   );
 }

@@ -11,15 +11,16 @@ import type {
 } from '#operating/operations/people.schema.ts';
 import { get } from '../api.ts';
 import { changesOf } from '../changes.ts';
-import { exactTime, plural, sentence, words } from '../format.ts';
+import { longTime, plural, sentence, words } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Unread } from '../parts/states.tsx';
-import { useCan, useSession } from '../session.tsx';
+import { useCan, useChoice, useSession } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
@@ -27,13 +28,15 @@ const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).
 function PersonStatus({ of: person }: { of: Person }) {
   if (person.revoked_at !== null) return <Status of="revoked" />;
   if (person.invitation?.is_held) return <Status of="held" />;
-  return <Status of={person.is_registered ? 'active' : 'invited'} />;
+  if (!person.is_registered) return <Status of="invited" />;
+  return <Status of={person.is_confirmed ? 'active' : 'unconfirmed'} />;
 }
 
 export default function People() {
   const can = useCan();
   const { opened, hrefOf, close } = useOpened('person');
   const [inviting, setInviting] = useState(false);
+  const seesAll = useSession().scope === 'all';
   const columns: Column<Person>[] = [
     {
       head: 'Name',
@@ -61,12 +64,20 @@ export default function People() {
   ];
   return (
     <>
-      <PageHead title="People" about="Who may use the console, in which roles and for whom.">
+      <PageHead
+        title="People"
+        about={
+          seesAll
+            ? 'Who may use the console, in which roles and for whom.'
+            : 'Who of your shop may use the console, and in which roles.'
+        }
+      >
+        <MerchantFilter />
         {can('people.manage') && <Button onClick={() => setInviting(true)}>Invite a person</Button>}
       </PageHead>
       <List
         path="/api/people"
-        takes={[]}
+        takes={['merchant']}
         label="People"
         columns={columns}
         keyOf={(row) => row.id}
@@ -85,7 +96,7 @@ export default function People() {
 
 /** Invites a person, even one who lost their passkey, or changes what a person may do. */
 function Access({ of, close }: { of?: Person; close: () => void }) {
-  // As it was when the dialog opened: the page reads it again meanwhile.
+  // The person as they were when the dialog opened: the page reads them again meanwhile.
   const [person] = useState(of);
   const { data: known } = useQuery({
     queryKey: ['/api/roles'],
@@ -94,8 +105,13 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
   const [email, setEmail] = useState(person?.email ?? '');
   const [name, setName] = useState(person?.name ?? '');
   const [roles, setRoles] = useState<string[]>(person?.roles ?? []);
-  const [scope, setScope] = useState(person?.merchant_ids ? 'some' : 'all');
-  const [merchantIds, setMerchantIds] = useState<string[]>(person?.merchant_ids ?? []);
+  const { scope: ownScope } = useSession();
+  const { merchant: chosen } = useChoice();
+  const own = ownScope === 'all' ? null : ownScope;
+  const [scope, setScope] = useState(person?.merchant_ids || own ? 'some' : 'all');
+  const [merchantIds, setMerchantIds] = useState<string[]>(
+    person?.merchant_ids ?? (own?.length === 1 ? own : chosen === null ? [] : [chosen]),
+  );
   const [invitation, setInvitation] = useState<Invitation | null>(null);
   const { run, busy, problem } = useAction();
   const merchant_ids = scope === 'all' ? null : merchantIds;
@@ -149,7 +165,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           {!person && (
             <TextInput
               label="E-mail"
-              description="Inviting a person again signs them out and deletes their passkeys. Another administrator then releases the new link."
+              description="A person who had access before is signed out and gets a new link once another administrator releases the invitation."
               type="email"
               data-autofocus
               value={email}
@@ -176,16 +192,18 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
             })}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
           />
-          <Select
-            label="Sees"
-            data={[
-              { value: 'all', label: 'All merchants' },
-              { value: 'some', label: 'Some merchants' },
-            ]}
-            value={scope}
-            onChange={(value) => setScope(value ?? 'all')}
-          />
-          {scope === 'some' && (
+          {own === null && (
+            <Select
+              label="Sees"
+              data={[
+                { value: 'all', label: 'All merchants' },
+                { value: 'some', label: 'Some merchants' },
+              ]}
+              value={scope}
+              onChange={(value) => setScope(value ?? 'all')}
+            />
+          )}
+          {scope === 'some' && own?.length !== 1 && (
             <MerchantsSelect name="Merchants" value={merchantIds} onChange={setMerchantIds} />
           )}
         </>
@@ -200,16 +218,22 @@ function Delivery({ of: { person, delivery, expires_at } }: { of: Invitation }) 
     return (
       <p>
         The link is on its way to <strong>{person.email}</strong>. It works once, until{' '}
-        {exactTime(expires_at)}.
+        {longTime(expires_at)}.
       </p>
     );
   }
   return (
     <p>
-      Another administrator has to release the link, until {exactTime(expires_at)}: People, then{' '}
+      Another administrator has to release the link, until {longTime(expires_at)}: People, then{' '}
       {person.name}. You never see it yourself.
     </p>
   );
+}
+
+/** Merchants by their names. */
+function MerchantList({ ids }: { ids: string[] }) {
+  const { data: merchants } = useMerchantNames(ids);
+  return ids.map((id) => merchants?.find((one) => one.id === id)?.name ?? id).join(', ');
 }
 
 /** The invitation of a person. If it waits for a second administrator, a button releases it. */
@@ -226,7 +250,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
         <Secrets values={[['Link', released.url]]} />
         <p className="quiet">
           Give it to {person.email} yourself, in a way that you trust. It works once, until{' '}
-          {exactTime(released.expires_at)}.
+          {longTime(released.expires_at)}.
         </p>
       </>
     );
@@ -235,17 +259,25 @@ function InvitationNotice({ of: person }: { of: Person }) {
   if (!invitation.is_held) {
     return (
       <Notice>
-        {invitation.made_by} invited them. The link works until {exactTime(invitation.expires_at)}.
+        {invitation.made_by} invited them. The link works until {longTime(invitation.expires_at)}.
       </Notice>
     );
   }
   const what = `Release the invitation of ${person.name}`;
+  const { roles, merchant_ids } = invitation.access ?? person;
   return (
     <Notice kind="warn">
       <div className="stack tight">
         <span>
-          {invitation.made_by} invited them. The link waits for another administrator until{' '}
-          {exactTime(invitation.expires_at)}. Ask {person.name} first, on a way that you trust.
+          {invitation.made_by} invited them{person.is_registered && ' again'}, as{' '}
+          <strong>{rolesOf(roles)}</strong> of{' '}
+          {merchant_ids === null ? 'all merchants' : <MerchantList ids={merchant_ids} />}. The link
+          waits for another administrator until {longTime(invitation.expires_at)}.
+        </span>
+        <span>
+          Ask {person.name} first, on a way that you trust.
+          {person.is_registered &&
+            ' Their passkeys and sessions go on until the release, and end with it.'}
         </span>
         {invitation.release_refusal !== null ? (
           <span>{invitation.release_refusal}</span>
@@ -258,6 +290,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
                 onClick={() =>
                   void run<ReleasedInvitation>({
                     path: `/api/people/${person.id}/release`,
+                    body: { was: { roles, merchant_ids } },
                     what,
                   }).then(setReleased)
                 }
@@ -267,6 +300,59 @@ function InvitationNotice({ of: person }: { of: Person }) {
             </div>
           )
         )}
+        {problem !== null && <span>{problem}</span>}
+      </div>
+    </Notice>
+  );
+}
+
+/** Says what a person lacks to count where two people are needed, and the button that confirms them. */
+function ConfirmationNotice({ of: person }: { of: Person }) {
+  const can = useCan();
+  const { run, busy, problem } = useAction();
+  if (person.duplicate_of !== null) {
+    return (
+      <Notice kind="warn">
+        A merchant’s administrator invited this address, and learns nothing of{' '}
+        <Link href={`/people?person=${person.duplicate_of}`}>the access that it has already</Link>.
+        To agree, add the merchant there. Otherwise revoke this invitation.
+      </Notice>
+    );
+  }
+  if (person.is_confirmed || !person.is_registered || person.revoked_at !== null) return null;
+  if (!can('people.confirm')) {
+    return (
+      <Notice>
+        {person.name} works as usual. Where two people are needed they count once the payment
+        service has confirmed them.
+      </Notice>
+    );
+  }
+  const { roles, merchant_ids } = person;
+  return (
+    <Notice kind="warn">
+      <div className="stack tight">
+        <span>
+          A merchant’s administrator gave this access. {person.name} counts where two people are
+          needed once you confirm them: ask the merchant on a way that you trust whether this is a
+          person of its own, and not a second address of its administrator.
+        </span>
+        <div>
+          <Button
+            size="compact-sm"
+            disabled={busy}
+            onClick={() =>
+              void run({
+                path: `/api/people/${person.id}/confirm`,
+                body: { was: { roles, merchant_ids } },
+                what: `Confirm ${person.name}`,
+                said: () => `${person.name} counts where two people are needed.`,
+              })
+            }
+          >
+            Confirm {person.name}
+          </Button>
+        </div>
         {problem !== null && <span>{problem}</span>}
       </div>
     </Notice>
@@ -284,7 +370,6 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
     queryKey: ['/api/people', id],
     queryFn: ({ signal }) => get<Person>(`/api/people/${id}`, {}, signal),
   });
-  const { data: merchants } = useMerchantNames(person?.merchant_ids ?? []);
   const sessions = useQuery({
     queryKey: ['/api/people', id, 'sessions'],
     queryFn: ({ signal }) => get<Sessions>(`/api/people/${id}/sessions`, {}, signal),
@@ -330,17 +415,18 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
             </Notice>
           )}
           {person.invitation && <InvitationNotice of={person} />}
+          <ConfirmationNotice of={person} />
           <Facts
             rows={[
               ['E-mail', person.email],
               ['Roles', rolesOf(person.roles)],
               [
                 'Sees',
-                person.merchant_ids === null
-                  ? 'All merchants'
-                  : person.merchant_ids
-                      .map((one) => merchants?.find(({ id: of }) => of === one)?.name ?? one)
-                      .join(', '),
+                person.merchant_ids === null ? (
+                  'All merchants'
+                ) : (
+                  <MerchantList key="sees" ids={person.merchant_ids} />
+                ),
               ],
               ['Since', <Time key="since" at={person.created_at} exact />],
               [

@@ -2,17 +2,16 @@ import { Button, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import type { RefundDetails, RefundRow } from '#operating/operations/refund.schema.ts';
 import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
-import { followBulkAction } from '../parts/bulk-actions.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { reviewOf, reviewOfAll } from '../parts/review.ts';
+import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
@@ -110,7 +109,7 @@ const amountColumn: Column<RefundRow> = {
 const ageColumn: Column<RefundRow> = {
   head: 'Age',
   right: true,
-  cell: (row) => <Time at={row.created_at} zone={row.time_zone} age />,
+  cell: (row) => <Time at={row.created_at} zone={row.time_zone} ahead={row.clock_ahead_ms} age />,
   phone: 'sub',
   named: true,
 };
@@ -190,38 +189,18 @@ function columnsOf(
 }
 
 function Selected({ rows, clear }: { rows: RefundRow[]; clear: () => void }) {
-  const bulk = useAction();
+  const { begin, ...bulk } = useBulkAction(clear);
   const { approve: what, notice } = reviewOfAll(rows);
   return (
-    <section className="picked" aria-label="Selected refunds">
-      <span>
-        <strong>{plural(rows.length, 'refund')}</strong> selected. {notice}
-        {bulk.problem !== null && <span className="danger-text"> · {bulk.problem}</span>}
-      </span>
-      <span className="row-of">
-        <Button variant="default" onClick={clear}>
-          Clear
-        </Button>
-        <Button
-          loading={bulk.busy}
-          onClick={() =>
-            void bulk
-              .run<BulkAction>({
-                path: '/api/refunds/approve',
-                body: { ids: rows.map(({ id }) => id) },
-                what,
-              })
-              .then((answer) => {
-                if (!answer) return;
-                clear();
-                followBulkAction(answer.id);
-              })
-          }
-        >
-          {what}
-        </Button>
-      </span>
-    </section>
+    <SelectedBar
+      label="Selected refunds"
+      what={what}
+      clear={clear}
+      {...bulk}
+      onAction={() => begin('/api/refunds/approve', { ids: rows.map(({ id }) => id) }, what)}
+    >
+      <strong>{plural(rows.length, 'refund')}</strong> selected. {notice}
+    </SelectedBar>
   );
 }
 

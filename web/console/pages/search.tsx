@@ -4,7 +4,15 @@ import { Link } from 'wouter';
 import { Icon } from '../icons.tsx';
 import { Card, PageHead } from '../parts/basics.tsx';
 import { Bones, Problem, State } from '../parts/states.tsx';
-import { HitLine, hrefOf, matches, useHits } from '../shell/search-dialog.tsx';
+import {
+  HitLine,
+  hrefOf,
+  matches,
+  PageLine,
+  searchable,
+  useHits,
+} from '../shell/search-dialog.tsx';
+import { usePagesFor } from '../shell/shell.tsx';
 import { useFilters } from '../url.ts';
 
 export default function SearchPage() {
@@ -13,6 +21,8 @@ export default function SearchPage() {
   const [typed, setTyped] = useState(wanted);
   const { data, error, isLoading, refetch } = useHits(wanted);
   const hits = data?.data ?? [];
+  const pages = usePagesFor(wanted);
+  const found = pages.length + hits.length;
   return (
     <>
       <PageHead title="Search" />
@@ -25,7 +35,7 @@ export default function SearchPage() {
         <TextInput
           size="md"
           aria-label="Search for an order, a shopper or an id"
-          placeholder="Order, e-mail, name, last four, any id"
+          placeholder="Order, amount, name, e-mail, last four, id or page"
           leftSection={<Icon name="search" />}
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
@@ -36,8 +46,7 @@ export default function SearchPage() {
       {wanted === '' ? (
         <Card>
           <State icon="search" title="Find a checkout, a refund, a merchant">
-            Type a whole value and press Enter: an order reference, e-mail address, name, the last
-            four digits of a card, any id, or a reference of the gateway or of a payout.
+            {searchable}
           </State>
         </Card>
       ) : isLoading ? (
@@ -48,15 +57,22 @@ export default function SearchPage() {
         <Card>
           <Problem error={error} retry={() => void refetch()} />
         </Card>
-      ) : hits.length === 0 ? (
+      ) : found === 0 ? (
         <Card>
           <State icon="search" title={`Nothing matches “${wanted}”`}>
-            Search finds whole values, not parts of them. It shows only merchants that you may see.
+            {searchable} It shows only merchants that you may see.
           </State>
         </Card>
       ) : (
-        <Card title={`Found ${hits.length}`} bare>
+        <Card title={`Found ${found}`} bare>
           <ul className="hits" style={{ padding: 8, maxHeight: 'none' }}>
+            {pages.map(({ href, label }) => (
+              <li key={href}>
+                <Link href={href}>
+                  <PageLine label={label} />
+                </Link>
+              </li>
+            ))}
             {hits.map((hit) => (
               <li key={`${hit.kind} ${hit.id}`} title={`Found ${matches[hit.matched]}`}>
                 <Link href={hrefOf(hit)}>

@@ -48,7 +48,7 @@ export function SignIn({ ended }: { ended: boolean }) {
     }
   };
   return (
-    <Door title="Sign in to the console">
+    <Door title={ways?.is_for_merchants ? 'Sign in to your shop' : 'Sign in to the console'}>
       <div className="stack">
         <p className="quiet">
           {ended
@@ -71,7 +71,7 @@ export function SignIn({ ended }: { ended: boolean }) {
               in.
             </>
           ) : (
-            'No passkey yet, or a lost device? Ask an administrator for an invitation.'
+            `No passkey yet, or a lost device? Ask an administrator${ways?.is_for_merchants ? ' of your shop' : ''} for an invitation.`
           )}
         </p>
       </div>

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError, ProofRefused, sendChange } from '../api.ts';
 import { Notice } from './basics.tsx';
-import { Dialog } from './dialog.tsx';
+import { Dialog, useFocusBack } from './dialog.tsx';
 
 export type Action<T> = {
   method?: 'POST' | 'PATCH' | 'DELETE';
@@ -26,10 +26,14 @@ export function problemOf(error: unknown): string {
     : 'It did not work, and the service did not say why.';
 }
 
-/** Sends a change, shows its outcome, and reads everything on the page again. */
-export function useAction() {
+/**
+ * Sends a change, shows its outcome, and reads everything on the page again. A problem is returned,
+ * for a dialog to show, or goes to `report`.
+ */
+export function useAction(report?: (what: string, problem: string) => void) {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
+  useFocusBack(busy);
   const [problem, setProblem] = useState<string | null>(null);
   async function run<T>({ method = 'POST', path, body, what, said }: Action<T>): Promise<T | null> {
     setBusy(true);
@@ -39,7 +43,10 @@ export function useAction() {
       if (said) notifications.show({ message: said(answer), color: 'accent' });
       return answer;
     } catch (error) {
-      if (!(error instanceof ProofRefused)) setProblem(problemOf(error));
+      if (!(error instanceof ProofRefused)) {
+        if (report) report(what, problemOf(error));
+        else setProblem(problemOf(error));
+      }
       return null;
     } finally {
       await client.invalidateQueries();
@@ -50,27 +57,8 @@ export function useAction() {
 }
 
 /** For a button in a table, where there is no room for the problem: a message shows it. */
-export function useQuietAction() {
-  const client = useQueryClient();
-  const [busy, setBusy] = useState(false);
-  async function run<T>({ method = 'POST', path, body, what, said }: Action<T>): Promise<T | null> {
-    setBusy(true);
-    try {
-      const answer = await sendChange<T>(method, path, body, what);
-      if (said) notifications.show({ message: said(answer), color: 'accent' });
-      return answer;
-    } catch (error) {
-      if (!(error instanceof ProofRefused)) {
-        notifications.show({ title: what, message: problemOf(error), color: 'danger' });
-      }
-      return null;
-    } finally {
-      await client.invalidateQueries();
-      setBusy(false);
-    }
-  }
-  return { run, busy };
-}
+export const useQuietAction = () =>
+  useAction((title, message) => notifications.show({ title, message, color: 'danger' }));
 
 /** A dialog for one action. Its button says what will happen, with the object and the amount. */
 export function ActionDialog(props: {
@@ -89,12 +77,20 @@ export function ActionDialog(props: {
   leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
+  /** Whether only the button that leaves it closes the dialog. */
+  stays?: boolean;
   /** Whether the dialog only shows something. */
   hideAction?: boolean;
   children?: ReactNode;
 }) {
   return (
-    <Dialog opened={props.opened} close={props.close} title={props.title} size={props.size ?? 'md'}>
+    <Dialog
+      opened={props.opened}
+      close={props.close}
+      title={props.title}
+      size={props.size ?? 'md'}
+      {...(props.stays && { stays: true })}
+    >
       <form
         className="stack"
         onSubmit={(event) => {
@@ -135,25 +131,38 @@ export function SingleActionDialog<T>(props: {
   body?: unknown;
   said?: (answer: T) => string;
   close: () => void;
+  /** Called instead of `close` when the action is done. */
+  done?: (answer: T) => void;
+  /** The content of the dialog once the action is done. Then it stays open. */
+  result?: { title: string; show: (answer: T) => ReactNode /** Credentials. */; once?: true };
   danger?: boolean;
   disabled?: boolean;
   size?: string;
   leave?: string;
   children: ReactNode;
 }) {
-  const { path, what, close, body, method, said, ...dialog } = props;
+  const { path, what, close, done = close, result, body, method, said, ...dialog } = props;
   const { run, busy, problem } = useAction();
+  const [answer, setAnswer] = useState<T | null>(null);
+  const finish = (own: T | null) => {
+    if (own === null) return;
+    if (result) setAnswer(own);
+    else done(own);
+  };
   return (
     <ActionDialog
       {...dialog}
+      {...(answer !== null && result && { title: result.title, children: result.show(answer) })}
+      {...(answer !== null && result?.once && { stays: true, leave: 'I have stored it' })}
       what={what}
       opened
       close={close}
+      hideAction={answer !== null}
       busy={busy}
       problem={problem}
       onAction={() =>
         void run<T>({ path, what, body, ...(method && { method }), ...(said && { said }) }).then(
-          (answer) => answer !== null && close(),
+          finish,
         )
       }
     />

@@ -1,15 +1,16 @@
-import { Button, Textarea } from '@mantine/core';
+import { Button, Select, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import type { AlertRow } from '#operating/operations/audit.schema.ts';
+import { alertKinds } from '#platform/shared/alert-kinds.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { useFilters, useOpened } from '../url.ts';
 import { ActionDialog, useAction } from './actions.tsx';
 import { Facts, Id, Notice, PageHead, Status, Time } from './basics.tsx';
 import { MerchantFilter, Tabs } from './filters.tsx';
-import { type Column, List } from './list.tsx';
+import { type Column, List, type Picking } from './list.tsx';
 import { Unread } from './states.tsx';
 
 /** The title of an alert: `gateway_other_amount` is `Other amount` where all are the gateway's. */
@@ -41,20 +42,70 @@ function About({ of: row }: { of: AlertRow }) {
   return <span className="quiet">The service</span>;
 }
 
-const ownerColumn: Column<AlertRow> = {
-  head: 'Owner',
+/** When an alert was raised, in the merchant's time if it is about a merchant. */
+const Raised = ({ of: row, exact = false }: { of: AlertRow; exact?: boolean }) => (
+  <Time
+    at={row.merchant_at ?? row.at}
+    {...(row.time_zone && { zone: row.time_zone })}
+    ahead={row.merchant_at === null ? 0 : row.clock_ahead_ms}
+    exact={exact}
+  />
+);
+
+const stateColumn: Column<AlertRow> = {
+  head: 'State',
+  cell: (row) => (
+    <span title={row.taken_by_name ?? ''}>
+      <Status of={row.state} />
+    </span>
+  ),
+  phone: 'end',
+};
+
+/** Who has taken the alert, or who closed it and why. */
+const handlerColumn: Column<AlertRow> = {
+  head: 'By',
   cell: (row) =>
     row.state === 'closed' ? (
-      <span title={row.closed_by ?? ''}>
-        {row.closed_by_name}: <span className="quiet">{row.close_reason}</span>
+      <span className="clamp two" title={row.closed_by ?? ''}>
+        {sentence(row.closed_by_name ?? '')}: <span className="quiet">{row.close_reason}</span>
       </span>
-    ) : row.state === 'taken' ? (
-      <span title={row.taken_by ?? ''}>{row.taken_by_name}</span>
     ) : (
-      <span className="quiet num">Not taken yet</span>
+      <span title={row.taken_by ?? ''}>{row.taken_by_name}</span>
     ),
   phone: 'sub',
 };
+
+const detailColumn = (head: string): Column<AlertRow> => ({
+  head,
+  grow: true,
+  cell: (row) => (
+    <span className="break clamp" title={row.detail}>
+      {row.detail}
+    </span>
+  ),
+  phone: 'full',
+});
+
+const firstSentence = (text: string) => /^.*?\.(?=\s+[A-Z])/s.exec(text)?.[0] ?? text;
+
+/** The text after the first sentence. */
+const restOf = ({ text, detail }: AlertRow) =>
+  text.endsWith(detail) ? text.slice(firstSentence(text).length).trim() : detail;
+
+/** The sentence with the order and the amount, and quietly what the service noticed. */
+const textColumn = (head: string): Column<AlertRow> => ({
+  head,
+  grow: true,
+  cell: (row) => (
+    <span className="stack tight" title={row.detail}>
+      <strong className="break">{firstSentence(row.text)}</strong>
+      <span className="quiet small break clamp two" style={{ fontWeight: 400 }}>
+        {[alertName(row.kind), restOf(row)].filter(Boolean).join(' · ')}
+      </span>
+    </span>
+  ),
+});
 
 /** A page of alerts: all of them, or the differences from the gateway's records. */
 export function AlertsFrame(props: {
@@ -67,34 +118,33 @@ export function AlertsFrame(props: {
   /** The parameter of the address that names the open alert. */
   parameter: string;
   nameOf: (kind: string) => string;
-  /** The heads of the columns that have other names on each page. */
+  /** The heads of the columns whose names differ between the pages. */
   heads: { name: string; detail: string; at: string };
   empty: { title: string; text: string };
   mayTake: boolean;
   mayClose: boolean;
   /** Buttons in the rows. */
   actions?: (row: AlertRow, href: string) => ReactNode;
+  /** Whether the alerts are of many kinds: each has a sentence of its own, and a filter. */
+  withKinds?: boolean;
+  picking?: Picking<AlertRow>;
+  onRows?: (rows: AlertRow[]) => void;
 }) {
   const { path, noun, nameOf, heads, actions } = props;
   const [filters] = useFilters();
   const { opened, hrefOf, close } = useOpened(props.parameter);
   const [version, setVersion] = useState(0);
   const columns: Column<AlertRow>[] = [
-    { head: heads.name, cell: (row) => <strong>{nameOf(row.kind)}</strong> },
-    { head: 'State', cell: (row) => <Status of={row.state} />, phone: 'end' },
-    {
-      head: heads.detail,
-      grow: true,
-      cell: (row) => (
-        <span className="break clamp" title={row.detail}>
-          {row.detail}
-        </span>
-      ),
-      phone: 'full',
-    },
-    { head: 'About', cell: (row) => <About of={row} />, phone: 'sub' },
-    ownerColumn,
-    { head: heads.at, right: true, cell: (row) => <Time at={row.at} />, phone: 'sub' },
+    ...(props.withKinds
+      ? [textColumn(heads.detail)]
+      : [
+          { head: heads.name, cell: (row: AlertRow) => <strong>{nameOf(row.kind)}</strong> },
+          detailColumn(heads.detail),
+        ]),
+    stateColumn,
+    ...(filters.state === 'closed' || filters.state === 'taken' ? [handlerColumn] : []),
+    { head: 'About', cell: (row) => <About of={row} />, phone: 'sub', namesMerchant: true },
+    { head: heads.at, right: true, cell: (row) => <Raised of={row} />, phone: 'sub' },
   ];
   if (actions) {
     const cell = (row: AlertRow) => actions(row, hrefOf(row.id));
@@ -105,11 +155,14 @@ export function AlertsFrame(props: {
       <PageHead title={props.title} about={props.about} />
       <div className="filters">
         <Tabs name="state" label={`Which ${noun}s`} fallback="" options={alertStates} />
+        {props.withKinds && <KindFilter />}
         <MerchantFilter />
       </div>
       <List
         path={path}
-        takes={['state', 'merchant']}
+        takes={['state', 'merchant', 'kind']}
+        {...(props.picking && { picking: props.picking })}
+        {...(props.onRows && { onRows: props.onRows })}
         label={props.label}
         wrap
         columns={columns}
@@ -119,11 +172,13 @@ export function AlertsFrame(props: {
         empty={{
           icon: 'check',
           ...props.empty,
-          filtered: filters.merchant
-            ? `No ${noun} of this merchant is ${filters.state === 'closed' ? 'done' : (filters.state ?? 'open')}`
-            : filters.state === 'closed'
-              ? `No ${noun} was closed yet`
-              : `No ${noun} is in this state`,
+          filtered: filters.kind
+            ? `No ${noun} of this kind is ${filters.state === 'closed' ? 'done' : (filters.state ?? 'open')}`
+            : filters.merchant
+              ? `No ${noun} of this merchant is ${filters.state === 'closed' ? 'done' : (filters.state ?? 'open')}`
+              : filters.state === 'closed'
+                ? `No ${noun} was closed yet`
+                : `No ${noun} is in this state`,
         }}
       />
       {opened && (
@@ -140,6 +195,27 @@ export function AlertsFrame(props: {
         />
       )}
     </>
+  );
+}
+
+/** The kinds that can be open. */
+const kinds = Object.entries(alertKinds).flatMap(([kind, ends]) =>
+  ends === 'at once' ? [] : [{ value: kind, label: alertName(kind) }],
+);
+
+function KindFilter() {
+  const [filters, setFilters] = useFilters();
+  return (
+    <Select
+      aria-label="Kind"
+      placeholder="All kinds"
+      data={kinds}
+      value={filters.kind ?? null}
+      onChange={(value) => setFilters({ kind: value ?? '' })}
+      clearable
+      searchable
+      w={200}
+    />
   );
 }
 
@@ -213,7 +289,10 @@ function AlertDialog(props: {
         <Unread of={{ error, refetch }} lines={5} />
       ) : (
         <>
-          <p className="break">{data.detail}</p>
+          <p className="break">
+            <strong>{data.text}</strong>
+          </p>
+          {data.detail !== data.text && <p className="break quiet">{data.detail}</p>}
           <AlertFacts of={data} />
           {isOpen && data.close_refusal !== null && <Notice>{data.close_refusal}</Notice>}
           {mayClose && (
@@ -239,13 +318,13 @@ function AlertFacts({ of: data }: { of: AlertRow }) {
     <Facts
       rows={[
         ['State', <Status key="state" of={data.state} />],
-        ['Raised', <Time key="at" at={data.at} exact />],
+        ['Raised', <Raised key="at" of={data} exact />],
         ['About', <About key="about" of={data} />],
         [
           'Concerns',
           data.subject_id && (
-            <Link href={`/search?q=${data.subject_id}`} className="mono">
-              {data.subject_id}
+            <Link href={`/search?q=${data.subject_id}`}>
+              {data.client_reference_id ?? 'What it is about'}
             </Link>
           ),
         ],

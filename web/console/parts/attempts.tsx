@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { CallbackAttempt, CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { count, duration, reasonWords, sentence } from '../format.ts';
 import { Status, Time } from './basics.tsx';
@@ -17,6 +17,7 @@ export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: s
           key={attempt.number}
           of={attempt}
           payload={callback.payload}
+          isNewest={attempt === newest[0]}
           {...(zone && { zone })}
         />
       ))}
@@ -35,11 +36,24 @@ export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: s
   );
 }
 
-function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string }) {
+/** A request or an answer as it was. What scrolls must be reached by keys. */
+const Raw = ({ children }: { children: ReactNode }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
+  <pre className="raw" tabIndex={0}>
+    {children}
+  </pre>
+);
+
+function Attempt(props: {
+  of: CallbackAttempt;
+  payload: string;
+  isNewest: boolean;
+  zone?: string;
+}) {
   const { of: attempt } = props;
-  const [shown, setShown] = useState(false);
+  const [shown, setShown] = useState(props.isNewest);
   return (
-    <details className="card" onToggle={(event) => setShown(event.currentTarget.open)}>
+    <details className="card" open={shown} onToggle={(event) => setShown(event.currentTarget.open)}>
       <summary className="attempt">
         <span>
           <strong>Attempt {attempt.number}</strong>{' '}
@@ -61,11 +75,11 @@ function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string })
       {shown && (
         <div className="card-body stack tight">
           <h3>Sent{attempt.operator && <span className="quiet"> by {attempt.operator}</span>}</h3>
-          <pre className="raw">
+          <Raw>
             {headerLines(attempt.request_headers)}
             {'\n\n'}
             {props.payload}
-          </pre>
+          </Raw>
           <h3>
             Answered{' '}
             <span className="quiet small">
@@ -77,13 +91,13 @@ function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string })
               {attempt.reason ? sentence(reasonWords(attempt.reason)) : 'There was no answer.'}
             </p>
           ) : (
-            <pre className="raw">
+            <Raw>
               HTTP {attempt.response_status}
               {'\n'}
               {headerLines(attempt.response_headers ?? {})}
               {'\n\n'}
               {attempt.response_body ?? ''}
-            </pre>
+            </Raw>
           )}
           {attempt.response_body_bytes !== null && (
             <p className="quiet small">

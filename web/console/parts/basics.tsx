@@ -50,6 +50,8 @@ function useTicks(): void {
 export function Time(props: {
   at: string | null;
   zone?: string;
+  /** How far the clock that the time is of is ahead of the real one. */
+  ahead?: number;
   exact?: boolean;
   age?: boolean;
   /**
@@ -61,20 +63,21 @@ export function Time(props: {
   useTicks();
   if (props.at === null) return <span className="quiet none">–</span>;
   const zone = props.zone;
+  const now = Date.now() + (props.ahead ?? 0);
   const utc = new Date(props.at).toISOString().replace('T', ' ').slice(0, 19);
   return (
     <time dateTime={props.at} title={`${exactTime(props.at, zone)}\n${utc} UTC`} className="num">
-      {props.exact || (!props.future && isAhead(props.at))
+      {props.exact || (!props.future && isAhead(props.at, now))
         ? shortTime(props.at, zone)
         : props.age
-          ? duration(Math.max(0, Date.now() - new Date(props.at).getTime()))
-          : relativeTime(props.at)}
+          ? duration(Math.max(0, now - new Date(props.at).getTime()))
+          : relativeTime(props.at, now)}
     </time>
   );
 }
 
 /** Clocks may differ a little. */
-const isAhead = (at: string) => new Date(at).getTime() > Date.now() + 60_000;
+const isAhead = (at: string, now: number) => new Date(at).getTime() > now + 60_000;
 
 type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
@@ -87,6 +90,7 @@ const tones: Record<string, Tone> = {
   active: 'good',
   done: 'good',
   authorised: 'good',
+  sent: 'good',
   received: 'plain',
   scheduled: 'plain',
   pending: 'plain',
@@ -99,9 +103,11 @@ const tones: Record<string, Tone> = {
   open: 'warn',
   invited: 'warn',
   held: 'warn',
+  unconfirmed: 'warn',
   running: 'warn',
   exhausted: 'bad',
   failed: 'bad',
+  refused: 'bad',
   declined: 'bad',
   revoked: 'bad',
   invalid_payload: 'bad',
@@ -116,6 +122,7 @@ const names: Record<string, string> = {
   successful: 'Paid',
   authorised: 'Held',
   held: 'To release',
+  unconfirmed: 'To confirm',
 };
 
 export function Status({ of: status, name, tone }: { of: string; name?: string; tone?: Tone }) {
@@ -242,5 +249,40 @@ export function Scroll({ label, children }: { label: string; children: ReactNode
     <section className="table-wrap" tabIndex={0} aria-label={`${label}, table`}>
       {children}
     </section>
+  );
+}
+
+/** A table in a card. Its columns have names; those of amounts are on the right. */
+export function Table(props: {
+  label: string;
+  /** A phone leaves out the wide ones. */
+  columns: (string | { right: string; wide?: true })[];
+  /** Whether cells contain sentences and wrap. */
+  wrap?: boolean;
+  children: ReactNode;
+  foot?: ReactNode;
+}) {
+  return (
+    <Scroll label={props.label}>
+      <table className={props.wrap ? 'table wrap' : 'table'}>
+        <thead>
+          <tr>
+            {props.columns.map((column) =>
+              typeof column === 'string' ? (
+                <th key={column} scope="col">
+                  {column}
+                </th>
+              ) : (
+                <th key={column.right} scope="col" className={column.wide ? 'right wide' : 'right'}>
+                  {column.right}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>{props.children}</tbody>
+        {props.foot && <tfoot>{props.foot}</tfoot>}
+      </table>
+    </Scroll>
   );
 }

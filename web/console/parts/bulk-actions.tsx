@@ -35,8 +35,20 @@ const subscribe = (listener: () => void) => {
   return () => void listeners.delete(listener);
 };
 
-const names = { 'callbacks retry': 'Resending callbacks', 'refunds approve': 'Approving refunds' };
-const ends = { 'callbacks retry': 'Callbacks resent', 'refunds approve': 'Refunds approved' };
+const names: Record<BulkAction['kind'], string> = {
+  'callbacks retry': 'Resending callbacks',
+  'refunds approve': 'Approving refunds',
+  'payouts approve': 'Approving payouts',
+  'payouts paid': 'Noting payouts as paid',
+  'instalments retry': 'Retrying payments',
+};
+const ends: Record<BulkAction['kind'], string> = {
+  'callbacks retry': 'Callbacks resent',
+  'refunds approve': 'Refunds approved',
+  'payouts approve': 'Payouts approved',
+  'payouts paid': 'Payouts noted as paid',
+  'instalments retry': 'Payments retried',
+};
 
 const shownAfterMs = 10 * 60_000;
 

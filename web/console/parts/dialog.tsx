@@ -11,28 +11,35 @@ export function Dialog(props: {
   close: () => void;
   size?: string;
   centered?: boolean;
+  /** Whether only its own button closes it: neither Escape nor a click beside it. */
+  stays?: boolean;
   /** Whether it opens above another dialog. */
   above?: boolean;
   children: ReactNode;
 }) {
   useFocusBack(props.opened);
+  const isOnTop = useStack(props.opened);
   return (
     <Modal.Root
       opened={props.opened}
-      onClose={props.close}
+      // The library closes all open dialogs on Escape.
+      onClose={() => isOnTop() && props.close()}
+      closeOnEscape={!props.stays}
+      closeOnClickOutside={!props.stays}
       size={props.size ?? 'md'}
       centered={props.centered ?? true}
       // The library locks scrolling with a <style> element, which our content security policy
       // refuses. The style sheet does it instead.
       lockScroll={false}
+      returnFocus={false}
       transitionProps={{ duration: 150, transition: 'fade' }}
       {...(props.above && { zIndex: 400 })}
     >
       <Modal.Overlay />
-      <Modal.Content>
+      <Modal.Content inert={!props.opened}>
         <div className="dialog-head">
           <Modal.Title>{props.title}</Modal.Title>
-          <Modal.CloseButton aria-label="Close the dialog" />
+          {!props.stays && <Modal.CloseButton aria-label="Close the dialog" />}
         </div>
         <Modal.Body>{props.children}</Modal.Body>
       </Modal.Content>
@@ -40,24 +47,50 @@ export function Dialog(props: {
   );
 }
 
-/**
- * Returns the focus to the element that had it before. The library does so only for a dialog that
- * stays mounted, and most of ours are gone when they close.
- */
-function useFocusBack(opened: boolean): void {
-  const opener = useRef<Element | null>(null);
-  const wasOpened = useRef(false);
-  if (opened && !wasOpened.current) opener.current = document.activeElement;
-  wasOpened.current = opened;
+const openDialogs: object[] = [];
+
+/** Says whether a dialog was opened last, of those that are open. */
+function useStack(opened: boolean): () => boolean {
+  const self = useRef({}).current;
   useEffect(() => {
     if (!opened) return;
+    openDialogs.push(self);
     return () => {
-      const { current } = opener;
-      // Wait until the element of the dialog that has the focus is gone.
-      setTimeout(() => {
-        const isLost = document.activeElement === document.body;
-        if (isLost && current instanceof HTMLElement && current.isConnected) current.focus();
-      });
+      // The dialog below hears of the same Escape after this one, and is not on top yet.
+      setTimeout(() => openDialogs.splice(openDialogs.indexOf(self), 1));
     };
-  }, [opened]);
+  }, [opened, self]);
+  return () => openDialogs.at(-1) === self;
+}
+
+let lastFocused: EventTarget | null = null;
+document.addEventListener('focusin', ({ target }) => (lastFocused = target));
+
+/**
+ * Returns the focus, if it was lost to a dialog or a busy button, to the element that had it before.
+ * The library does so only for a dialog that stays mounted, and most of ours are gone when they close.
+ */
+export function useFocusBack(isAway: boolean): void {
+  const from = useRef<EventTarget | null>(null);
+  const wasAway = useRef(false);
+  if (isAway && !wasAway.current) {
+    const active = document.activeElement;
+    // A busy button is disabled, and has lost the focus before the passkey is asked for.
+    from.current = active === document.body ? lastFocused : active;
+  }
+  wasAway.current = isAway;
+  useEffect(() => {
+    if (!isAway) return;
+    // Wait until a dialog that is removed has left the document.
+    return () => void setTimeout(() => focusBack(from.current));
+  }, [isAway]);
+}
+
+/** Focuses the page if the element is gone: a row that was approved leaves its list. */
+function focusBack(to: EventTarget | null): void {
+  const active = document.activeElement ?? document.body;
+  // A dialog that fades out is inert.
+  if (active !== document.body && active.closest('[inert]') === null) return;
+  const place = to instanceof HTMLElement && to.isConnected ? to : document.getElementById('main');
+  place?.focus({ preventScroll: true });
 }

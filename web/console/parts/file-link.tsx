@@ -3,12 +3,14 @@ import { useState } from 'react';
 import { ProofRefused, readFile } from '../api.ts';
 import { Icon } from '../icons.tsx';
 import { problemOf } from './actions.tsx';
+import { useFocusBack } from './dialog.tsx';
 import { saveFile } from './save-file.ts';
 
 /** Saves a file of the service. One that names people asks for the passkey first. */
 export function FileLink(props: { path: string; name: string; label: string }) {
   const { path, name, label } = props;
   const [busy, setBusy] = useState(false);
+  useFocusBack(busy);
   const save = async () => {
     setBusy(true);
     try {

@@ -1,9 +1,15 @@
 import { TextInput } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
+import { centsIn } from '#platform/shared/money.ts';
 import { home } from '../format.ts';
 import { useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
-import { MerchantSelect, useFoundMerchants, useMerchantNames } from './merchants.tsx';
+import {
+  MerchantSelect,
+  useFoundMerchants,
+  useMerchantNames,
+  useSeesOneMerchant,
+} from './merchants.tsx';
 
 /** The views of a list: one of them is always chosen. */
 export function Tabs(props: {
@@ -47,10 +53,9 @@ export function Tabs(props: {
 /** Shown only to people who see more than one merchant. */
 export function MerchantFilter() {
   const [filters, setFilters] = useFilters();
-  const { scope } = useSession();
   const { data } = useFoundMerchants('');
-  if (scope !== 'all' && scope.length === 1) return null;
-  if (!data || data.length < 2) return null;
+  const seesOne = useSeesOneMerchant();
+  if (seesOne || !data || data.length < 2) return null;
   return (
     <MerchantSelect
       name="Merchant"
@@ -71,11 +76,11 @@ export function DayFilters() {
   const { data } = useMerchantNames(only === undefined ? [] : [only]);
   const zone = data?.[0]?.time_zone ?? home.time_zone;
   return (
-    <>
+    <span className="days">
       <DayFilter name="from" label="From" zone={zone} />
       <DayFilter name="to" label="To" zone={zone} />
       <span className="quiet small">{zone.replace(/^.*\//, '').replaceAll('_', ' ')} time</span>
-    </>
+    </span>
   );
 }
 
@@ -97,13 +102,36 @@ function DayFilter({ name, label, zone }: { name: string; label: string; zone: s
   );
 }
 
+/** An amount as people write it. The address has it in cents. */
+export const AmountFilter = () => (
+  <TextFilter
+    name="amount"
+    label="Amount"
+    placeholder="Amount"
+    width={128}
+    read={(text) => String(centsIn(text.trim()) || '')}
+    show={(cents) => (Number(cents) / 100).toFixed(2).replace('.', ',')}
+  />
+);
+
 /** Filters when the person presses Enter or leaves the field. */
-export function TextFilter(props: { name: string; label: string; placeholder: string }) {
+export function TextFilter(props: {
+  name: string;
+  label: string;
+  placeholder: string;
+  width?: number;
+  /** From the text to the value in the address, and back. */
+  read?: (text: string) => string;
+  show?: (value: string) => string;
+}) {
   const [filters, setFilters] = useFilters();
-  const value = filters[props.name] ?? '';
+  const kept = filters[props.name] ?? '';
+  const value = kept !== '' && props.show ? props.show(kept) : kept;
   const [typed, setTyped] = useState<string | null>(null);
   const commit = () => {
-    if (typed !== null && typed !== value) setFilters({ [props.name]: typed.trim() });
+    if (typed !== null && typed !== value) {
+      setFilters({ [props.name]: props.read ? props.read(typed) : typed.trim() });
+    }
     setTyped(null);
   };
   return (
@@ -114,7 +142,7 @@ export function TextFilter(props: { name: string; label: string; placeholder: st
       onChange={(event) => setTyped(event.currentTarget.value)}
       onBlur={commit}
       onKeyDown={(event) => event.key === 'Enter' && commit()}
-      w={200}
+      w={props.width ?? 200}
     />
   );
 }

@@ -9,12 +9,13 @@ import {
   useState,
 } from 'react';
 import { Link, useLocation } from 'wouter';
-import { get, withQuery } from '../api.ts';
+import { readList, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import type { IconName } from '../icons.tsx';
 import { useFilters } from '../url.ts';
 import { Scroll } from './basics.tsx';
 import { FileLink } from './file-link.tsx';
+import { useSeesOneMerchant } from './merchants.tsx';
 import { Problem, State } from './states.tsx';
 
 export type Column<Row> = {
@@ -26,11 +27,13 @@ export type Column<Row> = {
   grow?: boolean;
   /** A name, which is cut where the table has no room for it. */
   share?: boolean;
+  /** The merchant, which is the same in all rows for a person who sees one. */
+  namesMerchant?: boolean;
   /** Buttons, which stay in sight when the table is wider than the page. */
   actions?: boolean;
   /**
    * The cell's place on a phone, where a row is a small card: its first line, the right of it, a
-   * quiet line below, a line of its own for buttons, or nowhere.
+   * quiet line below, a line of its own for buttons, or nowhere. A tablet hides the last ones too.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
   /**
@@ -50,7 +53,7 @@ export function useListPage<Row>(path: string, query: Record<string, string>) {
   const all = { limit: pageSize, ...query };
   return useQuery({
     queryKey: [path, all],
-    queryFn: ({ signal }) => get<ListPage<Row>>(path, all, signal),
+    queryFn: ({ signal }) => readList<ListPage<Row>>(path, all, signal),
     refetchInterval: refreshMs,
     placeholderData: keepPreviousData,
   });
@@ -115,7 +118,10 @@ type ListProps<Row> = {
   version?: number;
 };
 
-export function List<Row>(props: ListProps<Row>) {
+export function List<Row>(given: ListProps<Row>) {
+  const seesOne = useSeesOneMerchant();
+  const columns = given.columns.filter(({ namesMerchant }) => !(seesOne && namesMerchant));
+  const props = { ...given, columns };
   const [filters, setFilters] = useFilters();
   const taken = Object.fromEntries(
     [...props.takes, 'after'].flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])),
@@ -291,7 +297,11 @@ function Head<Row>(props: {
           <th
             key={column.head}
             scope="col"
-            className={`${column.right ? 'right' : ''} ${column.actions ? 'stick' : ''}`}
+            className={[
+              column.right ? 'right' : '',
+              column.actions ? 'stick' : '',
+              column.phone === 'hide' ? 'hide' : '',
+            ].join(' ')}
           >
             {column.head}
           </th>

@@ -4,6 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { MerchantNames } from '#operating/console/merchant-name.schema.ts';
 import { get } from '../api.ts';
+import { useChoice, useSession } from '../session.tsx';
 
 // A field offers the merchants whose names begin with what the person types: there may be
 // thousands.
@@ -24,6 +25,14 @@ export function useFoundMerchants(text: string) {
     staleTime: 60_000,
     retry: false,
   });
+}
+
+/** Whether the person sees one merchant only, so that no row has to name it. */
+export function useSeesOneMerchant(): boolean {
+  const { scope } = useSession();
+  const { merchant } = useChoice();
+  const { data } = useFoundMerchants('');
+  return merchant !== null || (scope !== 'all' && scope.length === 1) || data?.length === 1;
 }
 
 /** The names of merchants by their ids. */

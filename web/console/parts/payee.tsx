@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { MerchantDetails } from '#operating/operations/merchant.schema.ts';
 import type { Account, Payee } from '#operating/operations/payee.schema.ts';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { Card, Facts, Notice, Time } from './basics.tsx';
 
@@ -37,16 +37,18 @@ export function PayeeCard({ of: merchant, payee }: Omit<Props, 'close'>) {
           <div className="proposal">
             <h3>Proposed, not in use yet</h3>
             <AccountFacts of={proposed} zone={merchant.time_zone} />
-            {payee.is_own_proposal ? (
+            {!can('bank.confirm') ? (
+              <p className="quiet small">
+                The payment service asks you for the whole number by telephone, and confirms it.
+              </p>
+            ) : payee.is_own_proposal ? (
               <p className="quiet small">You proposed it. Another person has to confirm it.</p>
             ) : (
-              can('bank.confirm') && (
-                <span>
-                  <Button size="xs" onClick={() => setOpened('confirm')}>
-                    Confirm the account…
-                  </Button>
-                </span>
-              )
+              <span>
+                <Button size="xs" onClick={() => setOpened('confirm')}>
+                  Confirm the account…
+                </Button>
+              </span>
             )}
           </div>
         )}
@@ -116,7 +118,11 @@ function Propose({ of: merchant, payee, close }: Props) {
   const [bank, setBank] = useState('');
   const [branch, setBranch] = useState('');
   const [account, setAccount] = useState('');
+  // The proposal that the person read. Another one that came meanwhile must not be replaced unseen.
+  const [replaced] = useState(payee.proposed);
+  const isStaff = useSession().scope === 'all';
   const digits = account.replaceAll(/\s/g, '');
+  const confirmer = isStaff ? 'another person' : 'the payment service';
   const isGood = [holder, bank, branch].every((text) => text.trim() !== '') && digits.length >= 5;
   return (
     <SingleActionDialog
@@ -128,15 +134,19 @@ function Propose({ of: merchant, payee, close }: Props) {
         bank: bank.trim(),
         branch_code: branch.trim(),
         account_number: digits,
+        ...(replaced && { replaces: replaced.number }),
       }}
-      said={() => 'The account is proposed. Another person has to confirm it.'}
+      said={() =>
+        isStaff
+          ? 'The account is proposed. Another person has to confirm it.'
+          : 'The account is proposed. The payment service calls you and confirms it.'
+      }
       disabled={!isGood}
       close={close}
     >
-      {payee.proposed && (
+      {replaced && (
         <Notice kind="warn">
-          This replaces the proposal of {payee.proposed.proposed_by}, account …{' '}
-          {payee.proposed.last4}.
+          This replaces the proposal of {replaced.proposed_by}, account … {replaced.last4}.
         </Notice>
       )}
       <TextInput
@@ -170,8 +180,8 @@ function Propose({ of: merchant, payee, close }: Props) {
       />
       <p className="quiet">
         {payee.account
-          ? `Payouts go to account … ${payee.account.last4} until another person has confirmed the new one.`
-          : 'Payouts go there once another person has confirmed it.'}
+          ? `Payouts go to account … ${payee.account.last4} until ${confirmer} has confirmed the new one.`
+          : `Payouts go there once ${confirmer} has confirmed it.`}
       </p>
     </SingleActionDialog>
   );

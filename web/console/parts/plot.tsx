@@ -157,7 +157,8 @@ function drawnSeries(one: Series): uPlot.Series {
         label: one.name,
         stroke: colour,
         width: 2,
-        points: { show: false },
+        // A line needs two values. One is a point.
+        points: { show: one.values.filter((value) => value !== null).length === 1, size: 8 },
         spanGaps: true,
       };
 }

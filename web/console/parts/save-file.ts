@@ -1,6 +1,15 @@
-/** Offers a text to be saved as a file. */
-export function saveFile(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+const types: Record<string, string> = {
+  csv: 'text/csv',
+  html: 'text/html',
+  xml: 'application/xml',
+};
+
+/** Offers a text or a file of the service to be saved. */
+export function saveFile(name: string, content: string | Blob): void {
+  const type = types[name.split('.').at(-1) ?? ''] ?? 'text/plain';
+  const url = URL.createObjectURL(
+    typeof content === 'string' ? new Blob([content], { type }) : content,
+  );
   const link = document.createElement('a');
   link.href = url;
   link.download = name;

@@ -1,13 +1,14 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Notice } from './basics.tsx';
+import { saveFile } from './save-file.ts';
 
 /** Values that are shown once. */
 export function Secrets({ values }: { values: [string, string][] }) {
   return (
     <div className="stack">
       <Notice kind="warn" icon="key">
-        Copy this now. It is not shown again.
+        Copy or download this now. It is not shown again.
       </Notice>
       {values.map(([name, value]) => (
         <div key={name}>
@@ -18,11 +19,24 @@ export function Secrets({ values }: { values: [string, string][] }) {
           </div>
         </div>
       ))}
+      <div>
+        <Button
+          variant="light"
+          onClick={() =>
+            saveFile(
+              'tranche-credentials.txt',
+              values.map(([name, value]) => `${name}: ${value}\n`).join(''),
+            )
+          }
+        >
+          Download
+        </Button>
+      </div>
     </div>
   );
 }
 
-function Copy({ value, name }: { value: string; name: string }) {
+export function Copy({ value, name }: { value: string; name: string }) {
   const [copied, setCopied] = useState(false);
   return (
     <Button

@@ -57,14 +57,14 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
   if (error instanceof ApiError && error.status === 429) {
     return (
       <State icon="overdue" title="Too many requests" actions={again}>
-        Wait a moment. The page tries again by itself.
+        Wait a moment. The page tries again automatically.
       </State>
     );
   }
   if (error instanceof ApiError && error.status === 0) {
     return (
       <State icon="warning" title="The service cannot be reached" actions={again}>
-        Nothing was changed. The page tries again by itself.
+        Nothing was changed. The page tries again automatically.
       </State>
     );
   }

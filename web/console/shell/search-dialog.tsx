@@ -43,7 +43,21 @@ export const matches: Record<Hit['matched'], string> = {
   gateway_reference: 'by gateway reference',
   payout_reference: 'by payout reference',
   merchant_name: 'by its name',
+  amount: 'by amount',
+  beginning: 'by its beginning',
 };
+
+/** Said before a search, and after one that finds nothing. */
+export const searchable =
+  'Search takes the beginning of an order number, an id or a page, an amount (1500), a whole name or e-mail address, the last four digits of a card, or a reference of the gateway or of a payout.';
+
+export const PageLine = ({ label }: { label: string }) => (
+  <>
+    <span className="quiet">Page</span>
+    <strong>{label}</strong>
+    <span />
+  </>
+);
 
 export function HitLine({ hit }: { hit: Hit }) {
   const who = hit.name ?? hit.email;
@@ -63,41 +77,67 @@ export function HitLine({ hit }: { hit: Hit }) {
           <Money cents={hit.amount} currency={hit.currency ?? home.currency} />
         )}
         <span className="quiet small">
-          <Time at={hit.created_at} />
+          <Time
+            at={hit.created_at}
+            ahead={hit.clock_ahead_ms}
+            {...(hit.time_zone && { zone: hit.time_zone })}
+          />
         </span>
       </span>
     </>
   );
 }
 
-export function SearchDialog({ opened, close }: { opened: boolean; close: () => void }) {
+type Place = { href: string; label: string };
+
+export function SearchDialog(props: { opened: boolean; close: () => void; places: Place[] }) {
+  const { opened, close, places } = props;
   return (
     <Dialog opened={opened} close={close} size="xl" centered={false} title="Search">
-      <Search close={close} />
+      <Search close={close} places={places} />
     </Dialog>
   );
 }
 
-function Search({ close }: { close: () => void }) {
+/** The pages of the console whose names begin with a text. */
+export const pagesFor = (places: Place[], text: string) =>
+  text.length < 2
+    ? []
+    : places.filter(({ label }) => label.toLowerCase().startsWith(text.toLowerCase()));
+
+function Search({ close, places }: { close: () => void; places: Place[] }) {
   const [text, setText] = useState('');
   const [wanted] = useDebouncedValue(text, 150);
   const [here, setHere] = useState(0);
   const [, navigate] = useLocation();
   const { data, isFetching, error } = useHits(wanted);
-  const hits = wanted.trim() === '' ? [] : (data?.data ?? []);
+  const found = wanted.trim() === '' ? [] : (data?.data ?? []);
+  const pages = pagesFor(places, wanted.trim());
+  const hits = [
+    ...pages.map(({ href, label }) => ({
+      key: `page ${href}`,
+      href,
+      line: <PageLine label={label} />,
+    })),
+    ...found.map((hit) => ({
+      key: `${hit.kind} ${hit.id}`,
+      href: hrefOf(hit),
+      line: <HitLine hit={hit} />,
+    })),
+  ];
   const go = (href: string) => {
     close();
     navigate(href);
   };
   const said =
     wanted.trim() === ''
-      ? 'Whole values: an order reference, e-mail address, name, the last four digits of a card, any id, or a reference of the gateway or of a payout.'
+      ? searchable
       : error
         ? 'The search did not work. Try again.'
         : isFetching && hits.length === 0
           ? 'Searching…'
           : hits.length === 0
-            ? `Nothing matches “${wanted.trim()}”. Search finds whole values, not parts of them.`
+            ? `Nothing matches “${wanted.trim()}”. ${searchable}`
             : '';
   return (
     <div className="stack tight">
@@ -105,7 +145,7 @@ function Search({ close }: { close: () => void }) {
         data-autofocus
         size="md"
         aria-label="Search for an order, a shopper or an id"
-        placeholder="Order, e-mail, name, last four, any id"
+        placeholder="Order, amount, name, e-mail, last four, id or page"
         leftSection={<Icon name="search" />}
         value={text}
         role="combobox"
@@ -126,7 +166,7 @@ function Search({ close }: { close: () => void }) {
           }
           if (event.key === 'Enter' && text.trim() !== '') {
             const hit = text === wanted && !isFetching ? hits[here] : undefined;
-            go(hit ? hrefOf(hit) : `/search?q=${encodeURIComponent(text.trim())}`);
+            go(hit ? hit.href : `/search?q=${encodeURIComponent(text.trim())}`);
           }
         }}
       />
@@ -136,15 +176,15 @@ function Search({ close }: { close: () => void }) {
       <div className="hits" id="search-hits" role="listbox" aria-label="Found">
         {hits.map((hit, index) => (
           <Link
-            key={`${hit.kind} ${hit.id}`}
+            key={hit.key}
             id={`hit-${index}`}
-            href={hrefOf(hit)}
+            href={hit.href}
             role="option"
             aria-selected={index === here}
             className={index === here ? 'here' : ''}
             onClick={close}
           >
-            <HitLine hit={hit} />
+            {hit.line}
           </Link>
         ))}
       </div>

@@ -1,135 +1,34 @@
 import { Menu, useMantineColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import type { Counts } from '#operating/console/overview.schema.ts';
 import { sendChange } from '../api.ts';
 import { sentence, words } from '../format.ts';
-import { Icon, type IconName, Logo } from '../icons.tsx';
+import { Icon, Logo } from '../icons.tsx';
 import { Person } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { bounded, isTyping } from '../parts/list.tsx';
-import { useCan, useCounts, useSession } from '../session.tsx';
-import { SearchDialog } from './search-dialog.tsx';
+import { useMerchantNames } from '../parts/merchants.tsx';
+import { useCan, useChoice, useCounts, useSession } from '../session.tsx';
+import { type Group, groups, inShopWords } from './places.ts';
+import { pagesFor, SearchDialog } from './search-dialog.tsx';
 
-type Place = {
-  href: string;
-  label: string;
-  icon: IconName;
-  permission: string;
-  key: string;
-  count?: keyof Counts;
-  urgent?: boolean;
-};
+function useAllowed(): Group[] {
+  const can = useCan();
+  const { is_for_merchants } = useSession();
+  return (is_for_merchants ? inShopWords(groups) : groups)
+    .map(({ title, places }) => ({
+      title,
+      places: places.filter(({ permission }) => can(permission)),
+    }))
+    .filter(({ places }) => places.length > 0);
+}
 
-type Group = { title: string | null; places: Place[] };
-
-const groups: Group[] = [
-  {
-    title: null,
-    places: [
-      { href: '/', label: 'Overview', icon: 'overview', permission: 'overview.read', key: 'o' },
-    ],
-  },
-  {
-    title: 'Payments',
-    places: [
-      {
-        href: '/checkouts',
-        label: 'Checkouts',
-        icon: 'checkouts',
-        permission: 'checkouts.read',
-        key: 'c',
-      },
-      {
-        href: '/refunds',
-        label: 'Refunds',
-        icon: 'refunds',
-        permission: 'refunds.read',
-        key: 'r',
-        count: 'refunds_to_review',
-      },
-      {
-        href: '/overdue',
-        label: 'Overdue',
-        icon: 'overdue',
-        permission: 'instalments.read',
-        key: 'd',
-        count: 'overdue',
-      },
-      {
-        href: '/callbacks',
-        label: 'Callbacks',
-        icon: 'callbacks',
-        permission: 'callbacks.read',
-        key: 'b',
-        count: 'callbacks_exhausted',
-      },
-    ],
-  },
-  {
-    title: 'Money',
-    places: [
-      {
-        href: '/disputes',
-        label: 'Disputes',
-        icon: 'disputes',
-        permission: 'disputes.read',
-        key: 's',
-        count: 'disputes_to_answer',
-      },
-      {
-        href: '/payouts',
-        label: 'Payouts',
-        icon: 'payouts',
-        permission: 'payouts.read',
-        key: 'y',
-        count: 'payouts_to_approve',
-      },
-      {
-        href: '/reconciliation',
-        label: 'Reconciliation',
-        icon: 'reconciliation',
-        permission: 'differences.read',
-        key: 'n',
-      },
-    ],
-  },
-  {
-    title: 'Set-up',
-    places: [
-      {
-        href: '/merchants',
-        label: 'Merchants',
-        icon: 'merchants',
-        permission: 'merchants.read',
-        key: 'm',
-      },
-      {
-        href: '/integrations',
-        label: 'Integrations',
-        icon: 'integrations',
-        permission: 'integrations.read',
-        key: 'i',
-      },
-    ],
-  },
-  {
-    title: 'Oversight',
-    places: [
-      {
-        href: '/alerts',
-        label: 'Alerts',
-        icon: 'alerts',
-        permission: 'alerts.read',
-        key: 'a',
-        count: 'alerts',
-        urgent: true,
-      },
-      { href: '/audit', label: 'Audit', icon: 'audit', permission: 'audit.read', key: 'u' },
-      { href: '/people', label: 'People', icon: 'people', permission: 'people.read', key: 'p' },
-    ],
-  },
-];
+/** The pages that a person may open and whose names begin with a text. */
+export const usePagesFor = (text: string) =>
+  pagesFor(
+    useAllowed().flatMap(({ places }) => places),
+    text,
+  );
 
 export function Shell({ children }: { children: ReactNode }) {
   const [location] = useLocation();
@@ -137,14 +36,8 @@ export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
   const [keysShown, setKeysShown] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const can = useCan();
-  const { sandbox } = useSession();
-  const allowed = groups
-    .map(({ title, places }) => ({
-      title,
-      places: places.filter(({ permission }) => can(permission)),
-    }))
-    .filter(({ places }) => places.length > 0);
+  const { is_for_merchants } = useSession();
+  const allowed = useAllowed();
 
   // A new page is read from its top, by people and by screen readers.
   const before = useRef(location);
@@ -177,9 +70,7 @@ export function Shell({ children }: { children: ReactNode }) {
         >
           <Icon name="menu" />
         </button>
-        <Link href="/" className="brand">
-          <Logo /> Tranche {sandbox && <span className="chip">Sandbox</span>}
-        </Link>
+        <Brand />
         <button
           type="button"
           className="round"
@@ -198,9 +89,8 @@ export function Shell({ children }: { children: ReactNode }) {
         />
       )}
       <aside className={`side ${menuShown ? 'shown' : ''}`} aria-label="Console">
-        <Link href="/" className="brand">
-          <Logo /> Tranche {sandbox && <span className="chip">Sandbox</span>}
-        </Link>
+        <Brand />
+        {is_for_merchants && <ShopSwitch />}
         <button type="button" className="finder" onClick={() => setSearching(true)}>
           <Icon name="search" /> Search <kbd>/</kbd>
         </button>
@@ -210,7 +100,11 @@ export function Shell({ children }: { children: ReactNode }) {
       <main className="main" id="main" ref={main} tabIndex={-1}>
         <div className="page">{children}</div>
       </main>
-      <SearchDialog opened={searching} close={() => setSearching(false)} />
+      <SearchDialog
+        opened={searching}
+        close={() => setSearching(false)}
+        places={allowed.flatMap(({ places }) => places)}
+      />
       <KeysDialog groups={allowed} opened={keysShown} close={() => setKeysShown(false)} />
     </div>
   );
@@ -341,6 +235,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
             <br />
             {scope === 'all' ? 'All merchants' : `${scope.length} of the merchants`}
           </Menu.Label>
+          <MerchantChoice />
           <Menu.Divider />
           <Menu.Label>Colours</Menu.Label>
           {(['auto', 'light', 'dark'] as const).map((scheme) => (
@@ -363,5 +258,77 @@ function Who({ showKeys }: { showKeys: () => void }) {
         </Menu.Dropdown>
       </Menu>
     </div>
+  );
+}
+
+/** The shop that is looked at, at the merchants' console; the service elsewhere. */
+function Brand() {
+  const { sandbox, is_for_merchants } = useSession();
+  const shop = useShop();
+  return (
+    <Link href="/" className="brand">
+      <Logo /> <span className="shop-name">{is_for_merchants ? shop.name : 'Tranche'}</span>{' '}
+      {sandbox && <span className="chip">Sandbox</span>}
+    </Link>
+  );
+}
+
+/** The merchants of a person who does not see all, and the name of the one that is chosen. */
+function useShop() {
+  const { scope } = useSession();
+  const { merchant } = useChoice();
+  const own = scope === 'all' ? [] : scope;
+  const { data: shops = [] } = useMerchantNames(own);
+  const chosen = shops.find(({ id }) => id === (own.length === 1 ? own[0] : merchant));
+  const name = chosen?.name ?? (own.length > 1 ? 'All shops' : 'Your shop');
+  return { shops: own.length > 1 ? shops : [], name };
+}
+
+function ShopSwitch() {
+  const { shops, name } = useShop();
+  if (shops.length === 0) return null;
+  return (
+    <Menu position="bottom-start" width={220}>
+      <Menu.Target>
+        <button type="button" className="finder" aria-label={`Shop: ${name}`}>
+          <Icon name="merchants" /> <span className="shop-name">{name}</span>
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <ShopItems />
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** A person of several merchants looks at one of them, or at all. */
+function MerchantChoice() {
+  const { shops } = useShop();
+  if (shops.length === 0) return null;
+  return (
+    <>
+      <Menu.Divider />
+      <ShopItems />
+    </>
+  );
+}
+
+function ShopItems() {
+  const { shops } = useShop();
+  const { merchant, choose } = useChoice();
+  const all = { id: null, name: 'All of them' };
+  return (
+    <>
+      <Menu.Label>Show</Menu.Label>
+      {[all, ...shops].map(({ id, name }) => (
+        <Menu.Item
+          key={id ?? 'all'}
+          onClick={() => choose(id)}
+          rightSection={merchant === id ? <Icon name="check" /> : null}
+        >
+          {name}
+        </Menu.Item>
+      ))}
+    </>
   );
 }

@@ -55,6 +55,8 @@ export function attemptStates({
   paid,
   challenge,
   cancelled,
+  inSession,
+  begun,
 }: Pages): GalleryStates {
   return {
     paused: {
@@ -84,6 +86,9 @@ export function attemptStates({
       state: live,
       sees: 'Your payment did not go through.',
     },
+    'open-card-later': { page: inSession },
+    begun: { page: begun },
+    'begun-isizulu': { page: { ...begun, ...inZulu } },
     challenge: { page: challenge },
     'sent-to-bank': {
       page: live,

@@ -26,8 +26,22 @@ export function makePages(card_entry: CardEntry, shopUrl: string) {
     plan: planOf(['paid', 'next', 'planned']),
   };
   const challenge: PayPage = { ...live, status: 'challenge', challenge_url: `${shopUrl}?bank` };
+  // The card is entered in the session of a payment that has begun, in the form of another adapter.
+  const inSession: PayPage = {
+    ...live,
+    card_entry: {
+      ...card_entry,
+      ...({ form: 'hyperswitch', entersCard: 'after' } as const),
+      scriptUrl: card_entry.scriptUrl.replace(/[^/]+$/, 'HyperLoader.js'),
+    },
+  };
+  const begun: PayPage = {
+    ...inSession,
+    status: 'begun',
+    card_session: { client_secret: 'pay_gallery_secret_1' },
+  };
   const cancelled: PayPage = { ...live, status: 'cancelled', return_url: `${shopUrl}?cancelled` };
-  return { open, live, declined, paid, challenge, cancelled };
+  return { open, live, declined, paid, challenge, cancelled, inSession, begun };
 }
 
 export function offer(amount: number, terms: number[]): Pick<PayPage, 'amount' | 'plans'> {
@@ -64,14 +78,25 @@ function openPage(card_entry: CardEntry): PayPage {
     session: null,
     attempt: null,
     challenge_url: null,
+    card_session: null,
     return_url: null,
+    merchant: {
+      contact: 'hello@karoo.example',
+      address: '12 Long Street\nCape Town\n8001',
+      vat_number: '4123456789',
+      logo: null,
+    },
+    conversation: null,
+    answer_days: 2,
     expires_at: '2099-01-01T00:00:00.000Z',
     card_entry,
+    gateway: 'main',
     card_brands: ['visa', 'mastercard', 'amex'],
     operator: {
       terms_url: 'https://pay.example/terms',
       privacy_url: 'https://pay.example/privacy',
       contact: 'help@pay.example',
+      complaints: 'complaints@pay.example',
     },
     consent_version: 'gallery',
   };

@@ -6,6 +6,22 @@ import type { GalleryStates } from './state.ts';
 
 type PlanPages = ReturnType<typeof makePlanPages>;
 
+const conversation = {
+  is_answered: true,
+  entries: [
+    {
+      name: null,
+      text: 'I paid twice this month.\nPlease look at it.',
+      at: '2026-12-15T08:12:00.000Z',
+    },
+    {
+      name: 'Karoo Outfitters',
+      text: 'Thank you for writing. The second charge was a hold, and your bank lifts it within three days.',
+      at: '2026-12-16T07:03:00.000Z',
+    },
+  ],
+} satisfies PayPage['conversation'];
+
 const payNow = 'Pay R 500,00 now';
 
 /** The plan page: every state of a plan, and every choice on it. */
@@ -21,13 +37,22 @@ export function planStates(paid: PayPage, shopUrl: string): GalleryStates {
       page: pages.signedIn,
       clicks: ['Something is wrong'],
       fills: { label: 'What is wrong?', text: 'I paid twice.', press: 'Send' },
+      state: {
+        ...pages.signedIn,
+        conversation: { ...conversation, entries: conversation.entries.slice(0, 1) },
+      },
       sees: 'We have your message.',
+    },
+    'plan-conversation': {
+      page: { ...pages.signedIn, conversation },
+      clicks: ['Something is wrong'],
+      sees: 'Your messages',
     },
   };
 }
 
 function makePlanPages(paid: PayPage) {
-  const session = { expires_at: '2026-12-16T08:30:00.000Z' };
+  const session = { expires_at: '2026-12-16T08:30:00.000Z', scope: 'plan' as const };
   const late = planOf(['paid', 'late', 'planned']);
   const latePlan = { ...late, payments: next(late.payments) };
   const latePage = { ...paid, plan: withoutReasons(latePlan) };
@@ -53,6 +78,7 @@ const attemptOf = (changes: Partial<PlanAttempt>): PlanAttempt => ({
   payments: [2],
   amount: 50_000,
   challenge_url: null,
+  card_session: null,
   decline: null,
   refusal: null,
   ...changes,
@@ -151,10 +177,17 @@ function otherPlanStates({ paid, latePage, signedIn }: PlanPages): GalleryStates
 }
 
 /** The shopper proves the e-mail address, or has done so. */
-function proofStates({ paid, latePage, signedIn, lateSignedIn }: PlanPages): GalleryStates {
+function proofStates({
+  paid,
+  session,
+  latePage,
+  signedIn,
+  lateSignedIn,
+}: PlanPages): GalleryStates {
   return {
     'plan-signed-in': { page: signedIn },
     'plan-late-signed-in': { page: lateSignedIn },
+    'plan-late-link': { page: { ...lateSignedIn, session: { ...session, scope: 'late' } } },
     'plan-link-opens': { page: paid, state: signedIn, link: 'opens', sees: 'You are signed in' },
     'plan-link-ended': { page: paid, link: 'ended', sees: 'This link was already used' },
     'plan-prove-sent': {
@@ -188,9 +221,10 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
   });
   return {
     'plan-pay': { page: lateSignedIn, clicks: [payNow], sees: 'Which card?' },
-    'plan-pay-other': {
-      page: lateSignedIn,
-      clicks: [payNow, 'Another card'],
+    'plan-pay-other': { page: lateSignedIn, clicks: [payNow, 'Another card'], typesCard: true },
+    'plan-pay-one-of-two': {
+      page: { ...paid, plan: stopped, session },
+      clicks: ['Pay R 1 000,00 now', '15 January 2027'],
       typesCard: true,
     },
     'plan-pay-dead-card': {

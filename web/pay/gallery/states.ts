@@ -5,6 +5,8 @@ import { planStates } from './plan-states.ts';
 import type { GalleryStates } from './state.ts';
 
 const noCards: CardEntry = {
+  form: 'stripe',
+  entersCard: 'before',
   scriptUrl: 'http://127.0.0.1:9/none.js',
   publicKey: 'pk_test_gallery',
   scriptOrigins: ['http://127.0.0.1:9'],

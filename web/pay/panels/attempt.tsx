@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { PlanPayment } from '#purchases/shoppers/plan.ts';
-import type { CardForm, CardUse } from '../card-entry.ts';
+import type { CardForm, CardUse } from '../../card-forms/card-form.ts';
 import { CardFields, useCard } from '../card-fields.tsx';
 import { buttonWords } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { CardForm } from '../card-entry.ts';
+import type { CardForm } from '../../card-forms/card-form.ts';
 import { Trouble } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';
 import { isBusy } from '../payment-state.ts';
@@ -13,14 +13,16 @@ export function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
   const i18n = useI18n();
   const [form, setForm] = useState<CardForm | null>(null);
   const busy = isBusy(view);
-  const mayAttempt = payment !== null && !busy && form !== null;
+  const isBefore = page.card_entry?.entersCard !== 'after';
+  const mayAttempt = payment !== null && !busy && (!isBefore || form !== null);
   const rest = plan.payments.filter(({ status }) => isUnpaid(status));
   const charges = chargesWords(rest, i18n, 'consent_monthly');
 
   function save(event: Event) {
     event.preventDefault();
     if (!mayAttempt) return;
-    void payment.attempt({ step: 'plan/card', consent: consentTo(rest, page) }, form.createToken);
+    const request = { step: 'plan/card', consent: consentTo(rest, page) } as const;
+    void payment.attempt(request, form?.submit ?? null);
   }
 
   return (
@@ -32,9 +34,13 @@ export function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
       />
       <Trouble view={view} decline={declineOf(view)} />
       <Refusal view={view} />
-      <OtherCard view={view} page={page} use={{ purpose: 'store' }} give={setForm} />
+      {isBefore && <OtherCard view={view} page={page} use={{ purpose: 'store' }} give={setForm} />}
       {charges !== null && <p class="consent">{i18n.text('consent_card', { charges })}</p>}
-      <AttemptButton view={view} mayAttempt={mayAttempt} text={i18n.text('manage_save')} />
+      <AttemptButton
+        view={view}
+        mayAttempt={mayAttempt}
+        text={i18n.text(isBefore ? 'manage_save' : 'go_on')}
+      />
     </form>
   );
 }

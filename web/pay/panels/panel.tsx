@@ -12,6 +12,8 @@ export type PanelProps = {
   plan: Plan;
   path: string;
   payment: Payment | null;
+  /** The late payment that the shopper's mail is about. */
+  only: number | null;
   close: () => void;
 };
 

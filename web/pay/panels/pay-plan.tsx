@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { PlanPayment } from '#purchases/shoppers/plan.ts';
 import type { PayablePart } from '#purchases/shoppers/plan-attempt.ts';
-import type { CardForm } from '../card-entry.ts';
+import type { CardForm } from '../../card-forms/card-form.ts';
 import { CardLogo } from '../card-logos.tsx';
 import { Trouble } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';
@@ -18,11 +18,15 @@ export function PayPlan({
   page,
   plan,
   payment,
+  only,
   close,
   what,
 }: PanelProps & { what: PayablePart }) {
   const i18n = useI18n();
-  const asked = useAtOpening(view, covered(plan, what));
+  const [chosen, setChosen] = useState(only);
+  const all = useAtOpening(view, covered(plan, what));
+  const one = what === 'late' ? all.find(({ number }) => number === chosen) : undefined;
+  const asked = one ? [one] : all;
   const amount = sumOf(asked);
   // A card that is not stored cannot be charged again.
   const card = plan.is_card_stored ? plan.card : null;
@@ -32,7 +36,9 @@ export function PayPlan({
   const [keep, setKeep] = useState(false);
   const [form, setForm] = useState<CardForm | null>(null);
   const busy = isBusy(view);
-  const mayPay = payment !== null && !busy && asked.length > 0 && (!other || form !== null);
+  const isBefore = page.card_entry?.entersCard !== 'after';
+  const hasCard = !other || !isBefore || form !== null;
+  const mayPay = payment !== null && !busy && asked.length > 0 && hasCard;
   const rest = plan.payments.filter(
     ({ number, status }) => isUnpaid(status) && asked.every((one) => one.number !== number),
   );
@@ -48,10 +54,11 @@ export function PayPlan({
         what,
         payments: asked.map(({ number }) => number),
         amount,
+        ...(other && !isBefore && { enters_card: true }),
         keep_card: keeps,
         consent: keeps ? consentTo(rest, page) : null,
       },
-      other && form !== null ? form.createToken : null,
+      other && form !== null ? form.submit : null,
     );
   }
 
@@ -64,16 +71,25 @@ export function PayPlan({
       />
       <Trouble view={view} decline={declineOf(view)} />
       <Refusal view={view} />
+      {what === 'late' && all.length > 1 && (
+        <LateChoice late={all} chosen={one?.number ?? null} choose={setChosen} busy={busy} />
+      )}
       {card?.last4 && (
         <fieldset class="terms" inert={busy}>
           <legend>
             <h2>{i18n.text('manage_which')}</h2>
           </legend>
           <div class="term-rows">
-            <CardChoice name={cardName(card, i18n)} chosen={!other} choose={() => setOther(false)}>
+            <Choice
+              group="card"
+              name={cardName(card, i18n)}
+              chosen={!other}
+              choose={() => setOther(false)}
+            >
               <CardLogo brand={card.brand} />
-            </CardChoice>
-            <CardChoice
+            </Choice>
+            <Choice
+              group="card"
               name={i18n.text('manage_other')}
               chosen={other}
               choose={() => setOther(true)}
@@ -83,12 +99,14 @@ export function PayPlan({
       )}
       {other && (
         <>
-          <OtherCard
-            view={view}
-            page={page}
-            use={{ purpose: 'charge', amount, storeCard: keeps }}
-            give={setForm}
-          />
+          {isBefore && (
+            <OtherCard
+              view={view}
+              page={page}
+              use={{ purpose: 'charge', amount, storeCard: keeps }}
+              give={setForm}
+            />
+          )}
           {charges !== null && (
             <label class="keep">
               <input
@@ -105,18 +123,58 @@ export function PayPlan({
       <AttemptButton
         view={view}
         mayAttempt={mayPay}
-        text={i18n.text('pay_now', { amount: i18n.money(amount) })}
+        text={i18n.text(other && !isBefore ? 'go_on' : 'pay_now', { amount: i18n.money(amount) })}
       />
     </form>
   );
 }
 
-function CardChoice({
+/** All late payments, or one of them. */
+function LateChoice({
+  late,
+  chosen,
+  choose,
+  busy,
+}: {
+  late: PlanPayment[];
+  /** Null for all of them. */
+  chosen: number | null;
+  choose: (number: number | null) => void;
+  busy: boolean;
+}) {
+  const i18n = useI18n();
+  const row = (number: number | null, name: string, payments: PlanPayment[]) => (
+    <Choice
+      key={number}
+      group="late"
+      name={name}
+      chosen={chosen === number}
+      choose={() => choose(number)}
+    >
+      <span class="term-price">{i18n.money(sumOf(payments))}</span>
+    </Choice>
+  );
+  return (
+    <fieldset class="terms" inert={busy}>
+      <legend>
+        <h2>{i18n.text('manage_late')}</h2>
+      </legend>
+      <div class="term-rows">
+        {row(null, i18n.text('manage_late_all', { count: late.length }), late)}
+        {late.map((one) => row(one.number, i18n.date(one.due_on), [one]))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Choice({
+  group,
   name,
   chosen,
   choose,
   children,
 }: {
+  group: string;
   name: string;
   chosen: boolean;
   choose: () => void;
@@ -125,7 +183,7 @@ function CardChoice({
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
       <label>
-        <input type="radio" name="card" checked={chosen} onChange={choose} />
+        <input type="radio" name={group} checked={chosen} onChange={choose} />
         <span class="term-words">
           <span class="term-count">{name}</span>
           {children}

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { useI18n } from '../i18n.tsx';
+import type { Panel } from '../manage.tsx';
 import { NoLinks } from '../plan.tsx';
 import { type Answered, sendLink } from '../session.ts';
 import { MailboxHint } from '../test-cards.tsx';
@@ -19,7 +20,7 @@ export function NoProof({ page, close }: PanelProps) {
 }
 
 /** "Send me a link": the same answer for every address. */
-export function Prove({ page, path, close }: PanelProps) {
+export function Prove({ page, path, close, panel }: PanelProps & { panel: Panel }) {
   const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'wrong'>('idle');
   const field = useRef<HTMLInputElement>(null);
@@ -34,7 +35,7 @@ export function Prove({ page, path, close }: PanelProps) {
       return;
     }
     setState('sending');
-    setState(await sendLink(path, email));
+    setState(await sendLink(path, email, panel === 'manage' ? null : panel));
   }
 
   const trouble = state === 'wrong' || state === 'refused' ? 'prove_wrong' : troubles[state];

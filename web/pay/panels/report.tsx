@@ -1,13 +1,15 @@
 import { useRef, useState } from 'preact/hooks';
+import type { PageEntry } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from '../i18n.tsx';
 import { type Answered, report } from '../session.ts';
 import { Head, type PanelProps, Result, troubles } from './panel.tsx';
 
-/** "Something is wrong": the text goes to the operators. */
-export function Report({ path, payment, close }: PanelProps) {
+/** "Something is wrong": the text goes to the people who answer, and their answer stands here. */
+export function Report({ page, path, payment, close }: PanelProps) {
   const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'empty'>('idle');
   const field = useRef<HTMLTextAreaElement>(null);
+  const entries = page.conversation?.entries ?? [];
 
   async function send(event: Event) {
     event.preventDefault();
@@ -20,41 +22,65 @@ export function Report({ path, payment, close }: PanelProps) {
     }
     setState('sending');
     const answer = await report(path, text);
+    if (answer === 'done' && field.current) field.current.value = '';
     setState(answer);
-    if (answer === 'refused') void payment?.reload();
+    if (answer === 'done' || answer === 'refused') void payment?.reload();
   }
 
   const trouble = state === 'empty' ? 'report_empty' : troubles[state];
+  const who = i18n.text('report_who', { merchant: page.merchant_name, days: page.answer_days });
   return (
     <form class="panel" noValidate onSubmit={send}>
-      <Head title={i18n.text('report')} close={close} />
+      <Head title={i18n.text('report')} about={who} close={close} />
+      {entries.length > 0 && <Thread entries={entries} />}
       <Result isGood={state === 'done'}>
         {state === 'done' ? i18n.text('report_sent') : trouble && i18n.text(trouble)}
       </Result>
-      {state !== 'done' && (
-        <>
-          <label class="field">
-            <span>{i18n.text('report_label')}</span>
-            <textarea
-              ref={field}
-              rows={5}
-              maxLength={1000}
-              aria-invalid={state === 'empty'}
-              aria-describedby="report-hint"
-            />
-          </label>
-          <p class="small" id="report-hint">
-            {i18n.text('report_hint')}
-          </p>
-          <button
-            type="submit"
-            class={state === 'sending' ? 'button busy' : 'button'}
-            aria-disabled={state === 'sending'}
-          >
-            <span>{i18n.text(state === 'sending' ? 'prove_sending' : 'report_send')}</span>
-          </button>
-        </>
-      )}
+      <label class="field">
+        <span>{i18n.text(entries.length > 0 ? 'report_again' : 'report_label')}</span>
+        <textarea
+          ref={field}
+          rows={5}
+          maxLength={1000}
+          aria-invalid={state === 'empty'}
+          aria-describedby="report-hint"
+        />
+      </label>
+      <p class="small" id="report-hint">
+        {i18n.text('report_hint')}
+      </p>
+      <button
+        type="submit"
+        class={state === 'sending' ? 'button busy' : 'button'}
+        aria-disabled={state === 'sending'}
+      >
+        <span>{i18n.text(state === 'sending' ? 'prove_sending' : 'report_send')}</span>
+      </button>
     </form>
+  );
+}
+
+/** The shopper's texts and the answers, the oldest first. */
+function Thread({ entries }: { entries: PageEntry[] }) {
+  const i18n = useI18n();
+  return (
+    <section class="thread" aria-labelledby="thread">
+      <h2 id="thread">{i18n.text('report_thread')}</h2>
+      <ol>
+        {entries.map(({ name, text, at }) => (
+          <li key={at} class={name === null ? 'is-own' : ''}>
+            <p class="small">
+              <strong>{name === null ? i18n.text('report_you') : <bdi>{name}</bdi>}</strong>{' '}
+              <time dateTime={at}>
+                {i18n.dateOf(at)}, {i18n.timeOf(at)}
+              </time>
+            </p>
+            <p class="words" dir="auto">
+              {text}
+            </p>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }

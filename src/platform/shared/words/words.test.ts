@@ -28,9 +28,13 @@ const users: Record<Section, { file: string; text: string }[]> = {
   page: [
     ...read('web/pay/{,panels/}*.{ts,tsx}'),
     ...read('src/platform/shared/words/write-{date,charges}.ts'),
+    // The receipt names the shop as the page does.
+    ...read('src/purchases/shoppers/receipt.ts'),
   ],
   receipt: read('src/purchases/shoppers/receipt.ts'),
   calendar: read('src/purchases/shoppers/calendar.ts'),
+  link: read('web/pay/link-page.tsx'),
+  statement: read('src/purchases/payouts/{line-names,*monthly-statement*,*monthly-mail}.ts'),
   letter: read('src/purchases/messages/sending/{letters,compose-message}.ts'),
 };
 

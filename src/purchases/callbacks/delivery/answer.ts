@@ -4,7 +4,8 @@ import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits
 
 /**
  * When to retry: ten minutes after the last attempt began, so that attempts never bunch up after an
- * outage of ours. A receiver may ask for a longer pause of at most an hour, never for a shorter.
+ * outage of ours. A receiver may ask for a longer pause of at most an hour, but not for a shorter
+ * one.
  */
 export function nextAttemptAt(
   startedAt: Temporal.Instant,

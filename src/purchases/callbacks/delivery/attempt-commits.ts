@@ -1,5 +1,4 @@
-import { findCallbackKeys } from '#merchants/integrations/callback-key.ts';
-import { listClocks } from '#merchants/merchant.sql.ts';
+import { findKeysAndClocks } from '#merchants/integrations/callback-key.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type GroupCommit, groupCommit } from '#platform/database/group-commit.ts';
 import { type Transaction, transaction } from '#platform/database/transaction.ts';
@@ -8,13 +7,10 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts';
+import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
-import {
-  insertCallbackAttempts,
-  listWrittenAttempts,
-  moveAttemptsFinished,
-} from './attempt.sql.ts';
+import { insertCallbackAttempts, listWrittenAttempts, moveAttemptsEnded } from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { countDeliveries } from './destination-statistics.ts';
@@ -93,17 +89,17 @@ export function attemptCommits(deps: CommitDeps): AttemptCommits {
 }
 
 async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
-  return await transaction(deps, async (tx) => {
-    const { db, client, commit } = tx;
+  return await transaction(deps, async ({ db, client, commit }) => {
     const now = deps.clock.now();
     const integrations = new Set(group.map(({ callback }) => callback.integration_id));
     const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
     // Keys and clocks are read with every batch and never cached, so that a rotated or revoked key
     // takes effect at once.
-    const [keys, clocks] = await Promise.all([
-      findCallbackKeys(deps, tx, integrations, timestamp(now)),
-      listClocks(client, [...merchants]),
-    ]);
+    const { keys, clocks } = await findKeysAndClocks(deps, db, {
+      integration_ids: [...integrations],
+      merchant_ids: [...merchants],
+      now: timestamp(now),
+    });
     const timeOf = merchantTimes(now);
     const open = group.map((attempt): OpenAttempt => {
       const { integration_id, merchant_id } = attempt.callback;
@@ -167,23 +163,12 @@ function writeHeaders(
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
   const recorded = await transaction(deps, async (tx) => {
-    const { client } = tx;
+    const { db, client, commit } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
-    const isExhausted = ({ attempt, exchange }: Ended) =>
-      !exchange.delivered && isLast(attempt.callback);
-    const [closed] = await Promise.all([
-      moveAttemptsFinished(
-        client,
-        group.map((one) => finished(one, timeOf(one.attempt.clock_ahead_ms))),
-      ),
-      releaseCallbacks(
-        client,
-        group
-          .filter((one) => !isExhausted(one))
-          .map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
-      ),
-    ]);
+    const rows = group.map((one) => ended(one, now, timeOf(one.attempt.clock_ahead_ms)));
+    const isDone = group.every(({ exchange }) => exchange.delivered);
+    const [closed] = await Promise.all([moveAttemptsEnded(client, rows), isDone ? commit() : null]);
     // Only we record these attempts. If none was open, an earlier execution of this transaction has
     // recorded them and counted their failures.
     if (closed > 0) {
@@ -191,7 +176,7 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
         callback: attempt.callback,
         reason: exchange.reason,
       }));
-      await noteDestinations(deps, tx, deliveries);
+      await noteDestinations(deps, db, deliveries);
     }
     for (const { attempt, exchange } of group.filter(isExhausted)) {
       await exhaust(deps, tx, attempt.callback, { attempts_made: 1, reason: exchange.reason });
@@ -210,10 +195,17 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
   return recorded;
 }
 
-function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
+/** The last attempt of a run failed. The callback is not released: `exhaust` ends it. */
+const isExhausted = ({ attempt, exchange }: Ended) =>
+  !exchange.delivered && isLast(attempt.callback);
+
+function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
+  const { attempt, exchange } = one;
+  const { lease, host } = attempt.callback;
   return {
     ...keyOf(attempt),
-    finished_at,
+    ...{ lease, host, finished_at: merchantNow },
+    ...(isExhausted(one) ? { ...unchanged, status: null } : released(one, now, merchantNow)),
     outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
     reason: exchange.reason,
     address: exchange.address,
@@ -224,23 +216,18 @@ function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
   };
 }
 
+/** A null keeps `delivered_at` and `redirect_url` as they are. */
+const unchanged = { due_at: null, delivered_at: null, redirect_url: null };
+
 /** How a callback is released unless it is exhausted: delivered, or due for a retry. */
-function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
+function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
-  const released = {
-    merchant_id: callback.merchant_id,
-    id: callback.id,
-    lease: callback.lease,
-    attempts_made: 1,
-    due_at: null,
-    delivered_at: null,
-    redirect_url: null,
-  };
   if (exchange.delivered) {
-    // A truncated body is not the receiver's answer, even if it parses.
-    const answer = trigger === 'first' && !exchange.truncated ? exchange.body : null;
+    // A truncated body is not the receiver's answer, even if it parses. No shopper waits for an event.
+    const isAwaited = trigger === 'first' && callback.event === null;
+    const answer = isAwaited && !exchange.truncated ? exchange.body : null;
     return {
-      ...released,
+      ...unchanged,
       status: 'delivered' as const,
       delivered_at: merchantNow,
       redirect_url:
@@ -250,13 +237,13 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
   // An attempt that was due at once and was not sent stays due at once. A retry keeps the interval,
   // so that a slow database does not use up the run.
   if (exchange.reason === notSent && trigger !== 'retry') {
-    return { ...released, status: 'pending' as const, due_at: merchantNow };
+    return { ...unchanged, status: 'pending' as const, due_at: merchantNow };
   }
   const { 'retry-after': retryAfter } = exchange.headers ?? {};
   const wait = readRetryAfter(exchange.status, retryAfter, now);
   const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
   const due = nextAttemptAt(Temporal.Instant.from(attempt.started_at), asked);
-  return { ...released, status: 'pending' as const, due_at: timestamp(due) };
+  return { ...unchanged, status: 'pending' as const, due_at: timestamp(due) };
 }
 
 const isLast = (callback: Callback) => callback.run_attempts + 1 >= runAttemptsMax;
@@ -283,6 +270,10 @@ async function exhaust(
     merchant_id: callback.merchant_id,
     integration_id: callback.integration_id,
     subject_id: callback.id,
-    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
+    detail: `The callback was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). It can be sent again.`,
+    // The receiver that fails is one thing to do, however many callbacks wait for it.
+    isNotice: await hasOpenAlert(db, 'destination_failing', {
+      merchant_id: callback.merchant_id,
+    }),
   });
 }

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Handle } from '#platform/database/database.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 
 type CallbackKey = { merchant_id: string; id: string };
 
@@ -81,7 +81,7 @@ export async function listWrittenAttempts(
   return rows.map(({ id }) => id);
 }
 
-const finished = rowGroup({
+const ended = rowGroup({
   merchant_id: 'uuid',
   callback_id: 'uuid',
   number: 'int',
@@ -97,42 +97,68 @@ const finished = rowGroup({
   response_header_bytes: 'int',
   response_body_bytes: 'bigint',
   timings: 'json',
+  lease: 'uuid',
+  host: 'text',
+  status: 'text',
+  due_at: 'timestamptz',
+  delivered_at: 'timestamptz',
+  redirect_url: 'text',
 });
 
-/** Records how attempts ended, each once. Returns how many had not ended before. */
-export async function moveAttemptsFinished(
+/** How a callback is released. */
+type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 'redirect_url'> & {
+  /** Null if it is not released here. */
+  status: Callback['status'] | null;
+};
+
+/**
+ * Records how attempts ended, each once. Releases their callbacks, but not one whose lease has passed
+ * to another process. Clears the failures of destinations that work, and writes nothing for those that
+ * had none. Returns how many attempts had not ended before.
+ */
+export async function moveAttemptsEnded(
   client: pg.ClientBase,
-  attempts: (AttemptKey &
-    Pick<
-      CallbackAttempt,
-      | 'finished_at'
-      | 'outcome'
-      | 'reason'
-      | 'address'
-      | 'tls_version'
-      | 'response_status'
-      | 'response_headers'
-      | 'response_body'
-      | 'response_header_bytes'
-      | 'response_body_bytes'
-      | 'timings'
-    >)[],
+  attempts: (Omit<
+    CallbackAttempt,
+    'run' | 'trigger' | 'operator' | 'started_at' | 'request_headers'
+  > &
+    Release)[],
 ): Promise<number> {
-  const { rowCount } = await client.query({
-    name: 'callback-attempts-finish',
+  const { rows } = await client.query<{ count: number }>({
+    name: 'callback-attempts-end',
     text: `
-      update callback_attempts as a
-      set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason, address = i.address,
-        tls_version = i.tls_version, response_status = i.response_status,
-        response_headers = i.response_headers, response_body = i.response_body,
-        response_header_bytes = i.response_header_bytes,
-        response_body_bytes = i.response_body_bytes, timings = i.timings
-      from ${finished.from}
-      where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
-        and a.number = i.number and a.id = i.id and a.finished_at is null`,
-    values: finished.values(attempts),
+      with i as materialized (select i.* from ${ended.from}),
+      closed as (
+        update callback_attempts as a
+        set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason,
+          address = i.address, tls_version = i.tls_version, response_status = i.response_status,
+          response_headers = i.response_headers, response_body = i.response_body,
+          response_header_bytes = i.response_header_bytes,
+          response_body_bytes = i.response_body_bytes, timings = i.timings
+        from i
+        where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
+          and a.number = i.number and a.id = i.id and a.finished_at is null
+        returning a.id
+      ), released as (
+        update callbacks as c
+        set status = i.status, attempts = c.attempts + 1, run_attempts = c.run_attempts + 1,
+          due_at = i.due_at, lease = null, leased_until = null,
+          delivered_at = coalesce(i.delivered_at, c.delivered_at),
+          redirect_url = coalesce(i.redirect_url, c.redirect_url)
+        from i
+        where c.merchant_id = i.merchant_id and c.id = i.callback_id and c.lease = i.lease
+          and i.status is not null
+      ), cleared as (
+        update destinations as d
+        set failures = 0, alerted = false
+        from i join closed on closed.id = i.id
+        where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0
+          and i.outcome = 'delivered'
+      )
+      select count(*) as count from closed`,
+    values: ended.values(attempts),
   });
-  return rowCount ?? 0;
+  return rows[0]?.count ?? 0;
 }
 
 /** A callback and the number of its last expired attempt. */

@@ -4,16 +4,12 @@ import type { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
 import type { Clock } from '#platform/shared/clock.ts';
 import { type AllowedRange, isReachable } from './destination.ts';
+import { Blocked, Unresolved } from './failure-reason.ts';
 import { connectMilliseconds } from './limits.ts';
 import type { Resolve } from './resolve-name.ts';
 
 // Opens connections to receivers. Merchants choose the addresses, so only public and explicitly
 // allowed addresses may be reached (decision 0033).
-
-/** The receiver has an address that callbacks may not reach. */
-export class Blocked extends Error {}
-/** The receiver's name has no address, or no name server answered in time. */
-export class Unresolved extends Error {}
 
 export type Phase = 'dns' | 'connect' | 'tls';
 

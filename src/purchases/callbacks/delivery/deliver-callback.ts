@@ -11,13 +11,7 @@ import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts
 import { nextAttemptAt } from './answer.ts';
 import { findAttempt } from './attempt.sql.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
-import {
-  claimFirst,
-  dueCallbacks,
-  moveFirstDue,
-  moveSent,
-  releaseCallbacks,
-} from './due-callbacks.sql.ts';
+import { dueCallbacks, moveSent, releaseCallbacks } from './due-callbacks.sql.ts';
 import { notSent } from './failure-reason.ts';
 import { formBody, isForm } from './legacy-form.ts';
 import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
@@ -44,8 +38,9 @@ export function deliverCallback(
   operator: string | null = null,
 ): Promise<Exchange | null> {
   const deliver = () => makeAttempt(deps, callback, trigger, operator);
-  return deps.tracer
-    ? deps.tracer.inCheckout(callback.checkout_id, 'callback', deliver)
+  const { checkout_id } = callback;
+  return deps.tracer && checkout_id !== null
+    ? deps.tracer.inCheckout(checkout_id, 'callback', deliver)
     : deliver();
 }
 
@@ -136,44 +131,20 @@ const nothing: Exchange = {
 };
 
 /**
- * The first delivery, by the process that ended the checkout, while the shopper waits. Returns when
- * it has been recorded, but at the deadline at the latest, whatever is slow. Never throws: a callback
- * that is not delivered now is delivered later.
+ * The first delivery, by the process that ended the checkout and claimed its callback, while the
+ * shopper waits. Returns when it has been recorded, but at the deadline at the latest, whatever is
+ * slow. Never throws: a callback that is not delivered now is delivered later.
  */
-export async function deliverFirst(
-  deps: DeliveryDeps,
-  merchant: Merchant,
-  checkout_id: string,
-): Promise<void> {
-  const deliver = async () => {
-    const { db } = deps.database;
-    const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps, leaseSeconds));
-    if (callback) await deliverCallback(deps, callback, 'first');
-  };
+export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Promise<void> {
   // The request may wait for the database for longer than the lease lasts. The delivery may not:
   // afterwards another process makes the next attempt.
   const endsAt = deps.clock.monotonic() + leaseSeconds * 1000;
+  const deliver = () => deliverCallback(deps, callback, 'first');
   const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {
+    const { checkout_id } = callback;
     deps.log.error({ err: error, checkout_id }, 'a first delivery failed');
   });
   await within(deps.clock, deadlineSeconds * 1000, delivery);
-}
-
-/**
- * Makes the first delivery due at once and leaves it to the workers. For a checkout that recovery
- * ended: a receiver that hangs must not hold up recovery. Never throws.
- */
-export async function makeFirstDue(
-  deps: DeliveryDeps,
-  merchant: Merchant,
-  checkout_id: string,
-): Promise<void> {
-  const now = timestamp(merchant.now());
-  try {
-    await moveFirstDue(deps.database.db, merchant.id, checkout_id, now);
-  } catch (error) {
-    deps.log.warn({ err: error, checkout_id }, 'a first delivery was not made due at once');
-  }
 }
 
 /** Claims some of a merchant's due callbacks, to all hosts or to one. */

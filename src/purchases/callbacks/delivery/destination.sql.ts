@@ -1,6 +1,4 @@
-import type pg from 'pg';
 import type { Handle } from '#platform/database/database.ts';
-import { rowGroup } from '#platform/database/row-group.ts';
 
 type Destination = { merchant_id: string; host: string };
 
@@ -20,24 +18,6 @@ export async function advanceFailures(
     )
     .returning(['failures', 'alerted'])
     .executeTakeFirstOrThrow();
-}
-
-const working = rowGroup({ merchant_id: 'uuid', host: 'text' });
-
-/** Clears the failures of destinations that work. Writes nothing for those that had none. */
-export async function clearFailures(
-  client: pg.ClientBase,
-  destinations: Destination[],
-): Promise<void> {
-  await client.query({
-    name: 'destinations-clear',
-    text: `
-      update destinations as d
-      set failures = 0, alerted = false
-      from ${working.from}
-      where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0`,
-    values: working.values(destinations),
-  });
 }
 
 export async function moveAlerted(db: Handle, { merchant_id, host }: Destination): Promise<void> {

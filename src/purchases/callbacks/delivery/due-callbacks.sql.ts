@@ -1,13 +1,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Handle } from '#platform/database/database.ts';
-import {
-  askWorkers,
-  type DueWork,
-  dueRows,
-  isFree,
-  type Lease,
-} from '#platform/database/due-work.sql.ts';
+import { askWorkers, type DueWork, dueRows } from '#platform/database/due-work.sql.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
@@ -46,43 +40,6 @@ export async function listDueDestinations(
     return rows;
   });
   return destinations.slice(0, max.inAll);
-}
-
-/** Claims the callback of a checkout if it has never been attempted. */
-export async function claimFirst(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-  claim: Lease,
-): Promise<Callback | null> {
-  const row = await db
-    .updateTable('callbacks')
-    .set({ lease: claim.lease, leased_until: claim.leased_until })
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('attempts', '=', 0)
-    .where(isFree(claim.now))
-    .returningAll()
-    .executeTakeFirst();
-  return row ?? null;
-}
-
-/** Makes the callback of a checkout due if it has never been attempted and is not claimed. */
-export async function moveFirstDue(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-  due_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('callbacks')
-    .set({ due_at })
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('attempts', '=', 0)
-    .where('lease', 'is', null)
-    .where('due_at', '>', due_at)
-    .execute();
 }
 
 /** Marks the attempt in flight as sent, while its claim lasts. */

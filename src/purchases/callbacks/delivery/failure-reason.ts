@@ -1,5 +1,7 @@
-import { errors } from 'undici';
-import { Blocked, Unresolved } from './connection-guard.ts';
+/** The receiver has an address that callbacks may not reach. */
+export class Blocked extends Error {}
+/** The receiver's name has no address, or no name server answered in time. */
+export class Unresolved extends Error {}
 
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/;
@@ -12,26 +14,27 @@ const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);
 /** Whether a failure is ours and says nothing about the receiver. */
 export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
 
+/** By the codes of undici's errors. Commands read reasons too, and load no client for that. */
+const reasons: Record<string, string> = {
+  UND_ERR_HEADERS_OVERFLOW: 'response_too_large',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  // The process is stopping and closed the connection itself.
+  UND_ERR_DESTROYED: 'interrupted',
+  UND_ERR_CLOSED: 'interrupted',
+  // undici fails an assertion when a receiver switches protocols without being asked.
+  ERR_ASSERTION: 'invalid_response',
+};
+
 /** The reason that an attempt records for an exchange without an answer. */
 export function failureReason(error: unknown, isSent: boolean): string {
-  const { code = '', cause } = error as { code?: string; cause?: unknown };
+  const { name, code = '', cause } = error as { name?: string; code?: string; cause?: unknown };
   if (error instanceof Blocked) return 'blocked_address';
   if (error instanceof Unresolved) return 'dns';
-  if (error instanceof errors.HeadersOverflowError) return 'response_too_large';
-  if (
-    error instanceof errors.HeadersTimeoutError ||
-    error instanceof errors.BodyTimeoutError ||
-    error instanceof errors.ConnectTimeoutError
-  ) {
-    return 'timeout';
-  }
-  // The process is stopping and closed the connection itself.
-  if (error instanceof errors.ClientDestroyedError || error instanceof errors.ClientClosedError) {
-    return 'interrupted';
-  }
-  // undici fails an assertion when a receiver switches protocols without being asked.
-  if (error instanceof errors.HTTPParserError || code === 'ERR_ASSERTION')
-    return 'invalid_response';
+  const known = reasons[code];
+  if (known !== undefined) return known;
+  if (name === 'HTTPParserError') return 'invalid_response';
   if (isSent) return 'connection_closed';
   if (tlsCodes.test(code)) return 'tls';
   if (cause !== undefined && cause !== error) return failureReason(cause, isSent);

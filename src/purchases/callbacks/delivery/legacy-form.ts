@@ -6,7 +6,7 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 // genuine: a secret that the plugin got in the answer when it created the checkout.
 
 /** The purpose that a `transaction_verify` is sealed for: it opens for no other checkout. */
-export const verifyContext = (merchant_id: string, checkout_id: string) =>
+export const verifyContext = (merchant_id: string, checkout_id: string | null) =>
   `transaction_verify ${merchant_id} ${checkout_id}`;
 
 export function isForm({ sealed_verify }: Pick<Callback, 'sealed_verify'>): boolean {

@@ -59,8 +59,8 @@ export const redirectUrlLengthMax = 2048;
 // One process.
 
 /**
- * Deliveries in flight. Receivers that take a fifth of a second need many places, and larger batches
- * of attempts cost the database less for each.
+ * How many deliveries may be in flight; each takes one place. Receivers that take a fifth of a
+ * second need many places, and larger batches of attempts cost the database less for each.
  */
 export const deliveriesMax = 1_024;
 

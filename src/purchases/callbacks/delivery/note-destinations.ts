@@ -1,52 +1,36 @@
 import type { Handle } from '#platform/database/database.ts';
-import type { Transaction } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { advanceFailures, clearFailures, moveAlerted } from './destination.sql.ts';
+import { advanceFailures, moveAlerted } from './destination.sql.ts';
 import { isOurFailure } from './failure-reason.ts';
 import { failuresBeforeAlert } from './limits.ts';
 
 export type Delivered = { callback: Callback; reason: string | null };
 
-type Standing = { last: Delivered; worked: boolean; failures: number };
-
 /**
  * Counts failures in a row of each destination, in the transaction that records the deliveries. A
  * destination that keeps failing raises one alert, long before a callback is exhausted. A success
- * clears the count.
+ * clears the count (`moveAttemptsEnded`).
  */
 export async function noteDestinations(
   deps: { clock: Clock; random: Random; log: Logger },
-  { db, client }: Pick<Transaction, 'db' | 'client'>,
+  db: Handle,
   deliveries: Delivered[],
 ): Promise<void> {
-  const standings = new Map<string, Standing>();
+  const failing = new Map<string, { last: Delivered; failures: number }>();
   for (const one of deliveries) {
     if (isOurFailure(one.reason)) continue;
     const destination = `${one.callback.merchant_id} ${one.callback.host}`;
-    const { worked = false, failures = 0 } = standings.get(destination) ?? {};
-    standings.set(
-      destination,
-      one.reason === null
-        ? { last: one, worked: true, failures: 0 }
-        : { last: one, worked, failures: failures + 1 },
-    );
+    const { failures = 0 } = failing.get(destination) ?? {};
+    if (one.reason === null) failing.delete(destination);
+    else failing.set(destination, { last: one, failures: failures + 1 });
   }
   // Every process updates destinations in this order, so two of them cannot deadlock.
-  const sorted = [...standings].sort(([one], [other]) => (one < other ? -1 : 1));
-  const working = sorted.filter(([, { worked }]) => worked);
-  if (working.length > 0) {
-    await clearFailures(
-      client,
-      working.map(([, { last }]) => last.callback),
-    );
-  }
-  for (const [, { last, failures }] of sorted) {
-    if (failures > 0) await noteFailures(deps, db, last, failures);
-  }
+  const sorted = [...failing].sort(([one], [other]) => (one < other ? -1 : 1));
+  for (const [, { last, failures }] of sorted) await noteFailures(deps, db, last, failures);
 }
 
 async function noteFailures(

@@ -10,7 +10,7 @@ export function storedAnswer({ headers, body, body_bytes }: Exchange) {
   };
 }
 
-/** Whole headers, in their order, as long as there is room. */
+/** Stores whole headers, in their order, until the limit is reached. */
 function storedHeaders(headers: Exchange['headers']) {
   if (headers === null) return { response_headers: null, response_header_bytes: null };
   const stored: NonNullable<Exchange['headers']> = {};

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import { languages } from '#platform/shared/language.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import { messageKinds } from '#purchases/messages/message.ts';
+import { shopperMessageKinds } from '#purchases/messages/message.ts';
 import { composeMessage, type MessageSubject } from './compose-message.ts';
 import { renderHtml, renderSubject, renderText } from './render-letter.ts';
 
 const payment = (number: number, changes: Partial<Instalment> = {}): Instalment => ({
   merchant_id: '',
   checkout_id: '',
+  gateway: mainGateway,
   number,
   amount: 50_000,
   currency: 'ZAR',
@@ -30,6 +32,9 @@ const payment = (number: number, changes: Partial<Instalment> = {}): Instalment 
 const subject: MessageSubject = {
   merchant: {
     name: 'Karoo & Sons',
+    contact: 'help@karoo.example',
+    address: '12 Long Street\nCape Town\n8001',
+    vat_number: '4123456789',
     territory: {
       code: 'ZA',
       currency: 'ZAR',
@@ -48,6 +53,7 @@ const subject: MessageSubject = {
   instalments: [payment(0), payment(1), payment(2)],
   card: { brand: 'visa', last4: '4242' },
   url: 'https://pay.example/pay/token',
+  answer: { text: 'It is on its way.\n\nAnje', question: 'Where is it?' },
   today: '2026-12-15',
 };
 
@@ -58,7 +64,7 @@ const facts = {
   card_expires: '2027-01',
 };
 
-for (const kind of messageKinds) {
+for (const kind of shopperMessageKinds) {
   test(`a ${kind} message says in every language whom it is about, and nothing is left blank`, () => {
     const subjects = languages.map((language) => {
       const letter = composeMessage({ kind, facts }, { ...subject, language });

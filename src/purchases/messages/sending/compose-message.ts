@@ -1,3 +1,4 @@
+import type { MerchantProfile } from '#merchants/merchant.ts';
 import { brandName } from '#platform/shared/card-names.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -7,7 +8,7 @@ import { fillIn } from '#platform/shared/words/fill-in.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { writeDate, writeMonth } from '#platform/shared/words/write-date.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import type { Message } from '#purchases/messages/message.ts';
+import type { Message, ShopperMessageKind } from '#purchases/messages/message.ts';
 import { isToCome, type PaymentState, stateOf } from '#purchases/shoppers/plan.ts';
 import type { Letter } from './letter.ts';
 import { type LetterFacts, writeLetter } from './letters.ts';
@@ -17,7 +18,7 @@ import { type LetterFacts, writeLetter } from './letters.ts';
  * message is true then.
  */
 export type MessageSubject = {
-  merchant: { name: string; territory: Territory };
+  merchant: Omit<MerchantProfile, 'logo'> & { name: string; territory: Territory };
   checkout: {
     amount: number;
     currency: string;
@@ -29,12 +30,14 @@ export type MessageSubject = {
   card: { brand: string | null; last4: string | null } | null;
   /** Where the shopper sees the plan; for a one-time link, that link. */
   url: string;
+  /** The answer of a person to the shopper, and the question before it. */
+  answer: { text: string; question: string | null } | null;
   /** The local date in the merchant's territory. */
   today: string;
 };
 
 export function composeMessage(
-  message: Pick<Message, 'kind' | 'facts'>,
+  message: Pick<Message, 'facts'> & { kind: ShopperMessageKind },
   subject: MessageSubject,
 ): Letter {
   const texts = words[subject.language].letter;
@@ -55,8 +58,6 @@ export function composeMessage(
   const left = instalments.filter(({ status }) => status !== 'cancelled');
   const about = instalments.find(({ number }) => number === message.facts.instalment);
   const { retry_on, card_expires: expires } = message.facts;
-  const willRetry =
-    about?.status === 'scheduled' && !about.paused && (retry_on ?? '') >= subject.today;
   const facts: LetterFacts = {
     merchant: oneLine(merchant.name),
     order: oneLine(checkout.client_reference_id),
@@ -69,16 +70,18 @@ export function composeMessage(
     number: message.facts.instalment ?? 1,
     numbers: rangeOf(message.facts.instalments ?? []),
     date: about ? date(about.due_on) : '',
-    retryOn: retry_on && willRetry ? date(retry_on) : null,
+    retryOn: retry_on && willRetry(about, retry_on, subject) ? date(retry_on) : null,
     isOverdue: about?.status === 'overdue',
+    isCharge: message.facts.amount !== undefined,
     card:
       subject.card?.last4 && !message.facts.other_card
         ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
         : null,
     cardExpires: expires ? writeMonth(expires, subject.language) : '',
+    answer: subject.answer,
   };
   const said = writeLetter(message.kind, facts, subject.language);
-  const hasTable = message.kind !== 'sign_in_link' && instalments.length > 0;
+  const hasTable = !['sign_in_link', 'answer'].includes(message.kind) && instalments.length > 0;
   return {
     from: facts.merchant,
     subject: said.subject,
@@ -100,9 +103,26 @@ export function composeMessage(
         })
       : [],
     link: { label: said.link, url: subject.url },
-    footer: [fillIn(texts.footer, { merchant: facts.merchant })],
+    footer: footerOf(merchant, subject.language),
   };
 }
+
+/** Why the shopper gets the letter, and the seller in one line, as far as it is known. */
+function footerOf(
+  { name, contact, address, vat_number }: MessageSubject['merchant'],
+  language: Language,
+): string[] {
+  const why = fillIn(words[language].letter.footer, { merchant: oneLine(name) });
+  const vat = vat_number === null ? null : `${words[language].page.shop_vat} ${vat_number}`;
+  const known = [address?.replaceAll('\n', ', ') ?? null, vat, contact].filter(
+    (fact) => fact !== null,
+  );
+  return known.length === 0 ? [why] : [why, oneLine([name, ...known].join(' · '))];
+}
+
+/** Only a retry on a day to come is announced. */
+const willRetry = (about: Instalment | undefined, retry_on: string, { today }: MessageSubject) =>
+  about?.status === 'scheduled' && !about.paused && retry_on >= today;
 
 const stateKeys = {
   paid: 'state_paid',

@@ -5,6 +5,8 @@ import type { PaymentState } from '#purchases/shoppers/plan.ts';
 export type Letter = {
   /** The merchant, at the head of the letter. */
   from: string;
+  /** The address of the merchant's logo, in place of its name. */
+  logo?: string;
   subject: string;
   paragraphs: string[];
   /** One line per payment: name, date, amount, state. If it is empty, there is no table. */

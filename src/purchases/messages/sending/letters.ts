@@ -2,7 +2,7 @@ import type { Language } from '#platform/shared/language.ts';
 import { fillIn } from '#platform/shared/words/fill-in.ts';
 import type { LetterText, ValuesIn } from '#platform/shared/words/words.ts';
 import { words } from '#platform/shared/words/words.ts';
-import type { MessageKind } from '#purchases/messages/message.ts';
+import type { ShopperMessageKind } from '#purchases/messages/message.ts';
 
 // Which sentences each kind of message has. The catalogues have the sentences in every language.
 
@@ -25,13 +25,19 @@ export type LetterFacts = {
   /** `2–4` when several payments were paid at once; else null. */
   numbers: string | null;
   date: string;
-  /** When a declined payment is retried by itself; null when it is not, or was due before today. */
+  /**
+   * When the service retries a declined payment; null if it does not, or was to do so before today.
+   */
   retryOn: string | null;
-  /** It is not retried by itself any more. */
+  /** The service does not retry it any more. */
   isOverdue: boolean;
+  /** The letter is about a charge. */
+  isCharge: boolean;
   /** Null when no card is known. */
   card: { brand: string; last4: string } | null;
   cardExpires: string;
+  /** The answer of a person to the shopper, and the shopper's question. */
+  answer: { text: string; question: string | null } | null;
 };
 
 export type Said = {
@@ -41,7 +47,11 @@ export type Said = {
   link: string;
 };
 
-export function writeLetter(kind: MessageKind, facts: LetterFacts, language: Language): Said {
+export function writeLetter(
+  kind: ShopperMessageKind,
+  facts: LetterFacts,
+  language: Language,
+): Said {
   return letters[kind](translateInto(language, facts), facts);
 }
 
@@ -54,6 +64,8 @@ const valuesOf = ({
   numbers,
   isCancelled,
   isOverdue,
+  isCharge,
+  answer,
   ...facts
 }: LetterFacts) => ({
   ...facts,
@@ -77,7 +89,7 @@ function translateInto(language: Language, facts: LetterFacts): Translate {
   return (key) => fillIn(letter[key], values);
 }
 
-const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) => Said> = {
+const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFacts) => Said> = {
   receipt: (translate, facts) => ({
     subject: translate('paid_subject'),
     paragraphs: [
@@ -100,7 +112,7 @@ const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) =>
     ],
     link: translate('see'),
   }),
-  declined: (translate, { retryOn, isOverdue }) => ({
+  declined: (translate, { retryOn, isOverdue, next }) => ({
     subject: translate('declined_subject'),
     paragraphs: [
       translate('declined'),
@@ -109,7 +121,9 @@ const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) =>
         : isOverdue
           ? [translate('declined_stopped')]
           : []),
-      translate('declined_free'),
+      next && isOverdue
+        ? `${translate('declined_free')} ${translate('declined_next')}`
+        : translate('declined_free'),
     ],
     link: translate('declined_link'),
   }),
@@ -129,15 +143,30 @@ const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) =>
     paragraphs: [translate('refunded'), translate('refunded_next'), ...standing(translate, facts)],
     link: translate('see'),
   }),
-  plan_finished: (translate) => ({
+  // The last charge, if there was one, and the end of the plan.
+  plan_finished: (translate, { numbers, isCharge }) => ({
     subject: translate('finished_subject'),
-    paragraphs: [translate('finished')],
+    paragraphs: [
+      ...(isCharge ? [translate(numbers ? 'charged_several' : 'charged')] : []),
+      translate('finished'),
+    ],
     link: translate('see'),
   }),
   sign_in_link: (translate) => ({
     subject: translate('link_subject'),
     paragraphs: [translate('link'), translate('link_next')],
     link: translate('link_open'),
+  }),
+  answer: (translate, { answer }) => ({
+    subject: translate('answer_subject'),
+    paragraphs: [
+      translate('answer'),
+      ...linesOf(answer?.text ?? ''),
+      ...(answer?.question
+        ? [`${translate('answer_asked')} “${linesOf(answer.question).join(' ')}”`]
+        : []),
+    ],
+    link: translate('answer_link'),
   }),
 };
 
@@ -149,5 +178,8 @@ function standing(translate: Translate, { count, isCancelled, next }: LetterFact
   if (count === 1 || isCancelled) return [];
   return [next ? `${translate('standing')} ${translate('standing_next')}` : translate('standing')];
 }
+
+/** A line that a person wrote is a paragraph. */
+const linesOf = (text: string) => text.split('\n').filter((line) => line.trim() !== '');
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -7,13 +7,13 @@ export type Mail = {
   /** Null if it is about no checkout. */
   checkout_id: string | null;
   message_id: string;
-  /** On the merchant's clock, or on the real one. */
+  /** The time on the merchant's clock, or on the real one. */
   sent_at: Timestamp;
   to: string;
   subject: string;
   text: string;
   html: string;
-  attachments?: { filename: string; type: string; content: string }[];
+  attachments?: { filename: string; type: string; content: string | Buffer }[];
 };
 
 /**
@@ -36,3 +36,8 @@ export type MailTransport = {
   send(mail: Mail): Promise<MailOutcome>;
   close(): Promise<void>;
 };
+
+/** The address in `Name <address>`. */
+export function addressOf(from: string): string {
+  return (/<([^<>]+)>\s*$/.exec(from)?.[1] ?? from).trim();
+}

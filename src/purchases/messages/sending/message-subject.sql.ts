@@ -1,6 +1,11 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { compileOnce } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
+import { listAnswers } from '#purchases/conversations/conversation.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 
 /** The facts that messages of one merchant are written from. */
@@ -24,47 +29,54 @@ export type MessageSources = {
   cards: Map<string, CardFace>;
   /** The cards that the messages name, by reference. */
   namedCards: Map<string, CardFace>;
+  /** The answers to shoppers that the messages are about, by their ids. */
+  answers: Awaited<ReturnType<typeof listAnswers>>;
 };
 
 export type CardFace = { brand: string | null; last4: string | null; expires: string | null };
 
-/** Three statements for a whole batch, and a fourth if a message names a card that was replaced. */
+type Key = { merchant_id: string; checkout_ids: string[] };
+
+const isOf = ({ checkout_ids }: Key, column: string) =>
+  sql<boolean>`${sql.ref(column)} = any (${checkout_ids}::uuid[])`;
+
+const selectSources = compileOnce((db, key: Key) =>
+  together({
+    checkouts: db
+      .selectFrom('checkouts')
+      .select(['id', 'merchant_id', 'amount', 'currency', 'client_reference_id'])
+      .select(['number_of_payments', 'customer', 'language', 'erased_at'])
+      .where('merchant_id', '=', key.merchant_id)
+      .where(isOf(key, 'id')),
+    instalments: db
+      .selectFrom('instalments')
+      .selectAll()
+      .where('merchant_id', '=', key.merchant_id)
+      .where(isOf(key, 'checkout_id'))
+      .orderBy('checkout_id')
+      .orderBy('number'),
+    cards: db
+      .selectFrom('stored_cards')
+      .select(['checkout_id', 'card_ref', 'brand', 'last4', 'expires'])
+      .where('merchant_id', '=', key.merchant_id)
+      .where(isOf(key, 'checkout_id')),
+  }),
+);
+
+/**
+ * One statement for a whole batch, one if a message names a card that was replaced, and one if a
+ * message is an answer.
+ */
 export async function listMessageSources(
   db: Handle,
   merchant_id: string,
   checkout_ids: string[],
   card_refs: string[],
+  entry_ids: string[],
 ): Promise<MessageSources> {
-  const checkouts = await db
-    .selectFrom('checkouts')
-    .select([
-      'id',
-      'merchant_id',
-      'amount',
-      'currency',
-      'client_reference_id',
-      'number_of_payments',
-      'customer',
-      'language',
-      'erased_at',
-    ])
-    .where('merchant_id', '=', merchant_id)
-    .where('id', 'in', checkout_ids)
-    .execute();
-  const instalments = await db
-    .selectFrom('instalments')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .orderBy('checkout_id')
-    .orderBy('number')
-    .execute();
-  const cards = await db
-    .selectFrom('stored_cards')
-    .select(['checkout_id', 'card_ref', 'brand', 'last4', 'expires'])
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', 'in', checkout_ids)
-    .execute();
+  const [rows] = await selectSources(db, { merchant_id, checkout_ids });
+  assert(rows);
+  const { cards } = rows;
   const missing = card_refs.filter((ref) => !cards.some(({ card_ref }) => card_ref === ref));
   const replaced =
     missing.length === 0
@@ -77,9 +89,10 @@ export async function listMessageSources(
           .where('card_ref', 'in', missing)
           .execute();
   return {
-    checkouts: new Map(checkouts.map((one) => [one.id, one])),
-    instalments: Map.groupBy(instalments, (one) => one.checkout_id),
+    checkouts: new Map(asRows(rows.checkouts).map((one) => [one.id, one])),
+    instalments: Map.groupBy(asRows(rows.instalments), (one) => one.checkout_id),
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
+    answers: await listAnswers(db, merchant_id, entry_ids),
     namedCards: new Map([...cards, ...replaced].map((one) => [one.card_ref, one])),
   };
 }

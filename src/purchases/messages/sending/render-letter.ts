@@ -37,7 +37,8 @@ export function renderSubject({ subject }: Letter): string {
 const html = (text: string) => escapeHtml(printable(text));
 
 /**
- * The letter as HTML: no image, nothing from elsewhere. Styles are inline, because many clients drop
+ * The letter as HTML. It loads at most the logo, whose address is the same for all shoppers, so that
+ * no one learns from it who reads the letter. Styles are inline, because many clients drop
  * the head. Those that keep it also get the colours for dark mode.
  */
 export function renderHtml(letter: Letter, language: string): string {
@@ -59,12 +60,12 @@ ${rows.map(renderRow).join('\n')}
 <style>@media (prefers-color-scheme: dark) { ${darkStyles} }</style></head>
 <body class="ground" style="margin:0;padding:24px 12px;background:#f6f7f5">
 <div class="card" style="max-width:460px;margin:0 auto;padding:28px 24px;border-radius:12px;background:#ffffff;color:#10201e;overflow-wrap:break-word;word-break:break-word;font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif">
-<p class="quiet" style="margin:0 0 4px;font-size:14px;line-height:20px;font-weight:600;color:#55635f">${bars}${html(from)}</p>
+<p class="quiet" style="margin:0 0 4px;font-size:14px;line-height:20px;font-weight:600;color:#55635f">${letter.logo ? renderLogo(letter.logo, from) : `${bars}${html(from)}`}</p>
 <h1 style="margin:0 0 16px;font-size:20px;line-height:26px;font-weight:700">${html(letter.subject)}</h1>
 ${paragraphs.map(paragraph).join('\n')}
 ${table}
 ${button}
-${footer.map((text) => `<p class="quiet line" style="margin:0;padding-top:16px;border-top:1px solid #dde3e0;font-size:13px;line-height:20px;color:#55635f">${html(text)}</p>`).join('\n')}
+<p class="quiet line" style="margin:0;padding-top:16px;border-top:1px solid #dde3e0;font-size:13px;line-height:20px;color:#55635f">${footer.map(html).join('<br>')}</p>
 </div>
 </body>
 </html>
@@ -81,6 +82,10 @@ function renderRow({ name, date, amount, status, state }: LetterRow): string {
   const line = 'padding:10px 0;border-top:1px solid #dde3e0;vertical-align:top;line-height:22px';
   return `<tr><td class="line" style="${line}"><span style="font-size:16px;font-weight:${weight}${strike}">${html(date)}</span><br><span class="quiet" style="font-size:14px;color:#55635f">${html(name)} &middot; ${word}</span></td><td class="line" style="${line};padding-left:16px;text-align:right;white-space:nowrap;font-size:16px;font-weight:${weight}${strike}">${html(amount)}</td></tr>`;
 }
+
+/** On white, because a logo may be dark. Clients that load no images show the name. */
+const renderLogo = (url: string, name: string) =>
+  `<img src="${html(url)}" alt="${html(name)}" height="40" style="display:block;width:auto;max-width:160px;height:40px;margin:0 0 12px;padding:4px;border-radius:8px;background:#ffffff;color:#55635f;object-fit:contain">`;
 
 /** The logo of the pages, three bars, without an image. */
 const bar = (fill: string) =>

@@ -1,8 +1,11 @@
-import type { Merchant } from '#merchants/merchant.ts';
+import assert from 'node:assert/strict';
+import { logoPath } from '#merchants/logo-path.ts';
+import { isMailAddress, type Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -15,10 +18,18 @@ import {
   moveMessages,
   type SettledMessage,
 } from '#purchases/messages/message.sql.ts';
-import { type Message, messageTokenContext, retriesAt } from '#purchases/messages/message.ts';
+import {
+  type Message,
+  messageTokenContext,
+  retriesAt,
+  type ShopperMessageKind,
+} from '#purchases/messages/message.ts';
+import { lateToken, renewLateLinks } from '#purchases/shoppers/late-link.ts';
 import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { composeMessage, type MessageSubject } from './compose-message.ts';
+import { composeRequest } from './compose-request.ts';
+import type { Letter } from './letter.ts';
 import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
 import { listMessageSources, type MessageSources } from './message-subject.sql.ts';
 import { renderHtml, renderSubject, renderText } from './render-letter.ts';
@@ -30,6 +41,7 @@ export type MessageDeps = {
   log: Logger;
   sealing: Sealing;
   baseUrl: string;
+  console: { url: string; merchantUrl: string | null };
   /** Null if messages are off. */
   mail: MailTransport | null;
 };
@@ -77,9 +89,12 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
   const now = merchant.now();
   const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
   const cardRefs = [...new Set(claimed.flatMap(({ facts }) => facts.card_ref ?? []))];
-  const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds, cardRefs);
+  const entryIds = claimed.flatMap(({ facts }) => facts.entry ?? []);
+  const { db } = deps.database;
+  const sources = await listMessageSources(db, merchant.id, checkoutIds, cardRefs, entryIds);
   const results: Result[] = [];
   const queue = [...claimed];
+  await renewLinks(deps, merchant, claimed, sources, now);
   const sendNext = async () => {
     for (let message = queue.shift(); message; message = queue.shift()) {
       const isLate = deps.clock.monotonic() >= lastBegin;
@@ -89,6 +104,23 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
   };
   await Promise.all(Array.from({ length: deps.mail.concurrencyMax }, sendNext));
   await record(deps, merchant, results);
+}
+
+/** The link of a mail about a late payment works before the mail leaves. */
+async function renewLinks(
+  deps: SendingDeps,
+  merchant: Merchant,
+  claimed: Message[],
+  sources: MessageSources,
+  now: Temporal.Instant,
+): Promise<void> {
+  const today = merchant.localDate(now).toString();
+  const late = claimed
+    .filter(({ kind }) => kind === 'declined')
+    .filter((message) => isStillTrue(message, sources, today, now))
+    .sort((one, other) => one.planned_at.localeCompare(other.planned_at));
+  if (late.length === 0) return;
+  await transaction(deps, ({ db }) => renewLateLinks(deps, db, late, now));
 }
 
 /**
@@ -109,9 +141,53 @@ async function sendOne(
   // The plan is paused. If the pause ends in time, the shopper still reads about the charge before
   // it.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
-  const subject = subjectOf(deps, merchant, message, sources, today);
-  if (subject === null) return 'skipped';
-  return await deps.mail.send(mailOf(message, subject, sources, timestamp(now)));
+  const { kind } = message;
+  const mail =
+    kind === 'evidence_asked'
+      ? requestOf(deps, merchant, message, sources)
+      : letterTo(deps, merchant, { ...message, kind }, sources, today);
+  if (mail === null) return 'skipped';
+  const { merchant_id, checkout_id, id: message_id } = message;
+  const sent_at = timestamp(now);
+  return await deps.mail.send({ merchant_id, checkout_id, message_id, sent_at, ...mail });
+}
+
+type Content = Pick<Mail, 'to' | 'subject' | 'text' | 'html'>;
+
+const contentOf = (to: string, letter: Letter, language: Language): Content => ({
+  to,
+  subject: renderSubject(letter),
+  text: renderText(letter),
+  html: renderHtml(letter, language),
+});
+
+function letterTo(
+  deps: MessageDeps,
+  merchant: Merchant,
+  message: Message & { kind: ShopperMessageKind },
+  sources: MessageSources,
+  today: string,
+): Content | null {
+  const subject = subjectOf(merchant, message, sources, today, linkOf(deps, message, sources));
+  const to = sources.checkouts.get(message.checkout_id)?.customer.email;
+  if (subject === null || !to) return null;
+  const letter = composeMessage(message, subject);
+  if (merchant.logo !== null) letter.logo = deps.baseUrl + logoPath(merchant.logo);
+  return contentOf(to, letter, subject.language);
+}
+
+/** The merchant may have changed its contact since it was asked. */
+function requestOf(
+  { console }: MessageDeps,
+  merchant: Merchant,
+  { facts, checkout_id }: Message,
+  { checkouts }: MessageSources,
+): Content | null {
+  const { contact } = merchant;
+  const url = console.merchantUrl ?? console.url;
+  const checkout = checkouts.get(checkout_id);
+  if (contact === null || !isMailAddress(contact) || !checkout) return null;
+  return contentOf(contact, composeRequest(merchant, checkout, facts, url), 'en');
 }
 
 /** The payment that a message is about. */
@@ -120,7 +196,7 @@ function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSour
 }
 
 /** A reminder of what will not happen, or a request to pay what is paid, is not sent. */
-function isStillTrue(
+export function isStillTrue(
   message: Message,
   sources: MessageSources,
   today: string,
@@ -146,57 +222,58 @@ function isStillTrue(
     }
     case 'sign_in_link':
       return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
+    case 'answer':
+      return sources.answers.has(facts.entry ?? '');
+    case 'evidence_asked':
+      return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
     default:
       return true;
   }
 }
 
-function subjectOf(
-  deps: MessageDeps,
+export function subjectOf(
   merchant: Merchant,
   message: Message,
-  { checkouts, instalments, cards, namedCards }: MessageSources,
+  { checkouts, instalments, cards, namedCards, answers }: MessageSources,
   today: string,
+  url: string,
 ): MessageSubject | null {
   const checkout = checkouts.get(message.checkout_id);
   if (!checkout) return null;
   const { card_ref } = message.facts;
-  const page = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}`;
-  const token = message.sealed_token
-    ? deps.sealing.open(message.sealed_token, messageTokenContext(message))
-    : null;
   return {
     merchant,
     checkout,
     language: checkout.language ?? 'en',
     instalments: instalments.get(message.checkout_id) ?? [],
     card: (card_ref ? namedCards.get(card_ref) : cards.get(message.checkout_id)) ?? null,
+    answer: answers.get(message.facts.entry ?? '') ?? null,
     today,
-    // The token stands after the #: browsers do not send it on, and logs do not see it.
-    url: token === null ? page : `${page}/manage#${token}`,
+    url,
   };
 }
 
-function mailOf(
-  message: Message,
-  subject: MessageSubject,
-  { checkouts }: MessageSources,
-  sent_at: Timestamp,
-): Mail {
-  const letter = composeMessage(message, subject);
-  return {
-    merchant_id: message.merchant_id,
-    checkout_id: message.checkout_id,
-    message_id: message.id,
-    sent_at,
-    to: checkouts.get(message.checkout_id)?.customer.email ?? '',
-    subject: renderSubject(letter),
-    text: renderText(letter),
-    html: renderHtml(letter, subject.language),
-  };
+function linkOf(deps: MessageDeps, message: Message, { checkouts }: MessageSources): string {
+  const checkout = checkouts.get(message.checkout_id);
+  assert(checkout);
+  return `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}${proofOf(deps, message)}`;
 }
 
-/** One transaction for the batch: every attempt, and what becomes of each message. */
+/**
+ * The end of the link: the token, and what the page goes on with. It stands after the #: browsers do
+ * not send it on, and logs do not see it.
+ */
+function proofOf({ sealing }: MessageDeps, message: Message): string {
+  const { kind, facts, sealed_token } = message;
+  if (kind === 'declined') return `/manage#${lateToken(sealing, message)}.late.${facts.instalment}`;
+  // The conversation is shown after the proof, which this mail's shopper may have already.
+  if (kind === 'answer') return '/manage#.report';
+  if (sealed_token === null) return '';
+  const token = sealing.open(sealed_token, messageTokenContext(message));
+  return `/manage#${token}${facts.panel ? `.${facts.panel}` : ''}`;
+}
+
+/** Records the batch in one transaction: every attempt, and what becomes of each message. */
 async function record(deps: MessageDeps, merchant: Merchant, results: Result[]): Promise<void> {
   const now = merchant.now();
   const at = timestamp(now);
@@ -210,14 +287,13 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     );
     const attempts = sent.map(
       ({ message, outcome }): MessageAttempt => ({
-        merchant_id: merchant.id,
         message_id: message.id,
         number: message.attempts + 1,
         at,
         ...outcome,
       }),
     );
-    if (attempts.length > 0) await insertMessageAttempts(db, attempts);
+    if (attempts.length > 0) await insertMessageAttempts(db, merchant.id, attempts);
     for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
       if (isOver) await alertRefused(deps, db, message, outcome);
@@ -260,11 +336,11 @@ async function alertRefused(
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
     isPrivate: true,
-    detail: `The mail server refused the ${message.kind} message of checkout ${message.checkout_id}. It will not be sent again: ${response}`,
+    detail: `The mail server refused the mail about "${message.kind.replaceAll('_', ' ')}". It is not sent again by itself: ${response}`,
   });
 }
 
-/** An outage of the mail server is one alert a day and merchant, not one per message. */
+/** An outage of the mail server is one alert per day and merchant, not one per message. */
 async function alertFailing(
   deps: MessageDeps,
   db: Db,

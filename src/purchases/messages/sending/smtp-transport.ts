@@ -1,6 +1,11 @@
-import nodemailer from 'nodemailer';
 import { systemClock } from '#platform/shared/clock.ts';
-import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
+import {
+  addressOf,
+  type Mail,
+  type MailOutcome,
+  type MailTransport,
+  mailDeadlineSeconds,
+} from './mail.ts';
 
 export type MailSettings = {
   /** `smtp://user:password@host:587` or `smtps://…:465`. */
@@ -21,8 +26,9 @@ const responseMax = 500;
 export function smtpTransport(settings: MailSettings): MailTransport {
   const { url, from, requiresTls = false } = settings;
   const deadlineMilliseconds = settings.deadlineMilliseconds ?? mailDeadlineSeconds * 1000;
-  const openPool = () =>
-    nodemailer.createTransport({
+  // Loaded with the first mail: a start and most commands send none.
+  const openPool = async () =>
+    (await import('nodemailer')).createTransport({
       url,
       requireTLS: requiresTls,
       pool: true,
@@ -35,12 +41,13 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       disableFileAccess: true,
       disableUrlAccess: true,
     });
-  let pool = openPool();
+  let pool: ReturnType<typeof openPool> | null = null;
   const domain = addressOf(from).split('@')[1] ?? 'localhost';
 
   return {
     concurrencyMax: connectionsMax,
     async send(mail) {
+      pool ??= openPool();
       const used = pool;
       const deadline = Promise.withResolvers<never>();
       const cancel = systemClock.after(deadlineMilliseconds, () => {
@@ -49,11 +56,12 @@ export function smtpTransport(settings: MailSettings): MailTransport {
         );
         // Only a closed connection keeps the mail from being sent after all. The other mails of the
         // pool fail as well and are retried: it is rare that a server trickles its replies.
-        if (pool === used) pool = openPool();
-        used.close({ force: true });
+        if (pool === used) pool = null;
+        used.then((opened) => opened.close({ force: true }));
       });
       try {
-        const sent = used.sendMail({
+        const opened = await used;
+        const sent = opened.sendMail({
           from,
           to: { name: '', address: mail.to },
           subject: mail.subject,
@@ -81,7 +89,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       }
     },
     async close() {
-      pool.close();
+      (await pool)?.close();
     },
   };
 }
@@ -103,9 +111,4 @@ function withoutRecipient(response: string, { to }: Mail): string {
     .replaceAll(to, 'the recipient')
     .replace(/\p{Cc}+/gu, ' ')
     .slice(0, responseMax);
-}
-
-/** The address in `Name <address>`. */
-export function addressOf(from: string): string {
-  return (/<([^<>]+)>\s*$/.exec(from)?.[1] ?? from).trim();
 }

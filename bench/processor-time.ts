@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+// The processor time of programs, as Linux counts it. Other systems do not tell it.
+
+/** Clock ticks a second, in which Linux counts the time of processes that have ended. */
+const ticks = 100;
+
+/** The time that a process has used so far with all its threads, in milliseconds. */
+export function processorMilliseconds(pid: number): number {
+  let nanoseconds = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const stat = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8');
+    nanoseconds += Number(stat.split(' ')[0]);
+  }
+  return nanoseconds / 1e6;
+}
+
+/**
+ * The time of all server processes that a PostgreSQL has started, including those that have ended: a
+ * worker of autovacuum lives for a part of a second. The time of the processes in `without` is left
+ * out while they run.
+ */
+export function serverMilliseconds(postmaster: number, without: number[]): number {
+  const running = childrenOf(postmaster).filter((pid) => !without.includes(pid));
+  let milliseconds = endedMilliseconds(postmaster);
+  for (const pid of running) {
+    try {
+      milliseconds += processorMilliseconds(pid);
+    } catch {
+      // It ended since it was listed.
+      return serverMilliseconds(postmaster, without);
+    }
+  }
+  return milliseconds;
+}
+
+/** The time of the children of a process that have ended. */
+function endedMilliseconds(pid: number): number {
+  // The second field is the name in brackets. User and system time of children are fields 16 and 17.
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[13]) + Number(fields[14])) * 1_000) / ticks;
+}
+
+function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return children === '' ? [] : children.split(' ').map(Number);
+}

@@ -1,0 +1,264 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { pino } from 'pino';
+import { Agent, request } from 'undici';
+import { demoTerms } from '#hosting/sandbox/demo-merchant.ts';
+import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { processorMilliseconds, serverMilliseconds } from './processor-time.ts';
+import {
+  type Account,
+  createAccount,
+  createCardToken,
+  masterKey,
+  signedCheckout,
+  startDatabase,
+  type TestGateway,
+} from './service.ts';
+
+// A shop with shoppers, for benches of whole sales. The service, the gateway, the shop's server and
+// the mail server are programs of their own.
+
+/** Processor time in milliseconds. */
+export type Cost = { service: number; database: number };
+
+export type Shop = {
+  account: Account;
+  gateway: TestGateway;
+  /** The bench's own connection. Its time does not count. */
+  own: pg.ClientBase;
+  service: ChildProcess;
+  url: string;
+  notifyUrl: string;
+  agent: Agent;
+  /** The time that the service and its database have used so far. */
+  readCost(): Cost;
+  close(): Promise<void>;
+};
+
+export type Sale = { id: string; url: string; address: string; page: PayPage; card_token: string };
+
+/** Opens the shop for as many shoppers at once. */
+export async function openShop(shoppers: number): Promise<Shop> {
+  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
+  const { server, deps, stop } = await startDatabase();
+  const gateway = await startTestGatewayProcess(
+    { ...deps, log: pino({ level: 'warn' }) },
+    {
+      dataDir: folder,
+      port: 0,
+      pageOrigin: 'http://localhost',
+      webhookUrl: null,
+      protocol: 'stripe',
+    },
+  );
+  const receiver = await startProgram(new URL('receiver.ts', import.meta.url), ['1']);
+  const mail = await startProgram(new URL('mail-server.ts', import.meta.url));
+  const own = await deps.database.pool.connect();
+  const agent = new Agent({ connections: shoppers });
+  const account = await createAccount(deps);
+  await setTerms(deps, 'bench', account.merchant.id, demoTerms);
+  const service = await startServing(server.url, gateway, mail.message as number);
+  const { rows } = await own.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const ownPids = rows.map(({ pid }) => pid);
+  return {
+    ...{ account, gateway, own, agent, url: service.url, service: service.child },
+    notifyUrl: `http://127.0.0.1:${(receiver.message as number[])[0]}/callback`,
+    readCost: () => ({
+      service: processorMilliseconds(service.child.pid ?? 0),
+      database: serverMilliseconds(server.pid, ownPids),
+    }),
+    async close() {
+      await agent.close();
+      own.release();
+      for (const { child } of [service, receiver, mail]) child.disconnect();
+      await gateway.stop();
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServing(
+  databaseUrl: string,
+  gateway: TestGateway & { publishable_key: string },
+  mailPort: number,
+): Promise<{ child: ChildProcess; url: string }> {
+  const [port = 0, consolePort = 0] = await freePorts(2);
+  const { child } = await startProgram(new URL('sale-service.ts', import.meta.url), [], {
+    DATABASE_URL: databaseUrl,
+    MASTER_KEY: masterKey,
+    PORT: String(port),
+    CONSOLE_PORT: String(consolePort),
+    HOST: '127.0.0.1',
+    TRUST_PROXY: '1',
+    TEST_GATEWAY_URL: gateway.url,
+    STRIPE_SECRET_KEY: gateway.secret_key,
+    STRIPE_PUBLISHABLE_KEY: gateway.publishable_key,
+    MAIL_URL: `smtp://127.0.0.1:${mailPort}`,
+    MAIL_FROM: 'pay@example.com',
+  });
+  return { child, url: `http://127.0.0.1:${port}` };
+}
+
+async function startProgram(
+  program: URL,
+  args: string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ child: ChildProcess; message: unknown }> {
+  const child = fork(fileURLToPath(program), args, { env: { ...process.env, ...env } });
+  const message = await new Promise<unknown>((resolve, reject) => {
+    child.once('message', resolve);
+    child.once('exit', () => reject(new Error(`${program.pathname} ended`)));
+  });
+  return { child, message };
+}
+
+let shopperNumber = 0;
+
+export async function createSale({ account, url, notifyUrl, agent }: Shop): Promise<Sale> {
+  const { url: address, ...create } = signedCheckout(account, url, notifyUrl);
+  const answer = await request(address, { ...create, dispatcher: agent });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`a create was refused: ${text}`);
+  const found = /"payment_url":"[^"]*?(\/pay\/[^"]+)"/.exec(text)?.[1];
+  if (found === undefined) throw new Error(`a create without a link: ${text}`);
+  shopperNumber += 1;
+  const octets = [16, 8, 0].map((bits) => (shopperNumber >> bits) & 255);
+  return {
+    id: JSON.parse(text).data.id,
+    url: url + found,
+    address: `10.${octets.join('.')}`,
+    page: {} as PayPage,
+    card_token: '',
+  };
+}
+
+/** The shopper types the card into the gateway's form. */
+export async function enterCard(shop: Shop, sale: Sale): Promise<void> {
+  sale.card_token = await createCardToken(shop.gateway);
+}
+
+async function ask(
+  { agent }: Shop,
+  sale: Sale,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: object,
+): Promise<string> {
+  const answer = await request(sale.url + path, {
+    method,
+    dispatcher: agent,
+    // Every shopper has an address of their own, as behind a proxy.
+    headers: {
+      'x-forwarded-for': sale.address,
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${text}`);
+  return text;
+}
+
+export async function visit(shop: Shop, sale: Sale): Promise<void> {
+  await ask(shop, sale, 'GET', '');
+}
+
+export async function readState(shop: Shop, sale: Sale): Promise<void> {
+  sale.page = JSON.parse(await ask(shop, sale, 'GET', '/state')) as PayPage;
+}
+
+function paymentOf({ page, card_token }: Sale): object {
+  const plan = page.plans.find((one) => one.number_of_payments === 3);
+  const consent = { version: page.consent_version, payments: plan?.payments };
+  return { number_of_payments: 3, card_token, consent };
+}
+
+/** Pays, whatever the answer is. */
+export async function tryPay(
+  { agent }: Shop,
+  sale: Sale,
+): Promise<{ status: number; retryAfter: boolean; milliseconds: number }> {
+  const start = performance.now();
+  const { statusCode, headers, body } = await request(`${sale.url}/pay`, {
+    method: 'POST',
+    dispatcher: agent,
+    headers: { 'x-forwarded-for': sale.address, 'content-type': 'application/json' },
+    body: JSON.stringify(paymentOf(sale)),
+  });
+  await body.dump();
+  const milliseconds = performance.now() - start;
+  return { status: statusCode, retryAfter: headers['retry-after'] !== undefined, milliseconds };
+}
+
+export async function paySale(shop: Shop, sale: Sale): Promise<void> {
+  const paid = await ask(shop, sale, 'POST', '/pay', paymentOf(sale));
+  const { status } = JSON.parse(paid) as PayPage;
+  if (status !== 'successful') throw new Error(`a payment ended as ${status}`);
+}
+
+/** The merchant asks to refund a part of a sale. Returns the id of the refund. */
+export async function askRefund({ account, url, agent }: Shop, sale: Sale): Promise<string> {
+  const body = JSON.stringify({ checkout_id: sale.id, amount: 60_000 });
+  const answer = await request(`${url}/api/refunds`, {
+    method: 'POST',
+    dispatcher: agent,
+    body,
+    headers: {
+      authorization: `Bearer ${account.client_secret}`,
+      'content-type': 'application/json',
+      'x-signature': createHmac('sha512', account.signing_key).update(body).digest('base64'),
+    },
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`a refund was refused: ${text}`);
+  return JSON.parse(text).data.id;
+}
+
+/** An operator approves a refund, and the service completes it. */
+export async function approveRefund({ service }: Shop, refund: string): Promise<void> {
+  const status = await new Promise<string>((resolve) => {
+    const listen = (message: { id: string; status: string }) => {
+      if (message.id !== refund) return;
+      service.off('message', listen);
+      resolve(message.status);
+    };
+    service.on('message', listen);
+    service.send(refund);
+  });
+  if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
+}
+
+/** Makes the payments of one number due now, as on the day of their collection. */
+export async function makeDue({ own }: Shop, sales: Sale[], number: number): Promise<void> {
+  await own.query(
+    `update instalments set due_at = now()
+     where number = $1 and due_at is not null and checkout_id = any ($2::uuid[])`,
+    [number, sales.map(({ id }) => id)],
+  );
+}
+
+/**
+ * Waits until every callback is delivered, every payment that is due collected, and every mail sent
+ * that is due. Reminders are not due yet.
+ */
+export async function untilSettled({ own }: Shop): Promise<void> {
+  for (let round = 0; ; round += 1) {
+    const { rows } = await own.query<{ left: number }>(
+      `select (select count(*) from callbacks where status <> 'delivered')
+         + (select count(*) from instalments where due_at <= now())
+         + (select count(*) from messages where status = 'pending' and due_at <= now()) as left`,
+    );
+    if (rows[0]?.left === 0) return;
+    if (round === 600) throw new Error('callbacks, payments or mails were not settled');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -1,0 +1,42 @@
+// Node's test runner finds out to which test a call belongs by a hook that runs for every promise.
+// In tests of a service that was a tenth of the processor time. This file gives the runner an
+// AsyncLocalStorage instead, which costs nothing per promise. It must be loaded before `node:test`.
+// If another version of Node does not ask for what is replaced here, its runner works as it is.
+
+import asyncHooks from 'node:async_hooks';
+
+const { AsyncLocalStorage, AsyncResource, createHook, executionAsyncId } = asyncHooks;
+
+const scope = new AsyncLocalStorage<number>();
+let hooks: asyncHooks.HookCallbacks | null = null;
+
+/** Tests and suites are resources of this class. What they call runs in their scope. */
+class Scope extends AsyncResource {
+  constructor(type: string, options?: asyncHooks.AsyncResourceOptions) {
+    super(type, options);
+    hooks?.init?.(this.asyncId(), type, this.triggerAsyncId(), this);
+  }
+
+  override runInAsyncScope<This, Result, Args extends unknown[]>(
+    work: (this: This, ...args: Args) => Result,
+    thisArg?: This,
+    ...args: Args
+  ): Result {
+    return super.runInAsyncScope(() =>
+      scope.run(this.asyncId(), () => work.apply(thisArg as This, args)),
+    );
+  }
+}
+
+Object.assign(asyncHooks, {
+  AsyncResource: Scope,
+  executionAsyncId: () => scope.getStore() ?? executionAsyncId(),
+  // The runner makes one hook, when the first test is declared.
+  createHook(callbacks: asyncHooks.HookCallbacks) {
+    hooks = callbacks;
+    return createHook({});
+  },
+});
+await import('node:test');
+// The runner keeps what it found. All others get what Node gives them.
+Object.assign(asyncHooks, { AsyncResource, executionAsyncId, createHook });

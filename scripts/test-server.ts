@@ -1,0 +1,67 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { readProcessorSeconds } from './processor-time.ts';
+
+/**
+ * A folder in memory, if this machine has enough to spare. The tests clone and drop hundreds of
+ * databases, and a disk's file system takes long over files that come and go.
+ */
+export function findMemory(): string | null {
+  const memory = '/dev/shm';
+  if (process.platform !== 'linux' || !fs.existsSync(memory)) return null;
+  const { bavail, bsize } = fs.statfsSync(memory);
+  const spareBytes = Math.min(bavail * bsize, process.availableMemory());
+  if (spareBytes < 6 * 2 ** 30) return null;
+  const made = fs.mkdtempSync(path.join(memory, 'tranche-test-'));
+  fs.chmodSync(made, 0o711);
+  return made;
+}
+
+/** The PostgreSQL server of a run of tests, in this folder. */
+export async function startServer(databases: string): Promise<EmbeddedPostgres> {
+  const report = (fields: object, message: string) =>
+    process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
+  const started = await startEmbeddedPostgres({
+    dataDir: path.join(databases, 'data'),
+    database: 'postgres',
+    log: { info: () => {}, warn: report, error: report },
+    // This server is deleted after the run, so it need not survive a power cut. The tests of
+    // crashes start servers of their own.
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_wal_size: '256MB',
+    },
+  });
+  // By default a client computes 4,096 hashes for each of the thousands of connections.
+  const client = new pg.Client({ connectionString: started.url });
+  await client.connect();
+  const { username, password } = new URL(started.url);
+  await client.query('set scram_iterations = 1');
+  await client.query(`alter role ${username} password '${decodeURIComponent(password)}'`);
+  await client.end();
+  return started;
+}
+
+/** A server for a program that plays tests by itself. */
+export async function startTestServer(): Promise<{
+  url: string;
+  /** Returns the processor time of this program and of the server. */
+  stop(): Promise<number>;
+}> {
+  const folder = findMemory() ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
+  fs.chmodSync(folder, 0o711);
+  const server = await startServer(folder);
+  return {
+    url: server.url,
+    async stop() {
+      await server.stop();
+      fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+      return readProcessorSeconds();
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import type pg from 'pg';
+import type { Capabilities } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Database } from '#platform/database/database.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
+import { listKnownFees, listPaidCheckouts } from './reconciliation.sql.ts';
+
+type ImportDeps = OperatorDeps & {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  /** The gateway whose report it is. */
+  gateway: { name: GatewayName; capabilities: Capabilities };
+};
+
+/** The columns of a settlement report, in any order. Others are ignored. */
+const columns = [
+  'transaction_id',
+  'payment_id',
+  'type',
+  'amount',
+  'currency',
+  'created_at',
+] as const;
+
+type Fee = {
+  gateway: GatewayName;
+  transaction_ref: string;
+  /** Null for a fee of the account. */
+  payment_ref: string | null;
+  type: string;
+  fee: number;
+  currency: string;
+  at: Timestamp;
+};
+
+export type ImportedFees = {
+  rows: number;
+  /** Fees that were posted now; the others were posted before, or are of unknown payments. */
+  posted: number;
+  /** The first of the payments that this service does not know, and their number. */
+  unknown: number;
+  unknown_payments: string[];
+};
+
+const batchSize = 500;
+const unknownShown = 20;
+
+/**
+ * Posts the fees of an acquirer's settlement report, for a gateway that does not tell them (decision
+ * 0083). Each row counts once, by its transaction: a report that was read half can be read again.
+ */
+export async function importFees(
+  deps: ImportDeps,
+  operator: string,
+  lines: AsyncIterable<string>,
+  progress: (rows: number) => void = () => {},
+): Promise<ImportedFees> {
+  if (deps.gateway.capabilities.knowsFees) {
+    throw new OperatorError(
+      'This gateway tells its fees itself, and `tranche gateway reconcile` posts them.',
+    );
+  }
+  const sum: ImportedFees = { rows: 0, posted: 0, unknown: 0, unknown_payments: [] };
+  let header: string[] | null = null;
+  let batch: Fee[] = [];
+  let line = 0;
+  const flush = async () => {
+    const client = await deps.database.pool.connect();
+    try {
+      await postBatch(deps, client, batch, sum);
+    } finally {
+      client.release();
+    }
+    progress(sum.rows);
+    batch = [];
+  };
+  for await (const text of lines) {
+    line += 1;
+    if (text.trim() === '') continue;
+    const cells = readLine(text, line);
+    if (header === null) header = readHeader(cells);
+    else batch.push({ gateway: deps.gateway.name, ...readFee(header, cells, line) });
+    if (batch.length === batchSize) await flush();
+  }
+  if (header === null) throw new OperatorError('The file is empty.');
+  if (batch.length > 0) await flush();
+  return await operate(deps, operator, 'gateway fees', async () => ({
+    subject_id: null,
+    details: { rows: sum.rows, posted: sum.posted, unknown: sum.unknown },
+    result: sum,
+  }));
+}
+
+async function postBatch(
+  deps: ImportDeps,
+  client: pg.ClientBase,
+  fees: Fee[],
+  sum: ImportedFees,
+): Promise<void> {
+  sum.rows += fees.length;
+  const known = await listKnownFees(
+    client,
+    deps.gateway.name,
+    fees.map(({ transaction_ref }) => transaction_ref),
+  );
+  const fresh = fees.filter(({ transaction_ref }) => !known.has(transaction_ref));
+  const charged = fresh.flatMap(({ payment_ref, ...fee }) =>
+    payment_ref === null ? [] : [{ ...fee, payment_ref }],
+  );
+  const checkouts = await listPaidCheckouts(
+    client,
+    deps.gateway.name,
+    charged.map(({ payment_ref }) => payment_ref),
+  );
+  const ofPayments = charged.flatMap((fee) => {
+    const checkout = checkouts.get(fee.payment_ref);
+    if (checkout?.currency === fee.currency) return [{ ...fee, ...checkout }];
+    sum.unknown += 1;
+    if (sum.unknown_payments.length < unknownShown) sum.unknown_payments.push(fee.payment_ref);
+    return [];
+  });
+  await postFees(deps, ofPayments);
+  const ofAccount = fresh.filter(({ payment_ref }) => payment_ref === null);
+  const posted = await postAccountFees(
+    deps,
+    ofAccount.map(({ payment_ref: _, ...fee }) => fee),
+  );
+  sum.posted += ofPayments.length + posted;
+}
+
+/** Splits a line at its commas. A cell in quotes may contain commas, and quotes twice. */
+function readLine(text: string, line: number): string[] {
+  const cells: string[] = [];
+  const cell = /\s*(?:"((?:[^"]|"")*)"|([^",]*))\s*(,|$)/gy;
+  for (;;) {
+    const found = cell.exec(text);
+    if (found === null) throw new OperatorError(`Line ${line} is not CSV.`);
+    cells.push((found[1]?.replaceAll('""', '"') ?? found[2] ?? '').trim());
+    if (found[3] === '') return cells;
+  }
+}
+
+function readHeader(cells: string[]): string[] {
+  const names = cells.map((cell) => cell.replace(/^\uFEFF/, '').toLowerCase());
+  const missing = columns.filter((name) => !names.includes(name));
+  if (missing.length === 0) return names;
+  throw new OperatorError(
+    `The first line must name the columns ${columns.join(', ')}. It has no ${missing.join(', ')}.`,
+  );
+}
+
+const centsMax = 1_000_000_000_000;
+
+function readFee(header: string[], cells: string[], line: number): Omit<Fee, 'gateway'> {
+  const cell = (name: (typeof columns)[number]) => cells[header.indexOf(name)] ?? '';
+  const refuse = (name: string, what: string): never => {
+    throw new OperatorError(`Line ${line}: ${name} ${what}. Nothing of this line was posted.`);
+  };
+  const [transaction_ref, type, currency] = [
+    cell('transaction_id'),
+    cell('type'),
+    cell('currency'),
+  ];
+  if (!/^[\w.:-]{1,200}$/.test(transaction_ref)) refuse('transaction_id', 'is not an id');
+  if (!/^[\w .-]{1,60}$/.test(type)) refuse('type', 'must be a word');
+  if (!/^[A-Z]{3}$/.test(currency)) refuse('currency', 'must be three capital letters');
+  const fee = Number(cell('amount'));
+  if (!/^-?\d{1,13}$/.test(cell('amount')) || fee === 0 || Math.abs(fee) > centsMax) {
+    refuse('amount', 'must be whole cents, negative for a fee that was returned');
+  }
+  return {
+    transaction_ref,
+    payment_ref: cell('payment_id') || null,
+    type,
+    fee,
+    currency,
+    at: timeOf(cell('created_at'), line),
+  };
+}
+
+function timeOf(text: string, line: number): Timestamp {
+  try {
+    return timestamp(Temporal.Instant.from(text));
+  } catch {
+    throw new OperatorError(
+      `Line ${line}: created_at must be a time such as 2026-11-17T08:00:00Z.`,
+    );
+  }
+}

@@ -1,0 +1,34 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
+import type { Database } from '#platform/database/database.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { listUsedGateways } from './gateway-heartbeat.sql.ts';
+
+/**
+ * Raises an alert for each gateway that this database has used and whose settings are gone. Its rows
+ * stay due, and every attempt at them says the same. Returns the names.
+ */
+export async function reportMissingGateways(deps: {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  gateways: Pick<Gateways, 'names'>;
+}): Promise<GatewayName[]> {
+  const { db } = deps.database;
+  const used = await listUsedGateways(db);
+  const missing = used.filter((name) => !deps.gateways.names.includes(name));
+  for (const gateway of missing) {
+    const start = `The settings have no gateway ${gateway}, which this service has used.`;
+    deps.log.error({ gateway }, 'the settings of a gateway that was used are gone');
+    const kind = 'gateway_without_settings';
+    if ((await findAlertThatStarts(db, kind, [start], { isOpen: true })) !== null) continue;
+    const detail = `${start} Its payments, refunds and disputes wait. Put its settings back.`;
+    await raiseAlert(deps, db, { kind, detail });
+  }
+  return missing;
+}

@@ -1,0 +1,52 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import type { Handle } from '#platform/database/database.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { listKnownAlerts } from '#record/alerts/alert.sql.ts';
+
+/** An alert that the log or a post still has, and the restored database does not. */
+export type LostAlert = { id: string; at: string; kind: string; detail: string };
+
+/** Alerts that tell of a change of who gets in. */
+const kinds = ['access_ended', 'person_invited', 'ways_in_replaced', 'access_widened'];
+
+/**
+ * The alerts about access in a log, or in posts that were kept, one JSON object a line, that the
+ * database does not have: what it lost was changed after its backup. Other lines are passed over.
+ */
+export async function listLostAlerts(
+  db: Handle,
+  file: string,
+  readInput: () => Promise<Buffer>,
+): Promise<LostAlert[]> {
+  const input = file === '-' ? Readable.from([await readInput()]) : createReadStream(file);
+  const found = new Map<string, LostAlert>();
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const alert = readAlert(line);
+      if (alert) found.set(alert.id, alert);
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new OperatorError(`The log ${file} cannot be read (${code}).`, { cause: error });
+  }
+  const known = await listKnownAlerts(db, [...found.keys()]);
+  return [...found.values()]
+    .filter(({ id }) => !known.has(id))
+    .sort((one, other) => (one.at < other.at ? -1 : 1));
+}
+
+/** A line of the log has the alert as a member, and a post is the alert. */
+function readAlert(line: string): LostAlert | null {
+  if (!kinds.some((kind) => line.includes(kind))) return null;
+  try {
+    const parsed = JSON.parse(line.slice(line.indexOf('{')));
+    const { id, at, kind, detail = '' } = parsed.alert ?? parsed;
+    const isAlert = isUuid(id) && kinds.includes(kind) && !Number.isNaN(Date.parse(at));
+    return isAlert ? { id: id.toLowerCase(), at, kind, detail: String(detail) } : null;
+  } catch {
+    return null;
+  }
+}

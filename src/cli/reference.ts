@@ -1,0 +1,38 @@
+import { unique } from '#operating/operations/owner.sql.ts';
+import { listOfCheckouts } from '#operating/search/search.sql.ts';
+import { type HitKind, search } from '#operating/search/search.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { type Connection, viewerOf } from './connect.ts';
+
+/** The kinds of rows that a command takes by any reference that a list prints. */
+export type Named = Extract<HitKind, 'checkout' | 'refund' | 'callback' | 'dispute' | 'payout'>;
+
+const tables = { refund: 'refund_requests', callback: 'callbacks', dispute: 'disputes' } as const;
+const hitsMax = 20;
+
+/**
+ * The id that a reference means: an id, its beginning, an order number, a reference of a payout or of
+ * the gateway. A text that means no row stays as it is, and the command says that it found nothing.
+ */
+export async function idOf(connection: Connection, kind: Named, text: string): Promise<string> {
+  if (isUuid(text)) return text;
+  const { scope } = viewerOf(connection);
+  const hits = await search(connection, scope, text, hitsMax);
+  // A whole value goes before values that only begin with it.
+  const whole = hits.filter(({ matched }) => matched !== 'beginning');
+  const found = whole.length > 0 ? whole : hits;
+  const own = found.filter((hit) => hit.kind === kind).map(({ id }) => id);
+  const checkouts = found.flatMap(({ checkout_id }) => checkout_id ?? []);
+  const ids =
+    own.length > 0 || kind === 'checkout' || kind === 'payout'
+      ? own
+      : await reading(connection, (db) => listOfCheckouts(db, scope, tables[kind], checkouts));
+  const [only, ...others] = unique(kind === 'checkout' ? checkouts : ids);
+  if (only === undefined) return text;
+  if (others.length === 0) return only;
+  throw new OperatorError(
+    `"${text}" means more than one ${kind}. Give one of these:\n${[only, ...others].map((id) => `  ${id}`).join('\n')}`,
+  );
+}

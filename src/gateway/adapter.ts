@@ -1,0 +1,26 @@
+import type { Gateway } from './gateway.ts';
+
+/** The calls about disputes. Every adapter makes them in a file of its own. */
+export type DisputeCalls = Pick<
+  Gateway,
+  | 'receivesEvents'
+  | 'readEvent'
+  | 'listDisputes'
+  | 'dispute'
+  | 'uploadEvidence'
+  | 'stageEvidence'
+  | 'submitEvidence'
+  | 'acceptDispute'
+>;
+
+/** Members that only some of an adapter's records have. */
+export const noMembers = {
+  own_id: null,
+  checkout_id: null,
+  payment_ref: null,
+  customer_ref: null,
+  instalments: [] as number[],
+  number_of_payments: null,
+  request: null,
+  fee: null,
+};

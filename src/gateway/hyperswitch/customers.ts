@@ -1,0 +1,112 @@
+import type { Gateway } from '#gateway/gateway.ts';
+import type { Customer } from './answers.ts';
+import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
+import { customerId } from './ids.ts';
+
+type CustomerCalls = Pick<
+  Gateway,
+  | 'createCustomer'
+  | 'deleteCustomer'
+  | 'findCustomers'
+  | 'detachCard'
+  | 'listHeartbeats'
+  | 'writeHeartbeat'
+>;
+
+/** The gateway has no place for notes of an account. A customer without payments serves as one. */
+const heartbeats = 'tranche_heartbeats';
+
+/** The part of the port that is about the gateway's records of shoppers and their stored cards. */
+export function customerCalls(api: HyperswitchApi): CustomerCalls {
+  const pathOf = (id: string) => `/customers/${encodeURIComponent(id)}`;
+  return {
+    createCustomer: (customer) => createCustomer(api, customer),
+
+    async deleteCustomer({ merchant, customer_ref }) {
+      try {
+        await api.call('DELETE', pathOf(customer_ref), { merchant });
+      } catch (error) {
+        if (!isCode(error, codes.missing, codes.redacted)) fail(error);
+      }
+    },
+
+    async findCustomers(merchant, checkout_id) {
+      const id = customerId(checkout_id);
+      try {
+        await api.call('GET', pathOf(id), { merchant });
+        return [id];
+      } catch (error) {
+        return isCode(error, codes.missing, codes.redacted) ? [] : fail(error);
+      }
+    },
+
+    async detachCard({ merchant, card_ref }) {
+      try {
+        await api.call('DELETE', `/payment_methods/${encodeURIComponent(card_ref)}`, { merchant });
+      } catch (error) {
+        if (!isCode(error, codes.missing, codes.redacted)) fail(error);
+      }
+    },
+
+    async listHeartbeats() {
+      const found = await readHeartbeats(api);
+      return Object.entries(found ?? {}).map(([database, count]) => ({
+        heartbeat_ref: heartbeats,
+        database,
+        count: Number(count),
+      }));
+    },
+
+    /**
+     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is lost,
+     * and the next one writes it (decision 0097).
+     */
+    async writeHeartbeat({ database, count }) {
+      const found = await readHeartbeats(api);
+      const metadata = { ...found, [database]: String(count) };
+      const description =
+        'The heartbeat of Tranche. Do not delete it: it protects against restores.';
+      const isNew = found === null;
+      const body = isNew ? { customer_id: heartbeats, description, metadata } : { metadata };
+      await api.call('POST', isNew ? '/customers' : pathOf(heartbeats), { body }).catch(fail);
+    },
+  };
+}
+
+async function readHeartbeats(api: HyperswitchApi): Promise<Record<string, unknown> | null> {
+  try {
+    const { metadata } = await api.call<Customer>('GET', `/customers/${heartbeats}`, {});
+    return metadata ?? {};
+  } catch (error) {
+    return isCode(error, codes.missing) ? null : fail(error);
+  }
+}
+
+async function createCustomer(
+  api: HyperswitchApi,
+  { merchant, checkout_id, shopper }: Parameters<Gateway['createCustomer']>[0],
+): Promise<{ customer_ref: string }> {
+  const customer_id = customerId(checkout_id);
+  const create = async (contact: object) => {
+    const body = { customer_id, ...contact, metadata: { checkout_id } };
+    try {
+      await api.call('POST', '/customers', { merchant, body });
+    } catch (error) {
+      // The id is the checkout's, so it is the same shopper.
+      if (!isCode(error, codes.tooMany)) throw error;
+    }
+  };
+  const contact = {
+    email: shopper.email,
+    ...(shopper.name !== undefined && { name: shopper.name }),
+    ...(shopper.phone_number !== undefined && { phone: shopper.phone_number }),
+  };
+  try {
+    await create(contact);
+  } catch (error) {
+    // The gateway does not need the contact. Leave it out, so that the shopper can pay.
+    if (!isCode(error, codes.invalidValue, codes.invalidFormat, codes.unreadable)) fail(error);
+    await create({}).catch(fail);
+  }
+  return { customer_ref: customer_id };
+}

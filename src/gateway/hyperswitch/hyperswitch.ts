@@ -1,0 +1,40 @@
+import type { CardEntry, Gateway } from '#gateway/gateway.ts';
+import type { GatewaySettings } from '#gateway/settings.ts';
+import { openHyperswitchApi } from './api.ts';
+import { customerCalls } from './customers.ts';
+import { disputeCalls } from './disputes.ts';
+import { holdCalls } from './holds.ts';
+import { paymentCalls } from './payments.ts';
+import { recordCalls } from './records.ts';
+import { refundCalls } from './refunds.ts';
+import { hyperswitchSettings } from './settings.ts';
+
+/** The gateway port over Hyperswitch's protocol, or over the second face of the test gateway. */
+export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
+  const api = openHyperswitchApi(settings);
+  return {
+    cardEntry: cardEntry(settings),
+    capabilities: hyperswitchSettings.capabilities,
+    ...customerCalls(api),
+    ...paymentCalls(api),
+    ...holdCalls(api),
+    ...refundCalls(api),
+    ...disputeCalls(api),
+    ...recordCalls(api),
+  };
+}
+
+/** The script, its frames and the API may be on different origins. */
+function cardEntry({ publicKey, scriptUrl = '', apiUrl = '' }: GatewaySettings): CardEntry {
+  const { origin } = new URL(scriptUrl);
+  return {
+    form: 'hyperswitch',
+    entersCard: 'after',
+    scriptUrl,
+    publicKey,
+    apiUrl,
+    scriptOrigins: [origin],
+    frameOrigins: [origin],
+    connectOrigins: [new URL(apiUrl).origin],
+  };
+}

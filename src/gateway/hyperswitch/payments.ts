@@ -1,0 +1,293 @@
+import {
+  type CardVerification,
+  type Charge,
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+  type PaymentState,
+  type RefusedData,
+  RequestRefused,
+  type Statement,
+} from '#gateway/gateway.ts';
+import { statementPrefix } from '#gateway/settings.ts';
+import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
+import type { Payment } from './answers.ts';
+import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
+import { cardOf } from './card.ts';
+import { paymentId, verificationId } from './ids.ts';
+import { isStored, paymentState, verificationState } from './states.ts';
+
+type Begin = Parameters<Gateway['begin']>[0];
+type BeginVerification = Parameters<Gateway['beginVerification']>[0];
+
+type PaymentCalls = Pick<
+  Gateway,
+  | 'begin'
+  | 'beginVerification'
+  | 'enteredCard'
+  | 'charge'
+  | 'payment'
+  | 'findPayment'
+  | 'cardVerification'
+  | 'findCardVerification'
+  | 'listInstalmentPayments'
+>;
+
+/** How long a shopper may take to enter a card. The checkout itself ends first. */
+const sessionSeconds = 60 * 60;
+
+/** Reads a payment. If the gateway is not done, it is told to ask the acquirer. */
+export async function retrieve(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  id: string,
+): Promise<Payment> {
+  const path = `/payments/${encodeURIComponent(id)}`;
+  try {
+    const stored = await api.call<Payment>('GET', path, { merchant });
+    return stored.status === 'processing'
+      ? await api.call<Payment>('GET', `${path}?force_sync=true`, { merchant })
+      : stored;
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** Null if the gateway has no payment of this id. */
+async function find(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  id: string,
+): Promise<Payment | null> {
+  const path = `/payments/${encodeURIComponent(id)}`;
+  try {
+    return await api.call<Payment>('GET', path, { merchant });
+  } catch (error) {
+    return isCode(error, codes.missing) ? null : fail(error);
+  }
+}
+
+type NewPayment = {
+  payment_id: string;
+  amount: number;
+  currency: string;
+  setup_future_usage?: 'off_session';
+} & Record<string, unknown>;
+
+/**
+ * Creates a payment under our id. The gateway takes an id once: if it has the payment already, that
+ * is the answer, provided that it is the same payment. Throws `ApiError` for any other refusal.
+ */
+async function create(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  body: NewPayment,
+): Promise<Payment> {
+  try {
+    return await api.call<Payment>('POST', '/payments', { merchant, body });
+  } catch (error) {
+    if (!isCode(error, codes.exists)) throw error;
+    const found = await retrieve(api, merchant, body.payment_id);
+    // A payment that neither took nor holds money cannot be wrong.
+    if (['failed', 'cancelled', 'expired'].includes(found.status)) return found;
+    if (found.amount !== body.amount || found.currency !== body.currency) {
+      throw new RequestRefused(
+        `the gateway made this payment of ${body.amount} cents for ${found.amount} cents`,
+      );
+    }
+    if (isStored(found) !== (body.setup_future_usage !== undefined)) {
+      throw new RequestRefused('the gateway holds a payment of the attempt with another term');
+    }
+    return found;
+  }
+}
+
+/** The part of the port that makes payments and looks them up. */
+export function paymentCalls(api: HyperswitchApi): PaymentCalls {
+  return {
+    begin: (payment) => begin(api, payment),
+    beginVerification: (card) => beginVerification(api, card),
+    charge: (payment) => charge(api, payment),
+
+    // The gateway tells nothing of a card before it is used.
+    enteredCard: async () => cardOf({} as Payment),
+
+    async payment(merchant, payment_ref) {
+      return paymentState(await retrieve(api, merchant, payment_ref));
+    },
+
+    async findPayment(merchant, { attempt_id }) {
+      const found = await find(api, merchant, paymentId(attempt_id));
+      return found && paymentState(found);
+    },
+
+    async cardVerification(merchant, verification_ref) {
+      return verificationState(await retrieve(api, merchant, verification_ref));
+    },
+
+    async findCardVerification(merchant, { attempt_id }) {
+      const found = await find(api, merchant, verificationId(attempt_id));
+      return found && verificationState(found);
+    },
+
+    async listInstalmentPayments(merchant, wanted) {
+      const states: (PaymentState & { attempt_id: string | null })[] = [];
+      for await (const payment of listAll(api, merchant, wanted.customer_ref)) {
+        const { checkout_id, instalments, instalment, attempt_id } = payment.metadata ?? {};
+        if (checkout_id !== wanted.checkout_id || payment.amount === 0) continue;
+        // A shopper may have paid several at once.
+        const covered = String(instalments ?? instalment ?? '').split(',');
+        if (!wanted.instalments.some((number) => covered.includes(String(number)))) continue;
+        const id = attempt_id === undefined ? null : String(attempt_id);
+        states.push({ ...paymentState(payment), attempt_id: id });
+      }
+      return states;
+    },
+  };
+}
+
+const pageSize = 100;
+
+async function* listAll(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  customer_id: string,
+): AsyncIterable<Payment> {
+  let after: string | null = null;
+  for (;;) {
+    const query: URLSearchParams = new URLSearchParams({
+      customer_id,
+      limit: String(pageSize),
+      ...(after !== null && { starting_after: after }),
+    });
+    const { data } = await api
+      .call<{ data: Payment[] }>('GET', `/payments/list?${query}`, { merchant })
+      .catch(fail);
+    yield* data;
+    after = data.at(-1)?.payment_id ?? null;
+    if (data.length < pageSize || after === null) return;
+  }
+}
+
+/**
+ * Begins a payment. The shopper's browser confirms it with the card. The stored card is charged at
+ * once: only a widget of the gateway could show it to the shopper.
+ */
+async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState | RefusedData> {
+  const { merchant, card, instalments, statement, capture } = payment;
+  if (card !== null && 'card_token' in card) {
+    throw new RequestRefused('the gateway takes no token of a card');
+  }
+  const isHeld = capture === 'later';
+  try {
+    const made = await create(api, merchant, {
+      payment_id: paymentId(payment.attempt_id),
+      amount: payment.amount,
+      currency: payment.currency,
+      ...(card === null ? withShopper(payment) : withStored(payment.customer_ref, card.card_ref)),
+      capture_method: isHeld ? 'manual' : 'automatic',
+      ...(payment.store_card && { setup_future_usage: 'off_session' as const }),
+      ...(statement && words(api, statement)),
+      metadata: {
+        checkout_id: payment.checkout_id,
+        [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
+        ...(isHeld && statement && { number_of_payments: String(statement.number_of_payments) }),
+        attempt_id: payment.attempt_id,
+      },
+    });
+    return paymentState(made);
+  } catch (error) {
+    if (card !== null) return declinedForGood(error);
+    if (isCode(error, codes.invalidValue)) return { outcome: 'refused', detail: 'amount IR_07' };
+    fail(error);
+  }
+}
+
+async function beginVerification(
+  api: HyperswitchApi,
+  card: BeginVerification,
+): Promise<CardVerification> {
+  const { merchant, checkout_id, attempt_id } = card;
+  if (card.card_token !== null) throw new RequestRefused('the gateway takes no token of a card');
+  const body = {
+    payment_id: verificationId(attempt_id),
+    amount: 0,
+    currency: card.currency,
+    payment_type: 'setup_mandate',
+    setup_future_usage: 'off_session' as const,
+    ...withShopper(card),
+    metadata: { checkout_id, attempt_id },
+  };
+  return verificationState(await create(api, merchant, body).catch(fail));
+}
+
+/** How a card is used while the shopper is present: their bank authenticates them. */
+const withShopper = ({
+  customer_ref,
+  return_url,
+}: {
+  customer_ref: string;
+  return_url: string;
+}) => ({
+  confirm: false,
+  customer_id: customer_ref,
+  authentication_type: 'three_ds',
+  allowed_payment_method_types: ['credit', 'debit'],
+  session_expiry: sessionSeconds,
+  return_url,
+});
+
+/** The stored card is charged under the agreement that the shopper made with the first payment. */
+const withStored = (customer_id: string, card_ref: string) => ({
+  confirm: true,
+  off_session: true,
+  customer_id,
+  recurring_details: { type: 'payment_method_id', data: card_ref },
+  mit_category: 'installment',
+});
+
+/** The stored card is gone, or the amount can never be charged. A retry cannot help. */
+function declinedForGood(error: unknown): Extract<Charge, { outcome: 'declined' }> {
+  if (!isCode(error, codes.missing, codes.invalidValue)) fail(error);
+  const decline = { reason: 'processing_error', may_retry: false } as const;
+  return { outcome: 'declined', payment_ref: null, decline };
+}
+
+async function charge(
+  api: HyperswitchApi,
+  payment: Parameters<Gateway['charge']>[0],
+): Promise<Charge> {
+  const { merchant, statement } = payment;
+  let made: Payment;
+  try {
+    made = await create(api, merchant, {
+      payment_id: paymentId(payment.attempt_id),
+      amount: payment.amount,
+      currency: payment.currency,
+      ...withStored(payment.customer_ref, payment.card_ref),
+      ...words(api, statement),
+      metadata: {
+        checkout_id: payment.checkout_id,
+        instalment: String(payment.instalment),
+        number_of_payments: String(statement.number_of_payments),
+        attempt_id: payment.attempt_id,
+      },
+    });
+  } catch (error) {
+    return declinedForGood(error);
+  }
+  const state = paymentState(made);
+  if (state.outcome === 'captured') return { outcome: 'charged', payment_ref: state.payment_ref };
+  if (state.outcome === 'declined') return state;
+  throw new OutcomeUnknown(`a charge without the shopper is ${made.status}`);
+}
+
+/** Describes a payment on statements and in the gateway's records. */
+function words({ settings }: HyperswitchApi, statement: Statement) {
+  const prefix = statementPrefix(settings);
+  const statement_descriptor_suffix = statementSuffix(prefix, statement.merchant_name, statement);
+  return {
+    billing_descriptor: { statement_descriptor_suffix },
+    description: paymentDescription(statement.merchant_name, statement),
+  };
+}

@@ -1,0 +1,146 @@
+import { noMembers } from '#gateway/adapter.ts';
+import type { Gateway, GatewayRecord } from '#gateway/gateway.ts';
+import type { Payment, Refund } from './answers.ts';
+import { fail, type HyperswitchApi } from './api.ts';
+import { disputeState, listDisputes } from './disputes.ts';
+import { timeOf } from './states.ts';
+
+const paymentStates: Record<string, GatewayRecord['state']> = {
+  succeeded: 'taken',
+  partially_captured: 'taken',
+  requires_capture: 'held',
+  requires_payment_method: 'nothing',
+  requires_confirmation: 'nothing',
+  failed: 'nothing',
+  cancelled: 'nothing',
+  expired: 'nothing',
+};
+
+const textOf = (value: unknown) => (value === undefined || value === null ? null : String(value));
+
+function paymentRecord(payment: Payment): GatewayRecord {
+  const { payment_id, metadata } = payment;
+  const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
+  const covered = (textOf(instalments ?? instalment) ?? '').split(',');
+  // A payment of nothing verifies a card. Statuses that we do not know are not decided yet.
+  const state = payment.amount === 0 ? 'nothing' : paymentStates[payment.status];
+  return {
+    ...noMembers,
+    reference: payment_id,
+    own_id: textOf(attempt_id),
+    checkout_id: textOf(checkout_id),
+    payment_ref: payment_id,
+    customer_ref: payment.customer_id ?? null,
+    instalments: covered.filter((digits) => digits !== '').map(Number),
+    number_of_payments: number_of_payments ? Number(number_of_payments) : null,
+    amount: state === 'taken' ? (payment.amount_received ?? 0) : payment.amount,
+    state: state ?? 'in_flight',
+    created_at: timeOf(payment.created ?? ''),
+  };
+}
+
+function refundRecord(refund: Refund): GatewayRecord {
+  const { refund_id, request_id, request_amount, request_created_at } = refund.metadata ?? {};
+  const { status } = refund;
+  return {
+    ...noMembers,
+    reference: refund.refund_id,
+    own_id: textOf(refund_id),
+    payment_ref: refund.payment_id,
+    amount: refund.amount,
+    state: status === 'failed' ? 'nothing' : status === 'succeeded' ? 'taken' : 'in_flight',
+    created_at: timeOf(refund.created_at ?? ''),
+    request:
+      request_id && request_amount && request_created_at
+        ? {
+            id: String(request_id),
+            amount: Number(request_amount),
+            created_at: String(request_created_at),
+          }
+        : null,
+  };
+}
+
+type Page = Parameters<Gateway['listRecords']>[1];
+type Listed = { records: GatewayRecord[]; next: string | null };
+
+const pageSize = 100;
+
+const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
+  (from === null || created_at >= from) && (to === null || created_at < to);
+
+/**
+ * The document and the server name the filters by time differently, so they are not used. Records
+ * come newest first: the list ends with the first page that is older than the range.
+ */
+async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
+  const query = new URLSearchParams({
+    limit: String(pageSize),
+    ...(page.after !== null && { starting_after: page.after }),
+  });
+  const { data } = await api
+    .call<{ data: Payment[] }>('GET', `/payments/list?${query}`, {})
+    .catch(fail);
+  const records = data.map(paymentRecord);
+  const last = records.at(-1);
+  const isOver =
+    data.length < pageSize ||
+    last === undefined ||
+    (page.from !== null && last.created_at < page.from);
+  return {
+    records: records.filter((record) => isWithin(record, page)),
+    next: isOver ? null : last.reference,
+  };
+}
+
+/** The largest offset that the gateway takes. */
+const offsetMax = 20_000;
+
+/** `after` is the end of the range and the number of refunds that came before the page. */
+async function listRefunds(api: HyperswitchApi, page: Page): Promise<Listed> {
+  const [end = '', given = '0'] = (page.after ?? `${page.to ?? ''} 0`).split(' ');
+  const offset = Number(given);
+  const body = {
+    limit: pageSize,
+    offset,
+    start_time: page.from ?? '1970-01-01T00:00:00.000Z',
+    ...(end !== '' && { end_time: end }),
+  };
+  const { data } = await api
+    .call<{ data: Refund[] }>('POST', '/refunds/list', { body })
+    .catch(fail);
+  const records = data.map(refundRecord);
+  const last = records.at(-1);
+  const following =
+    offset + pageSize > offsetMax ? `${last?.created_at} 0` : `${end} ${offset + pageSize}`;
+  return {
+    records: records.filter((record) => isWithin(record, page)),
+    next: data.length < pageSize ? null : following,
+  };
+}
+
+async function listDisputeRecords(api: HyperswitchApi, page: Page): Promise<Listed> {
+  const { disputes, next } = await listDisputes(api, page.after);
+  const records = disputes.map(disputeState).map((dispute) => ({
+    ...noMembers,
+    reference: dispute.dispute_ref,
+    own_id: dispute.payment_ref,
+    payment_ref: dispute.payment_ref,
+    amount: dispute.withdrawn,
+    state: dispute.withdrawn === 0 ? ('nothing' as const) : ('taken' as const),
+    created_at: dispute.opened_at,
+  }));
+  return { records: records.filter((record) => isWithin(record, page)), next };
+}
+
+/** The gateway's own records, page by page. It lists neither charges nor its balance. */
+export function recordCalls(api: HyperswitchApi): Pick<Gateway, 'listRecords'> {
+  return {
+    async listRecords(kind, page) {
+      if (kind === 'payments') return await listPayments(api, page);
+      if (kind === 'refunds') return await listRefunds(api, page);
+      if (kind === 'disputes') return await listDisputeRecords(api, page);
+      return { records: [], next: null };
+    },
+  };
+}

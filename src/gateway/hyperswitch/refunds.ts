@@ -1,0 +1,85 @@
+import {
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+  type RefundState,
+  RequestRefused,
+} from '#gateway/gateway.ts';
+import type { Refund } from './answers.ts';
+import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
+import { refundId } from './ids.ts';
+
+/** The gateway refuses the refund itself: its amount, its number, or the payment's state. */
+const refused = [
+  codes.exceeds,
+  codes.tooMany,
+  codes.state,
+  codes.invalidFormat,
+  codes.unreadable,
+] as const;
+
+/** The part of the port that is about refunds. */
+export function refundCalls(
+  api: HyperswitchApi,
+): Pick<Gateway, 'refund' | 'findRefund' | 'refundStatus'> {
+  return {
+    async refund({ key, merchant, payment_ref, amount, refund_id, request }) {
+      const body = {
+        payment_id: payment_ref,
+        refund_id: refundId(key),
+        amount,
+        metadata: {
+          refund_id,
+          ...(request && {
+            request_id: request.id,
+            request_amount: String(request.amount),
+            request_created_at: request.created_at,
+          }),
+        },
+      };
+      try {
+        return refundState(await api.call<Refund>('POST', '/refunds', { merchant, body }));
+      } catch (error) {
+        if (isCode(error, ...refused)) return { refund_ref: null, status: 'failed' };
+        if (!isCode(error, codes.exists)) fail(error);
+        const found = await retrieve(api, merchant, body.refund_id);
+        return refundState(sameAmount(found, amount));
+      }
+    },
+
+    async findRefund(merchant, { payment_ref, amount, refund_id }) {
+      const body = { payment_id: payment_ref, limit: 100 };
+      try {
+        const listed = await api.call<{ data: Refund[] }>('POST', '/refunds/list', {
+          merchant,
+          body,
+        });
+        const found = listed.data.find(({ metadata }) => metadata?.refund_id === refund_id);
+        return found === undefined ? null : refundState(sameAmount(found, amount));
+      } catch (error) {
+        return isCode(error, codes.missing) ? null : fail(error);
+      }
+    },
+
+    async refundStatus(merchant, refund_ref) {
+      return refundState(await retrieve(api, merchant, refund_ref));
+    },
+  };
+}
+
+const retrieve = (api: HyperswitchApi, merchant: MerchantTime, id: string): Promise<Refund> =>
+  api.call<Refund>('GET', `/refunds/${encodeURIComponent(id)}`, { merchant }).catch(fail);
+
+function sameAmount(refund: Refund, amount: number): Refund {
+  if (refund.amount === amount) return refund;
+  throw new RequestRefused(
+    `the gateway made this refund of ${amount} cents for ${refund.amount} cents`,
+  );
+}
+
+/** A refund that the gateway reviews is pending. */
+function refundState({ refund_id: refund_ref, status }: Refund): RefundState {
+  if (!refund_ref) throw new OutcomeUnknown('a refund has no id');
+  if (status === 'succeeded' || status === 'failed') return { refund_ref, status };
+  return { refund_ref, status: 'pending' };
+}

@@ -1,0 +1,43 @@
+import { type AdapterSettings, commonProblems } from '#gateway/settings.ts';
+
+export const hyperswitchSettings: AdapterSettings = {
+  names: {
+    secretKey: 'HYPERSWITCH_API_KEY',
+    publicKey: 'HYPERSWITCH_PUBLISHABLE_KEY',
+    statementPrefix: 'HYPERSWITCH_STATEMENT_PREFIX',
+    /** The profile's `payment_response_hash_key`. */
+    webhookSecret: 'HYPERSWITCH_WEBHOOK_SECRET',
+    apiUrl: 'HYPERSWITCH_API_URL',
+    scriptUrl: 'HYPERSWITCH_SCRIPT_URL',
+  },
+
+  problems(settings) {
+    const problems: string[] = [];
+    const { environment, secretKey, publicKey, apiUrl, scriptUrl } = settings;
+    // A company that runs the protocol has addresses of its own.
+    if (apiUrl === undefined || scriptUrl === undefined) {
+      problems.push('HYPERSWITCH_API_URL and HYPERSWITCH_SCRIPT_URL must be set.');
+    }
+    if (environment === 'production' && !(secretKey !== '' && publicKey.startsWith('pk_prd_'))) {
+      problems.push('Production needs the keys of a live account (pk_prd_…).');
+    }
+    if (environment === 'sandbox' && publicKey.startsWith('pk_prd_')) {
+      problems.push('The sandbox does not accept a live public gateway key.');
+    }
+    return [...problems, ...commonProblems(settings, hyperswitchSettings)];
+  },
+
+  /** Its document names no limit. An operator's proxy may have one, and answers 429. */
+  limits: ({ testGateway }) => ({ requestsPerSecond: testGateway ? null : 50 }),
+
+  /** The server's defaults, which an operator of it may raise. */
+  capabilities: {
+    holdDays: 7,
+    refundMin: 100,
+    refundsMax: 10,
+    refundDays: 365,
+    knowsFees: false,
+  },
+
+  testScript: '/v1/HyperLoader.js',
+};

@@ -1,0 +1,120 @@
+import type { Authentication, CardVerification, HeldCard, PaymentState } from '#gateway/gateway.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Payment } from './answers.ts';
+import { cardOf } from './card.ts';
+import { declineOf } from './declines.ts';
+import { hyperswitchSettings } from './settings.ts';
+
+// The gateway's payments in the words of the port.
+
+export const timeOf = (time: string) => timestamp(Temporal.Instant.from(time));
+
+export function paymentState(payment: Payment): PaymentState {
+  const { payment_id: payment_ref } = payment;
+  switch (payment.status) {
+    case 'requires_capture':
+      return {
+        outcome: 'authorised',
+        payment_ref,
+        card: heldCard(payment),
+        capture_before: captureBefore(payment),
+        authentication: authenticationOf(payment),
+      };
+    case 'succeeded':
+    case 'partially_captured':
+      return {
+        outcome: 'captured',
+        payment_ref,
+        amount: payment.amount_received ?? 0,
+        card: heldCard(payment),
+        authentication: authenticationOf(payment),
+      };
+    case 'failed':
+      return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
+    case 'cancelled':
+    case 'expired':
+      return { outcome: 'voided', payment_ref };
+    default:
+      return undecided(payment);
+  }
+}
+
+/** The shopper has not entered a card, or the bank asks; else the gateway is not done yet. */
+function undecided(payment: Payment) {
+  const { payment_id: payment_ref, next_action, client_secret } = payment;
+  const url = next_action?.redirect_to_url;
+  const isBegun = ['requires_payment_method', 'requires_confirmation'].includes(payment.status);
+  if (isBegun && client_secret) {
+    return { outcome: 'begun', payment_ref, session: { client_secret } } as const;
+  }
+  return payment.status === 'requires_customer_action' && url
+    ? ({ outcome: 'challenge', payment_ref, url } as const)
+    : ({ outcome: 'processing', payment_ref, ...unknownOf(payment.status) } as const);
+}
+
+/** Statuses of a payment that the gateway has not decided yet. */
+const undecidedStatuses = new Set([
+  'conflicted',
+  'partially_authorized_and_requires_capture',
+  'partially_captured_and_capturable',
+  'partially_captured_and_processing',
+  'processing',
+  'requires_confirmation',
+  'requires_customer_action',
+  'requires_merchant_action',
+  'requires_payment_method',
+  'review',
+]);
+
+const unknownOf = (status: string) =>
+  undecidedStatuses.has(status) ? {} : { unknown_status: status.slice(0, 50) };
+
+/** A payment of nothing, which stores a card. */
+export function verificationState(payment: Payment): CardVerification {
+  const { payment_ref: _, ...state } = paymentState(payment);
+  const { payment_id: verification_ref } = payment;
+  switch (state.outcome) {
+    case 'captured': {
+      const { card_ref, ...card } = heldCard(payment);
+      if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
+      const { authentication } = state;
+      return { outcome: 'verified', verification_ref, card: { card_ref, ...card }, authentication };
+    }
+    case 'authorised':
+      throw new OutcomeUnknown('a verification of a card holds money');
+    default:
+      return { ...state, verification_ref } as CardVerification;
+  }
+}
+
+export const isStored = ({ setup_future_usage }: Payment) => setup_future_usage === 'off_session';
+
+function heldCard(payment: Payment): HeldCard {
+  const card_ref = isStored(payment) ? (payment.payment_method_id ?? null) : null;
+  return { card_ref, ...cardOf(payment) };
+}
+
+const results: Record<string, string> = { success: 'authenticated', failed: 'failed' };
+
+/** Null where the acquirer authenticates by itself: then it tells nothing of it. */
+function authenticationOf({
+  external_authentication_details: details,
+}: Payment): Authentication | null {
+  if (!details) return null;
+  return {
+    flow: details.authentication_flow ?? null,
+    result: results[details.status] ?? details.status,
+    eci: details.electronic_commerce_indicator ?? null,
+    version: details.version ?? null,
+    transaction_id: details.ds_transaction_id ?? null,
+  };
+}
+
+function captureBefore({ capture_before, created }: Payment): string {
+  if (capture_before) return timeOf(capture_before);
+  if (!created) throw new OutcomeUnknown('a held payment has no date');
+  // Acquirers void a hold after about a week, and few of them say when.
+  const { holdDays } = hyperswitchSettings.capabilities;
+  return timestamp(Temporal.Instant.from(created).add({ hours: holdDays * 24 }));
+}

@@ -1,0 +1,21 @@
+import { type Gateway, type MerchantTime, OutcomeUnknown, type PaymentState } from './gateway.ts';
+
+/**
+ * Voids payments that wait for the shopper or their bank although we have no attempt for them: a
+ * restored database has lost it. The shopper could confirm such a payment after another one has paid
+ * the same instalment.
+ */
+export async function voidUnconfirmed(
+  gateway: Gateway,
+  merchant: MerchantTime,
+  states: PaymentState[],
+): Promise<void> {
+  for (const { outcome, payment_ref } of states) {
+    if (outcome !== 'begun' && outcome !== 'challenge') continue;
+    const voided = await gateway.void({ key: `${payment_ref}:void`, merchant, payment_ref });
+    // If it was taken first, the next look-up finds it.
+    if (voided.outcome === 'captured') {
+      throw new OutcomeUnknown('the shopper confirmed a payment while it was being voided');
+    }
+  }
+}

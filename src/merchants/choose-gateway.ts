@@ -1,0 +1,31 @@
+import type { ChosenGateways } from '#gateway/gateway-name.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { findMerchantRow, lockMerchant, moveGateways } from './merchant.sql.ts';
+import type { MerchantRow } from './merchant.ts';
+
+/**
+ * Chooses the gateway of a merchant's new checkouts, and the one that stands in for it while it does
+ * not answer. Checkouts that exist keep the gateway that they began with (decision 0029).
+ */
+export async function chooseGateways(
+  deps: OperatorDeps,
+  operator: string,
+  { id, gateway, second_gateway }: ChosenGateways & { id: string },
+): Promise<MerchantRow> {
+  if (second_gateway !== null && gateway === null) {
+    throw new OperatorError('A second gateway stands in for a first one. Name both.');
+  }
+  if (second_gateway !== null && second_gateway === gateway) {
+    throw new OperatorError('The second gateway must be another one.');
+  }
+  return await operate(deps, operator, 'merchants gateway', async (db) => {
+    const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
+    const before = isFound ? await findMerchantRow(db, id) : null;
+    if (!before) throw new OperatorError(`There is no merchant ${id}.`);
+    await moveGateways(db, id, { gateway, second_gateway });
+    const was = { gateway: before.gateway, second_gateway: before.second_gateway };
+    const details = { gateway, second_gateway, before: was };
+    return { subject_id: id, details, result: { ...before, gateway, second_gateway } };
+  });
+}

@@ -1,0 +1,36 @@
+import type { Static, TObject } from 'typebox';
+import { beginBulkAction } from '#operating/bulk-actions/begin-bulk-action.ts';
+import type { BulkActionKind } from '#operating/bulk-actions/bulk-action.ts';
+import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
+import { readBulkAction } from '#operating/operations/bulk-actions.ts';
+import type { Permission } from '#operating/people/permission.ts';
+import { notFound } from './errors.ts';
+import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
+
+/**
+ * Makes a route that begins one action on many rows. `see` counts the ids that are in the person's
+ * scope: if one is not, nothing begins.
+ */
+export const bulkRoute = <Body extends TObject>(wanted: {
+  url: string;
+  permission: Permission;
+  kind: BulkActionKind;
+  body: Body;
+  see(context: Context, ids: string[]): Promise<number>;
+}): ConsoleRoute =>
+  actionRoute({
+    method: 'POST',
+    url: wanted.url,
+    permission: wanted.permission,
+    fresh: true,
+    schema: { body: wanted.body, response: BulkAction },
+    async run(context, { body }) {
+      const { ids: given, ...rest } = body as Static<Body> & { ids: string[] };
+      const ids = [...new Set(given.map((id) => id.toLowerCase()))];
+      if ((await wanted.see(context, ids)) !== ids.length) throw notFound();
+      const { deps, operator } = context;
+      const items = { ids, ...rest };
+      const id = await beginBulkAction(deps, operator, wanted.kind, items, ids.length);
+      return () => readBulkAction(context, id);
+    },
+  });

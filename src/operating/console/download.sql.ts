@@ -1,0 +1,43 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+export type DownloadLease = { lease: string; leased_until: Timestamp };
+
+/** Returns false while the person downloads another file. */
+export async function claimDownload(
+  db: Handle,
+  person_id: string,
+  { lease, leased_until }: DownloadLease,
+  now: Timestamp,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('downloads')
+    .values({ person_id, lease, leased_until })
+    .onConflict((on) =>
+      on
+        .column('person_id')
+        .doUpdateSet({ lease, leased_until })
+        .where('downloads.leased_until', '<=', now),
+    )
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Returns false if the lease ran out and the person has begun another file. */
+export async function updateDownload(
+  db: Handle,
+  person_id: string,
+  { lease, leased_until }: DownloadLease,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('downloads')
+    .set({ leased_until })
+    .where('person_id', '=', person_id)
+    .where('lease', '=', lease)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
+
+export async function releaseDownload(db: Handle, lease: string): Promise<void> {
+  await db.deleteFrom('downloads').where('lease', '=', lease).execute();
+}

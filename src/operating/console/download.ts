@@ -1,0 +1,130 @@
+import { finished, Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { FreeText } from '#record/actions/free-text.ts';
+import { operate } from '#record/actions/operate.ts';
+import {
+  claimDownload,
+  type DownloadLease,
+  releaseDownload,
+  updateDownload,
+} from './download.sql.ts';
+import { ConsoleError } from './errors.ts';
+import type { Context } from './route.ts';
+
+export type Download = {
+  /** The name of the file. */
+  name: string;
+  /** Its name in the audit, if it is another one. */
+  auditedAs?: string;
+  /** Its media type, if the name does not say it. */
+  type?: string;
+  /** The row that it is about; null for a list. */
+  subject_id: string | null;
+  filters: object;
+  /** The policy of a page that the browser opens. Any other file is saved, and never shown. */
+  policy?: string;
+};
+
+/** Text, or the bytes of a PDF. */
+type Piece = string | Buffer;
+type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
+
+/** After a crash, or while its reader takes nothing, a download ends its claim so much later. */
+const leaseSeconds = 120;
+
+const failed = 'a download was not released';
+
+/**
+ * A file that is read and written page by page. A person has one at a time, so that other requests
+ * wait for one page at most. The audit has the file and its filters before the first line is sent,
+ * and at the end how many lines were sent.
+ */
+export async function answerDownload(
+  context: Context,
+  download: Download,
+  open: () => Promise<Pieces>,
+): Promise<FastifyReply> {
+  const { now, ...lease } = newLease(context.deps, leaseSeconds);
+  const { name, auditedAs: file = name, subject_id, filters } = download;
+  const release = () => releaseDownload(context.deps.database.db, lease.lease);
+  await operate(context.deps, context.operator, 'files read', async (db) => {
+    if (!(await claimDownload(db, context.person.id, lease, now))) {
+      const text = 'You are already downloading a file. Try again when that has finished.';
+      throw new ConsoleError(429, 'downloading', text);
+    }
+    return { subject_id, details: { file, filters: typedFilters(filters) }, result: null };
+  });
+  try {
+    const stream = Readable.from(sent(context, download, lease, await open()));
+    // Nothing may have been read of it.
+    finished(stream, () => void release().catch((err) => context.deps.log.warn({ err }, failed)));
+    return answerFile(context, download, stream);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function* sent(
+  { deps, operator, person }: Context,
+  { name, auditedAs: file = name, subject_id }: Download,
+  { lease, ...first }: DownloadLease,
+  pieces: Pieces,
+): AsyncGenerator<Piece> {
+  let lines = 0;
+  let is_whole = false;
+  let { leased_until } = first;
+  try {
+    for await (const piece of pieces) {
+      const next = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
+      if (secondsBetween(leased_until, next) > leaseSeconds / 2) {
+        leased_until = next;
+        const isOurs = await updateDownload(deps.database.db, person.id, { lease, leased_until });
+        if (!isOurs) throw new Error('The download stood still too long, and another one began.');
+      }
+      if (typeof piece === 'string') lines += piece.split('\n').length - 1;
+      yield piece;
+    }
+    is_whole = true;
+  } finally {
+    await operate(deps, operator, 'files sent', async (db) => {
+      await releaseDownload(db, lease);
+      return { subject_id, details: { file, lines, is_whole }, result: null };
+    });
+  }
+}
+
+const secondsBetween = (from: string, to: string) =>
+  Temporal.Instant.from(from).until(Temporal.Instant.from(to)).total('seconds');
+
+/** The filters of a list for the audit. What was searched for may name a shopper. */
+export const typedFilters = (query: object): object =>
+  Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [
+      name,
+      name === 'shopper' || name === 'q' ? new FreeText(String(value)) : value,
+    ]),
+  );
+
+const types: Record<string, string> = {
+  csv: 'text/csv; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  pdf: 'application/pdf',
+};
+
+function answerFile(
+  { reply }: Context,
+  { name, policy, type }: Download,
+  content: Readable,
+): FastifyReply {
+  const disposition = policy === undefined ? 'attachment' : 'inline';
+  if (policy !== undefined) reply.header('content-security-policy', policy);
+  return reply
+    .type(type ?? types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream')
+    .header('content-disposition', `${disposition}; ${named(name)}`)
+    .send(content);
+}
+
+const named = (name: string) => `filename="${name.replaceAll(/[^\w.-]/g, '_')}"`;

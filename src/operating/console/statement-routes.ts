@@ -1,0 +1,40 @@
+import Type from 'typebox';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import { StatementDetails } from '#operating/operations/statement.schema.ts';
+import {
+  mustSeeStatement,
+  readStatement,
+  statementList,
+} from '#operating/operations/statements.ts';
+import {
+  type MonthlyFormat,
+  monthlyFileName,
+  monthlyFormats,
+  writeMonthlyStatement,
+} from '#purchases/payouts/write-monthly-statement.ts';
+import { answerDownload } from './download.ts';
+import { listRoutes } from './pages.ts';
+import { type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
+
+const fileRoute = (format: MonthlyFormat) =>
+  consoleRoute({
+    method: 'GET',
+    url: `/api/statements/:id/statement.${format}`,
+    permission: 'payouts.read',
+    schema: { params: IdParams, response: Type.String() },
+    async handle(context, { params }) {
+      const statement = await mustSeeStatement(context, params.id);
+      const name = monthlyFileName(statement, format);
+      return await answerDownload(
+        context,
+        { name, subject_id: statement.id, filters: {} },
+        async () => writeMonthlyStatement(context.deps, statement, format),
+      );
+    },
+  });
+
+export const statementRoutes: ConsoleRoute[] = [
+  ...listRoutes(statementList),
+  detailRoute('statements', 'payouts.read', StatementDetails, readStatement),
+  ...monthlyFormats.map(fileRoute),
+];

@@ -1,0 +1,51 @@
+import Type from 'typebox';
+import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.schema.ts';
+
+/** Null if the person may not read what is counted. */
+const Count = nullable(BoundedCount);
+const Sales = Type.Object({ sold: Cents, paid: Type.Integer() });
+
+/** GET /api/home: the first page of a merchant's people. */
+export const Home = Type.Object({
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  currency: Type.String(),
+  locale: Type.String(),
+  time_zone: Type.String(),
+  clock_ahead_ms: Type.Integer(),
+  /** The day that it is for the merchant. */
+  today: Day,
+  refunds_to_review: Count,
+  callbacks_exhausted: Count,
+  messages_to_answer: Count,
+  disputes_to_answer: Count,
+  /** The first deadline of those disputes. */
+  dispute_due_by: nullable(Time),
+  /** Keys and secrets that end, the next one first. Null if the person may not read integrations. */
+  ending_keys: nullable(
+    Type.Array(
+      Type.Object({
+        integration_id: Id,
+        kind: oneOf(['client_secret', 'signing_key'] as const),
+        expires_at: Time,
+      }),
+    ),
+  ),
+  /** As it stands now. Null if none is planned, or the person may not read payouts. */
+  next_payout: nullable(Type.Object({ business_on: Day, amount: Cents })),
+  /** Sales of the last seven days with today, and of the seven days before. */
+  week: Sales,
+  week_before: Sales,
+  /** The steps before real money moves. Each is true once the service has seen it. */
+  go_live: Type.Object({
+    signed_request: Type.Boolean(),
+    callback_delivered: Type.Boolean(),
+    refund_requested: Type.Boolean(),
+    /** The drill runs in sandboxes; null elsewhere. */
+    drill_passed: nullable(Type.Boolean()),
+    bank_account: Type.Boolean(),
+  }),
+});
+export type Home = Type.Static<typeof Home>;
+
+export const HomeQuery = Type.Object({ merchant: Id });

@@ -1,0 +1,81 @@
+import { merchantNow } from '#merchants/merchant.ts';
+import {
+  countConversationsToAnswer,
+  countDisputesToAnswer,
+  countExhausted,
+  countRefundsToReview,
+  type DaySums,
+  listDays,
+} from '#operating/search/overview.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { readBalance } from './balances.ts';
+import type { Home } from './home.schema.ts';
+import { findFirstDeadline, findSteps, listEndingKeys } from './home.sql.ts';
+import { noMerchant } from './merchants.ts';
+import { listMerchantNames } from './owner.sql.ts';
+import type { Viewer, ViewerDeps } from './viewer.ts';
+
+/** A count above this is shown as more than this. */
+const countMax = 1_000;
+
+/**
+ * The first page of a merchant's people: what needs them today, the sales of a week, the next payout
+ * and the steps of going live. It reads sums by day and indexes of what waits, never a history.
+ */
+export async function readHome(
+  viewer: Viewer<ViewerDeps & { environment: string }>,
+  id: string,
+): Promise<Home> {
+  const { deps, scope, may } = viewer;
+  const found = await reading(deps, async (db) => {
+    const merchant = (await listMerchantNames(db, scope, [id])).get(id);
+    if (!merchant) return null;
+    const own = { merchant_ids: [id] };
+    const { name, currency, locale, time_zone, clock_ahead_ms } = merchant;
+    const today = merchantNow(deps.clock, merchant).toZonedDateTimeISO(time_zone).toPlainDate();
+    const first = today.subtract({ days: 13 });
+    const [refunds, callbacks, messages, disputes, due_by, keys, days, steps] = await Promise.all([
+      may('refunds.read') ? countRefundsToReview(db, own, countMax) : null,
+      may('callbacks.read') ? countExhausted(db, own, countMax) : null,
+      may('messages.read') ? countConversationsToAnswer(db, own, countMax) : null,
+      may('disputes.read') ? countDisputesToAnswer(db, own, countMax) : null,
+      may('disputes.read') ? findFirstDeadline(db, id) : null,
+      may('integrations.read') ? listEndingKeys(db, id, timestamp(deps.clock.now())) : null,
+      listDays(db, own, first.toString(), today.toString()),
+      findSteps(db, id),
+    ]);
+    const weekBegan = today.subtract({ days: 6 }).toString();
+    const isProduction = deps.environment === 'production';
+    return {
+      ...{ merchant_id: id, merchant_name: name, currency, locale, time_zone, clock_ahead_ms },
+      today: today.toString(),
+      refunds_to_review: refunds,
+      callbacks_exhausted: callbacks,
+      messages_to_answer: messages,
+      disputes_to_answer: disputes,
+      dispute_due_by: due_by,
+      ending_keys: keys,
+      week: sumDays(days.filter(({ day }) => day >= weekBegan)),
+      week_before: sumDays(days.filter(({ day }) => day < weekBegan)),
+      go_live: {
+        // Production requires signatures from the first request on, so a checkout shows one.
+        signed_request: steps.requires_signing && (!isProduction || steps.has_checkouts),
+        callback_delivered: steps.callback_delivered,
+        refund_requested: steps.refund_requested,
+        drill_passed: isProduction ? null : steps.drill_passed,
+        bank_account: steps.bank_account,
+      },
+    };
+  });
+  if (!found) throw noMerchant(id);
+  const next = may('payouts.read') ? (await readBalance(viewer, id)).next_payout : null;
+  const { business_on, amount } = next ?? {};
+  const isPaid = business_on !== undefined && amount !== undefined && amount > 0;
+  return { ...found, next_payout: isPaid ? { business_on, amount } : null };
+}
+
+const sumDays = (days: DaySums[]): Home['week'] => ({
+  sold: days.reduce((sum, { sold }) => sum + sold, 0),
+  paid: days.reduce((sum, { paid }) => sum + paid, 0),
+});

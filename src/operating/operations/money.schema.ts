@@ -1,0 +1,129 @@
+import Type from 'typebox';
+import { payoutStatuses } from '#purchases/payouts/payout.ts';
+import { entryKinds } from '#record/ledger/settlement.ts';
+import { Cents, Day, FilterDay, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
+
+/** The merchants' today, unless a day is given. */
+const date = Type.Optional(FilterDay);
+
+/** The movements of a day. `refunded` went to cards; `paid_out` is less what banks returned. */
+const moved = {
+  sold: Cents,
+  collected: Cents,
+  refunded: Cents,
+  disputed: Cents,
+  fees: Cents,
+  vat: Cents,
+  paid_out: Cents,
+};
+
+const place = { currency: Type.String(), locale: Type.String() };
+
+/** GET /api/money-days: what moved on a local day, by merchant, in the order of their names. */
+export const MoneyDaysQuery = Type.Object({ ...paging, date });
+export const MoneyDayRow = Type.Object({
+  day: Day,
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  ...place,
+  ...moved,
+});
+export type MoneyDayRow = Type.Static<typeof MoneyDayRow>;
+
+/** GET /api/money-totals: the same of all merchants of the scope together. */
+export const MoneyTotalsQuery = Type.Object({ merchant: Type.Optional(Id), date });
+export const MoneyTotals = Type.Object({
+  day: Day,
+  /** One for each currency. */
+  totals: Type.Array(Type.Object({ ...place, ...moved })),
+  /**
+   * The charges of the gateway that belong to no payment, by currency. Null if the person does not
+   * see all merchants, or asks about one.
+   */
+  account_fees: nullable(Type.Array(Type.Object({ ...place, amount: Cents }))),
+});
+export type MoneyTotals = Type.Static<typeof MoneyTotals>;
+
+/** The groups that a merchant's open entries are shown in. A fee has its VAT beside it. */
+export const lineGroups = ['sale', 'refund', 'dispute', 'payout_returned', 'fee'] as const;
+
+/** GET /api/balance-lines: the entries that are in no payout yet, the newest first. */
+export const BalanceLinesQuery = Type.Object({
+  ...paging,
+  merchant: Id,
+  kind: Type.Optional(oneOf([...lineGroups, 'reserve'] as const)),
+});
+export const BalanceLine = Type.Object({
+  id: Id,
+  kind: oneOf(entryKinds),
+  /** Its name on a statement. */
+  name: Type.String(),
+  at: Time,
+  checkout_id: nullable(Id),
+  client_reference_id: nullable(Type.String()),
+  gross: Cents,
+  fee: Cents,
+  vat: Cents,
+  net: Cents,
+  /** When a reserve is released. */
+  release_on: nullable(Day),
+  /** The payout that a reserve was held back from, or that the bank returned. */
+  payout_id: nullable(Id),
+  ...place,
+  time_zone: Type.String(),
+  clock_ahead_ms: Type.Integer(),
+});
+export type BalanceLine = Type.Static<typeof BalanceLine>;
+
+/** GET /api/merchants/:id/balance: what a merchant is owed now. Amounts that it owes are negative. */
+export const Balance = Type.Object({
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  ...place,
+  time_zone: Type.String(),
+  clock_ahead_ms: Type.Integer(),
+  /** Without terms the service settles nothing for the merchant. */
+  has_terms: Type.Boolean(),
+  /** They add up to `owed`. The first six are of entries that are in no payout yet. */
+  sums: Type.Object({
+    sale: Cents,
+    refund: Cents,
+    dispute: Cents,
+    payout_returned: Cents,
+    fee: Cents,
+    vat: Cents,
+    /** Payouts that were made and not paid yet. */
+    payouts: Cents,
+    reserve: Cents,
+  }),
+  /** The first six sums together: what later payouts are made of. */
+  open: Cents,
+  owed: Cents,
+  /** The oldest 100 payouts that are not paid yet. */
+  payouts: Type.Array(
+    Type.Object({
+      id: Id,
+      reference: Type.String(),
+      business_on: Day,
+      status: oneOf(payoutStatuses),
+      amount: Cents,
+    }),
+  ),
+  payout_count: Type.Integer(),
+  /**
+   * The payout that is made next, as it stands now. Null without terms. If the amount is not
+   * positive, no payout is made, and everything waits for the next one.
+   */
+  next_payout: nullable(
+    Type.Object({
+      business_on: Day,
+      made_at: Time,
+      /** The open entries that it has. */
+      open: Cents,
+      reserve_held: Cents,
+      reserve_released: Cents,
+      amount: Cents,
+    }),
+  ),
+});
+export type Balance = Type.Static<typeof Balance>;

@@ -1,0 +1,70 @@
+import Type from 'typebox';
+import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
+import { linkMembers } from '#purchases/payment-links/payment-link.schema.ts';
+import { expiryDaysMax, paymentLinkStatuses } from '#purchases/payment-links/payment-link.ts';
+import { Action } from './audit.schema.ts';
+import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+
+/** GET /api/payment-links, the newest first. */
+export const PaymentLinksQuery = Type.Object(paging);
+
+const { merchant_id, merchant_name, time_zone, locale, clock_ahead_ms } = owner;
+
+export const PaymentLinkRow = Type.Object({
+  id: Id,
+  ...{ merchant_id, merchant_name, time_zone, locale, clock_ahead_ms },
+  client_reference_id: Type.String(),
+  status: oneOf(paymentLinkStatuses),
+  /** Null if each shopper types it. */
+  amount: nullable(Cents),
+  currency: Type.String(),
+  reusable: Type.Boolean(),
+  created_at: Time,
+  expires_at: nullable(Time),
+  cancelled_at: nullable(Time),
+  /** How many checkouts it made. */
+  checkouts: Type.Integer(),
+});
+export type PaymentLinkRow = Type.Static<typeof PaymentLinkRow>;
+
+/** GET /api/payment-links/:id, and the answer of every action on a link. */
+export const PaymentLinkDetails = Type.Object({
+  ...PaymentLinkRow.properties,
+  url: Type.String(),
+  qr_svg_url: Type.String(),
+  qr_png_url: Type.String(),
+  print_url: Type.String(),
+  /** The code as a path in a square box of so many units. */
+  qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
+  notify_url: Type.String(),
+  /** The shopper that it is for; null if the shopper types the address. */
+  email: nullable(Type.String()),
+  /** The newest of its checkouts. */
+  orders: Type.Array(
+    Type.Object({
+      id: Id,
+      client_reference_id: Type.String(),
+      status: oneOf(checkoutStatuses),
+      amount: Cents,
+      email: Type.String(),
+      created_at: Time,
+      completed_at: nullable(Time),
+    }),
+  ),
+  audit: Type.Array(Action),
+});
+export type PaymentLinkDetails = Type.Static<typeof PaymentLinkDetails>;
+
+/** POST /api/payment-links */
+export const OfferPaymentLink = Type.Object({
+  merchant_id: Id,
+  client_reference_id: linkMembers.client_reference_id,
+  amount: linkMembers.amount,
+  email: Type.Optional(Type.String({ format: 'email', maxLength: 254 })),
+  expires_at: Type.Optional(Type.String({ maxLength: 40 })),
+  /** Its life from now, on the merchant's clock, in place of a time. */
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
+  reusable: linkMembers.reusable,
+  /** Without it callbacks go where those of the newest order go. */
+  notify_url: Type.Optional(Type.String({ format: 'uri', maxLength: 2048 })),
+});

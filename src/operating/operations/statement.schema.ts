@@ -1,0 +1,50 @@
+import Type from 'typebox';
+import { languages } from '#platform/shared/language.ts';
+import { Cents, Day, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
+
+/** A month such as 2026-11. */
+export const Month = Type.String({ pattern: '^2[01]\\d{2}-(0[1-9]|1[0-2])$' });
+
+/** GET /api/statements. The newest first. */
+export const StatementsQuery = Type.Object({ ...paging, month: Type.Optional(Month) });
+
+export const StatementRow = Type.Object({
+  id: Id,
+  merchant_id: Id,
+  /** The merchant's name as the statement has it. */
+  merchant_name: Type.String(),
+  time_zone: Type.String(),
+  clock_ahead_ms: Type.Integer(),
+  locale: Type.String(),
+  number: Type.Integer(),
+  reference: Type.String(),
+  /** The first day of the month. */
+  month: Day,
+  created_at: Time,
+  currency: Type.String(),
+  line_count: Type.Integer(),
+  /** The amounts that the merchant was owed before the month and after it. */
+  opening: Cents,
+  closing: Cents,
+  /** The amounts between the two. They add up. */
+  sales: Cents,
+  refunds: Cents,
+  disputes: Cents,
+  fees: Cents,
+  vat: Cents,
+  reserve: Cents,
+  paid: Cents,
+});
+export type StatementRow = Type.Static<typeof StatementRow>;
+
+/** GET /api/statements/:id */
+export const StatementDetails = Type.Object({
+  ...StatementRow.properties,
+  language: oneOf(languages),
+  merchant_vat_number: nullable(Type.String()),
+  issuer_name: Type.String(),
+  issuer_vat_number: nullable(Type.String()),
+  /** Whether the PDF has the lines, and not only the sums. */
+  pdf_has_lines: Type.Boolean(),
+});
+export type StatementDetails = Type.Static<typeof StatementDetails>;

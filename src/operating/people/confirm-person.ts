@@ -1,0 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import {
+  type OperatorDeps,
+  OperatorError,
+  operate,
+  personOf,
+  showOperator,
+} from '#record/actions/operate.ts';
+import { mustCountAsPerson } from '#record/actions/second-person.ts';
+import { type Access, mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
+import { listWithPasskey } from './passkey.sql.ts';
+import { type Person, updatePerson } from './person.sql.ts';
+import { queuePersonMail } from './queue-person-mail.ts';
+
+/**
+ * An administrator of all merchants vouches for a person whose access a merchant's administrator gave
+ * or widened: they know that it is not a second address of that administrator. From then on the
+ * person counts where two people are needed. `was` is the access that the administrator read. The
+ * person must have accepted the invitation, because a new one replaces their ways in and takes the
+ * confirmation back.
+ */
+export async function confirmPerson(
+  deps: OperatorDeps & QueueDeps,
+  operator: string,
+  id: string,
+  was: Access,
+): Promise<Person> {
+  return await operate(deps, operator, 'operators confirm person', async (db, now) => {
+    const person = await mustLockId(db, id);
+    refuseOwnAccess(deps, person);
+    refuseRevoked(person);
+    const { email, roles, merchant_ids, unconfirmed_since, unconfirmed_by } = person;
+    if (unconfirmed_since === null) {
+      throw new OperatorError(`${email} needs no confirmation.`);
+    }
+    if (unconfirmed_by === personOf(deps)) {
+      throw new OperatorError('You gave this access. Another administrator has to confirm it.');
+    }
+    if (person.oidc_subject === null && !(await listWithPasskey(db, [id])).has(id)) {
+      throw new OperatorError(`${email} has not accepted the invitation yet.`);
+    }
+    if (!isDeepStrictEqual([was.roles, was.merchant_ids], [roles, merchant_ids])) {
+      throw new OperatorError('This access was changed meanwhile. Look at it again.');
+    }
+    mustCountAsPerson(deps);
+    const change = { unconfirmed_since: null, unconfirmed_by: null };
+    await updatePerson(db, id, change);
+    const facts = { by: showOperator(deps, operator) };
+    await queuePersonMail(deps, db, { person_id: id, kind: 'confirmed', facts, at: now });
+    const details = { email, roles, merchant_ids, unconfirmed_since, unconfirmed_by };
+    return { subject_id: id, details, result: { ...person, ...change } };
+  });
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+
+// Statements get a name, so that the server parses and plans each once for each connection. For
+// speed alone: the service works the same without it. Decision 0058.
+//
+// PgBouncer carries names from version 1.21 on, in every mode (`verifyPooler`).
+
+/** A text gets its name when it is sent for this many times. A text that is sent once needs none. */
+const usesMin = 3;
+
+/**
+ * At most so many texts get names. Each costs memory in every connection's server process, and
+ * PgBouncer keeps 200 by default.
+ */
+const namedMax = 200;
+
+/** At most so many texts are counted. Lists and filters of changing length make ever new texts. */
+const countedMax = 2_000;
+
+/** A longer text is not worth its memory. It writes many rows, and then its planning costs little. */
+const charactersMax = 8_000;
+
+type Statement = { text: string; name?: string };
+
+export type StatementNames = {
+  /** The statement to send for a text. */
+  of(text: string): Statement;
+  /** Uses new texts and names from now on, because the columns of a table have changed. */
+  renew(): void;
+};
+
+export function createStatementNames(): StatementNames {
+  const named = new Map<string, Statement>();
+  const uses = new Map<string, number>();
+  let renewals = 0;
+  return {
+    of(text) {
+      const known = named.get(text);
+      if (known) return known;
+      if (named.size >= namedMax || text.length > charactersMax) return { text };
+      const count = (uses.get(text) ?? 0) + 1;
+      if (count < usesMin) {
+        if (uses.size >= countedMax) uses.clear();
+        uses.set(text, count);
+        return { text };
+      }
+      uses.delete(text);
+      // A pooler shares what it prepared by the text, so a new name alone would change nothing.
+      const renewed = renewals === 0 ? text : `${text} /* ${renewals} */`;
+      const name = createHash('sha256').update(renewed).digest('base64url').slice(0, 22);
+      const statement = { text: renewed, name };
+      named.set(text, statement);
+      return statement;
+    },
+    renew() {
+      renewals += 1;
+      named.clear();
+    },
+  };
+}
+
+/** The names of this process. All connections to all databases share them: a name is a hash. */
+const names = createStatementNames();
+
+/**
+ * Whether a named statement failed because a migration changed the columns that it returns. The
+ * server did nothing, and the same statement succeeds under a new name.
+ */
+export function isPlanOutdated(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === '0A000' &&
+    error.routine === 'RevalidateCachedQuery'
+  );
+}
+
+export type SendQuery = (text: string, values: unknown[]) => Promise<pg.QueryResult>;
+
+/**
+ * Sends statements by their names. If a migration changed the columns of one, it is sent again, but
+ * not in a transaction: that has failed, and because the error is transient it runs again as a whole.
+ */
+export function queryByName(client: pg.ClientBase, isInTransaction = false): SendQuery {
+  const send = (text: string, values: unknown[]) => client.query({ ...names.of(text), values });
+  return async (text, values) => {
+    const isAlone = !isInTransaction && client.getTransactionStatus() !== 'T';
+    try {
+      return await send(text, values);
+    } catch (error) {
+      if (!isPlanOutdated(error)) throw error;
+      names.renew();
+      if (!isAlone) throw error;
+      return await send(text, values);
+    }
+  };
+}

@@ -1,0 +1,52 @@
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+
+// biome-ignore lint/suspicious/noExplicitAny: any query, whatever tables it reads.
+type Query<Row> = SelectQueryBuilder<any, any, Row> | RawBuilder<Row>;
+
+/**
+ * Reads several lists of rows in one statement: in one round trip, and all of one moment. Their rows
+ * travel as JSON, so `asRows` has to bring them into the form that the driver gives.
+ *
+ * The queries of one statement must be about one merchant: Citus sends it to the merchant's node.
+ */
+export function together<Lists extends Record<string, object>>(
+  queries: {
+    [Name in keyof Lists]: Query<Lists[Name]>;
+  },
+): RawBuilder<{ [Name in keyof Lists]: Lists[Name][] }> {
+  const lists = Object.entries(queries).map(
+    ([name, query]) =>
+      sql`(select coalesce(json_agg(r), '[]'::json) from (${query}) r) as ${sql.ref(name)}`,
+  );
+  return sql`select ${sql.join(lists)}`;
+}
+
+/** The columns of type timestamptz whose names do not end in `_at`. */
+const times = new Set([
+  'leased_until',
+  'capture_before',
+  'due_by',
+  'submitting_until',
+  'asked_until',
+]);
+
+export const isTime = (name: string) => name.endsWith('_at') || times.has(name);
+
+/** Brings rows that travelled as JSON into the form that the driver gives. Changes the rows. */
+export function asRows<Row extends object>(rows: Row[]): Row[] {
+  for (const row of rows as Record<string, unknown>[]) {
+    for (const name in row) {
+      const value = row[name];
+      if (typeof value !== 'string') continue;
+      if (isTime(name)) row[name] = asTimestamp(value);
+      else if (name.startsWith('sealed_')) row[name] = Buffer.from(value.slice(2), 'hex');
+    }
+  }
+  return rows;
+}
+
+/** `2026-11-15T08:00:00.5+00:00` is only spelled differently. */
+function asTimestamp(text: string): string {
+  const fraction = text.slice(20, -6).padEnd(3, '0');
+  return `${text.slice(0, 19)}.${fraction}Z`;
+}

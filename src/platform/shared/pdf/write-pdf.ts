@@ -1,0 +1,345 @@
+import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Timestamp } from '../clock.ts';
+
+// Documents for people: tagged for screen readers, with fonts inside, so that they look the same
+// everywhere. The library is loaded when the first document is asked for (decision 0081).
+
+type Document = PDFKit.PDFDocument;
+type Structure = PDFKit.PDFStructureElement;
+
+/** The part of a font that the library has read. */
+type FontFile = {
+  hasGlyphForCodePoint(codePoint: number): boolean;
+  glyphForCodePoint(codePoint: number): { advanceWidth: number };
+  unitsPerEm: number;
+};
+
+export type PdfAbout = {
+  title: string;
+  language: string;
+  now: Timestamp;
+  /** Tags of each cell cost memory until the end. Very long tables have none. */
+  isTagged: boolean;
+};
+
+type TextOptions = {
+  /** The kind of element for screen readers. */
+  tag?: 'H1' | 'H2' | 'P';
+  size?: number;
+  bold?: boolean;
+  quiet?: boolean;
+};
+
+export type PdfColumn = { head: string; width: number; right?: boolean };
+
+/** A page of A4 in points, and the room for its content. */
+const page = { width: 595.28, height: 841.89, margin: 48, foot: 64 };
+export const contentWidth = page.width - 2 * page.margin;
+const colours = { ink: '#10201e', quiet: '#55635f', line: '#dde3e0' };
+const columnGap = 8;
+const lineSpacing = 1.45;
+const fontNames = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
+
+let loaded: ReturnType<typeof load> | null = null;
+async function load() {
+  const read = (name: string) => readFile(new URL(name, import.meta.url));
+  const [{ default: PDFDocument }, regular, bold] = await Promise.all([
+    import('pdfkit'),
+    read(fontNames.regular),
+    read(fontNames.bold),
+  ]);
+  return { PDFDocument, regular, bold };
+}
+
+/** So many lines are drawn, and then the process answers others before it goes on. */
+const linesTogether = 40;
+
+/** The pieces of a document. `draw` yields after each row of a table. */
+export async function* writePdf(
+  about: PdfAbout,
+  draw: (pdf: Pdf) => AsyncIterable<void>,
+): AsyncGenerator<Buffer> {
+  loaded ??= load();
+  const { PDFDocument, regular, bold } = await loaded;
+  const doc: Document = new PDFDocument({
+    size: 'A4',
+    // Pages end where this module ends them.
+    margins: { top: page.margin, left: page.margin, right: page.margin, bottom: 0 },
+    // No font of its own, which readers would have to have.
+    font: null as never,
+    lang: about.language,
+    displayTitle: true,
+    pdfVersion: '1.7',
+    ...(about.isTagged && { tagged: true, subset: 'PDF/UA' as never }),
+    info: {
+      Title: about.title,
+      // biome-ignore lint/plugin: the library takes a Date, and the time is given.
+      CreationDate: new Date(about.now),
+      Creator: 'Tranche',
+    },
+  });
+  doc.registerFont('regular', regular);
+  doc.registerFont('bold', bold);
+  const pdf = new Pdf(doc, about.isTagged);
+  for await (const _ of draw(pdf)) {
+    if (!pdf.hasDrawn(linesTogether)) continue;
+    for (let piece = doc.read(); piece !== null; piece = doc.read()) yield piece as Buffer;
+    await turn();
+  }
+  pdf.end();
+  for await (const piece of doc) yield piece as Buffer;
+}
+
+/** A document while it is drawn, from the top of its first page to the end. */
+export class Pdf {
+  readonly #doc: Document;
+  readonly #root: Structure | null;
+  #table: Structure | null = null;
+  #columns: PdfColumn[] = [];
+  #size = 9;
+  #y = page.margin;
+  #pages = 1;
+  #linesDrawn = 0;
+  /** The widths of letters of the two fonts, for a size of one point. */
+  readonly #widths = { regular: new Map<string, number>(), bold: new Map<string, number>() };
+
+  constructor(doc: Document, isTagged: boolean) {
+    this.#doc = doc;
+    this.#root = isTagged ? doc.struct('Document') : null;
+    if (this.#root) doc.addStructure(this.#root);
+  }
+
+  /** Whether this many lines were drawn since it last said so. */
+  hasDrawn(lines: number): boolean {
+    if (this.#linesDrawn < lines) return false;
+    this.#linesDrawn = 0;
+    return true;
+  }
+
+  /** A paragraph or a heading, in as many lines as it needs. */
+  text(text: string, { tag = 'P', size = 10, ...look }: TextOptions = {}): void {
+    this.#style(size, look);
+    const lines = this.#wrap(text, contentWidth);
+    this.#room(lines.length * size * lineSpacing);
+    this.#tagged(tag, this.#root, () => this.#lines(lines, page.margin, contentWidth, false));
+    this.#y += lines.length * size * lineSpacing;
+  }
+
+  /** An image beside its name, which is read instead. It keeps its shape. */
+  image(content: Buffer, fit: { width: number; height: number }): void {
+    this.#artifact(() =>
+      this.#doc.image(content, page.margin, this.#y, { fit: [fit.width, fit.height] }),
+    );
+    this.#y += fit.height + 12;
+  }
+
+  space(points: number): void {
+    this.#y += points;
+  }
+
+  /** Names beside values, as a table of two columns. */
+  facts(rows: [name: string, value: string][]): void {
+    const columns = [
+      { head: '', width: 140 },
+      { head: '', width: contentWidth - 140 },
+    ];
+    this.begin(columns, 10, false);
+    for (const [name, value] of rows) this.row([name, value], { quietFirst: true });
+    this.finish();
+  }
+
+  /** Begins a table. Its head is repeated on each page. */
+  begin(columns: PdfColumn[], size = 8.5, hasHead = true): void {
+    this.#columns = columns;
+    this.#size = size;
+    this.#table = this.#root && this.#doc.struct('Table');
+    if (this.#root && this.#table) this.#root.add(this.#table);
+    if (hasHead) this.#head('TH');
+    else this.#hasHead = false;
+  }
+
+  #hasHead = true;
+
+  #head(tag: 'TH' | null): void {
+    this.#hasHead = true;
+    this.#cells(
+      this.#columns.map(({ head }) => head),
+      { bold: true, quiet: true },
+      tag,
+    );
+  }
+
+  row(cells: string[], look: { bold?: boolean; quietFirst?: boolean } = {}): void {
+    this.#cells(cells, look, 'TD');
+  }
+
+  finish(): void {
+    this.#table?.end();
+    this.#table = null;
+    this.#columns = [];
+  }
+
+  /** The last page, and everything that is written at the end of a file. */
+  end(): void {
+    this.#foot();
+    this.#root?.end();
+    this.#doc.end();
+  }
+
+  #cells(
+    cells: string[],
+    look: { bold?: boolean; quiet?: boolean; quietFirst?: boolean },
+    tag: 'TH' | 'TD' | null,
+  ): void {
+    const { bold = false, quiet = false, quietFirst = false } = look;
+    this.#style(this.#size, { bold, quiet });
+    const room = this.#columns.map(({ width }, at) =>
+      at === this.#columns.length - 1 ? width : width - columnGap,
+    );
+    const wrapped = cells.map((cell, at) => this.#wrap(cell, room[at] ?? 0));
+    const lineHeight = this.#size * lineSpacing;
+    const height = Math.max(...wrapped.map(({ length }) => length)) * lineHeight + 6;
+    this.#room(height);
+    this.#style(this.#size, { bold, quiet });
+    const row = tag && this.#table ? this.#doc.struct('TR') : null;
+    if (row) this.#table?.add(row);
+    let x = page.margin;
+    for (const [at, lines] of wrapped.entries()) {
+      const { width = 0, right = false } = this.#columns[at] ?? {};
+      if (quietFirst) this.#style(this.#size, { quiet: at === 0 });
+      const draw = () => this.#lines(lines, x, room[at] ?? 0, right);
+      if (row && tag) row.add(this.#doc.struct(tag, {}, draw));
+      else this.#artifact(draw);
+      x += width;
+    }
+    row?.end();
+    this.#y += height;
+    this.#rule();
+  }
+
+  /** Draws lines from the present place, without moving on. */
+  #lines(lines: string[], x: number, width: number, right: boolean): void {
+    for (const [at, line] of lines.entries()) {
+      const left = right ? x + width - this.#doc.widthOfString(line) : x;
+      const top = this.#y + 3 + at * this.#fontSize * lineSpacing;
+      this.#doc.text(line, left, top, { lineBreak: false });
+    }
+    this.#linesDrawn += lines.length;
+  }
+
+  /**
+   * Lines that fit a width. A word that is longer than a line is cut. Widths are sums over letters,
+   * because laying out every beginning of a text would cost the square of its length.
+   */
+  #wrap(given: string, width: number): string[] {
+    const lines: string[] = [];
+    let line = '';
+    let used = 0;
+    const begin = () => {
+      if (line !== '') lines.push(line);
+      line = '';
+      used = 0;
+    };
+    for (const word of this.#replaceMissing(given).split(' ')) {
+      const before = line === '' ? '' : ' ';
+      const wide = this.#widthOf(before + word);
+      if (used + wide <= width) {
+        line += before + word;
+        used += wide;
+        continue;
+      }
+      begin();
+      for (const letter of word) {
+        const one = this.#widthOf(letter);
+        if (used + one > width) begin();
+        line += letter;
+        used += one;
+      }
+    }
+    begin();
+    return lines.length > 0 ? lines : [''];
+  }
+
+  /** The width of a text in the present font. */
+  #widthOf(text: string): number {
+    const known = this.#widths[this.#fontName];
+    let sum = 0;
+    for (const letter of text) {
+      let width = known.get(letter);
+      if (width === undefined) {
+        const glyph = this.#font.glyphForCodePoint(letter.codePointAt(0) ?? 0);
+        width = glyph.advanceWidth / this.#font.unitsPerEm;
+        known.set(letter, width);
+      }
+      sum += width;
+    }
+    return sum * this.#fontSize;
+  }
+
+  get #font(): FontFile {
+    return (this.#doc as unknown as { _font: { font: FontFile } })._font.font;
+  }
+
+  /** Letters that the fonts lack, such as Chinese ones, become the sign for an unknown letter. */
+  #replaceMissing(text: string): string {
+    if (/^[\x20-\x7e\xa0]*$/.test(text)) return text;
+    const font = this.#font;
+    return Array.from(text, (letter) =>
+      font.hasGlyphForCodePoint(letter.codePointAt(0) ?? 0) ? letter : '\ufffd',
+    ).join('');
+  }
+
+  #fontSize = 10;
+  #fontName: 'regular' | 'bold' = 'regular';
+
+  #style(size: number, { bold = false, quiet = false }: Omit<TextOptions, 'tag' | 'size'>): void {
+    this.#fontSize = size;
+    this.#fontName = bold ? 'bold' : 'regular';
+    this.#doc
+      .font(this.#fontName)
+      .fontSize(size)
+      .fillColor(quiet ? colours.quiet : colours.ink);
+  }
+
+  /** Begins a new page if the present one has no room for this height. */
+  #room(height: number): void {
+    if (this.#y + height <= page.height - page.foot) return;
+    this.#foot();
+    this.#doc.addPage();
+    this.#pages += 1;
+    this.#y = page.margin;
+    if (this.#columns.length > 0 && this.#hasHead) this.#head(null);
+  }
+
+  #foot(): void {
+    const y = this.#y;
+    this.#style(8, { quiet: true });
+    this.#y = page.height - page.foot + 16;
+    this.#artifact(() => this.#lines([String(this.#pages)], page.margin, contentWidth, true));
+    this.#y = y;
+  }
+
+  #rule(): void {
+    this.#artifact(() => {
+      this.#doc
+        .moveTo(page.margin, this.#y)
+        .lineTo(page.width - page.margin, this.#y)
+        .lineWidth(0.5)
+        .strokeColor(colours.line)
+        .stroke();
+    });
+  }
+
+  #tagged(tag: string, parent: Structure | null, draw: () => void): void {
+    if (parent) parent.add(this.#doc.struct(tag, {}, draw));
+    else draw();
+  }
+
+  /** Marks something that a screen reader leaves out. */
+  #artifact(draw: () => void): void {
+    if (this.#root) this.#doc.markContent('Artifact', { type: 'Layout' });
+    draw();
+    if (this.#root) this.#doc.endMarkedContent();
+  }
+}

@@ -1,0 +1,27 @@
+import type { Integration } from '#merchants/integrations/integration.ts';
+import { setEvents, type WantedEvents } from '#merchants/integrations/set-events.ts';
+import {
+  type AllowedRange,
+  explainBadNotifyUrl,
+} from '#purchases/callbacks/delivery/destination.ts';
+import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
+
+/** The address ranges that callbacks may reach besides public ones. */
+export type EventDeps = { callbackAllow: AllowedRange[] };
+
+const urlCharactersMax = 2048;
+
+/** Sets which events an integration gets, at an address that callbacks may be sent to. */
+export async function chooseEvents(
+  deps: OperatorDeps & EventDeps,
+  operator: string,
+  wanted: WantedEvents,
+): Promise<Pick<Integration, 'id' | 'events' | 'events_url'>> {
+  const { url: text } = wanted;
+  if (typeof text === 'string') {
+    const url = text.length <= urlCharactersMax ? URL.parse(text) : null;
+    const problem = url ? explainBadNotifyUrl(url, deps.callbackAllow) : 'must be an https URL';
+    if (problem !== null) throw new OperatorError(`The address of events ${problem}.`);
+  }
+  return await setEvents(deps, operator, wanted);
+}

@@ -1,0 +1,43 @@
+import { sql } from 'kysely';
+import type { EventKind } from '#merchants/integrations/integration.ts';
+import type { Handle } from '#platform/database/database.ts';
+
+type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
+
+/**
+ * The integration that created a checkout, if it asked for this kind of event, with the address. A
+ * receiver of v1 takes forms only, so its address is not used for events.
+ */
+export async function findCheckoutReceiver(
+  db: Handle,
+  kind: EventKind,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+): Promise<Receiver | null> {
+  const { rows } = await sql<Receiver>`
+    select i.id as integration_id, c.merchant_id, coalesce(i.events_url, c.notify_url) as notify_url
+    from checkouts c join integrations i on i.id = c.integration_id
+    where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}
+      and i.revoked_at is null and ${kind} = any(i.events)
+      and (i.events_url is not null or c.sealed_verify is null)`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** A payout takes the address of a recent order: of the last so many of its merchant. */
+const recentOrders = 100;
+
+/** The notify_url of the newest order of each integration, among the merchant's recent ones. */
+export async function listNewestAddresses(
+  db: Handle,
+  of: { integration_id: string; merchant_id: string }[],
+): Promise<Receiver[]> {
+  const { rows } = await sql<Receiver>`
+    select distinct on (c.merchant_id, c.integration_id)
+      c.merchant_id, c.integration_id, c.notify_url
+    from list_totals t join checkouts c on c.merchant_id = t.merchant_id
+    where t.list = 'checkouts' and c.number > t.total - ${recentOrders}
+      and t.merchant_id = any(${of.map(({ merchant_id }) => merchant_id)}::uuid[])
+      and c.integration_id = any(${of.map(({ integration_id }) => integration_id)}::uuid[])
+      and c.sealed_verify is null
+    order by c.merchant_id, c.integration_id, c.number desc`.execute(db);
+  return rows;
+}

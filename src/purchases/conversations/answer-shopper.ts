@@ -1,0 +1,90 @@
+import type { Merchant } from '#merchants/merchant.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import {
+  insertEntry,
+  listEntries,
+  lockConversation,
+  moveConversation,
+} from './conversation.sql.ts';
+import { answerCharactersMax, cleanText, entriesMax } from './conversation.ts';
+
+type Key = { merchant_id: string; checkout_id: string };
+
+export type Answer = {
+  /** Names the answer: a request that is sent again writes it once. */
+  request_id: string;
+  /** `moved_at` of the conversation as the person saw it. */
+  seen_at: string;
+  text: string;
+  solves: boolean;
+};
+
+/**
+ * A person answers the shopper. The answer is mailed and shown on the plan page. The text is not in
+ * the audit: it names the shopper's business, and erasing a shopper deletes it.
+ */
+export async function answerShopper(
+  deps: OperatorDeps & QueueDeps,
+  operator: string,
+  merchant: Merchant,
+  { checkout_id }: Pick<Key, 'checkout_id'>,
+  answer: Answer,
+): Promise<void> {
+  const key = { merchant_id: merchant.id, checkout_id };
+  const text = cleanText(answer.text);
+  if (text === '' || text.length > answerCharactersMax) {
+    throw new OperatorError(`An answer has 1 to ${answerCharactersMax} characters.`);
+  }
+  if (!deps.sendsMessages) {
+    throw new OperatorError('This service sends no mail, so that the shopper cannot be answered.');
+  }
+  await operate(deps, operator, 'conversations answer', async (db) => {
+    const conversation = await lockConversation(db, key);
+    const checkout = await findCheckout(db, merchant.id, checkout_id);
+    if (!conversation || !checkout || checkout.erased_at !== null) {
+      throw new OperatorError('The shopper was erased and cannot be answered.');
+    }
+    const entries = await listEntries(db, key, entriesMax);
+    const details = { request_id: answer.request_id, solves: answer.solves };
+    const done = { subject_id: checkout_id, details, result: null };
+    if (entries.some(({ id }) => id === answer.request_id)) return done;
+    if (conversation.moved_at !== answer.seen_at) {
+      throw new OperatorError('There are newer texts here. Read them, then answer.');
+    }
+    if (entries.length >= entriesMax) {
+      throw new OperatorError('This conversation is full. Write to the shopper by mail.');
+    }
+    const at = timestamp(merchant.now());
+    const author = { author: 'person', person_id: personOf(deps), name: operator } as const;
+    // The id may be that of a text in another conversation, which would be mailed to this shopper.
+    if (!(await insertEntry(db, { ...key, id: answer.request_id, ...author, text, at }))) {
+      throw new OperatorError('An answer with this request_id was written elsewhere. Use another.');
+    }
+    const status = answer.solves ? 'solved' : 'answered';
+    await moveConversation(db, key, { status, moved_at: at });
+    await queueMessages(deps, db, [
+      { ...key, kind: 'answer', about: answer.request_id, facts: { entry: answer.request_id }, at },
+    ]);
+    return done;
+  });
+}
+
+/** A person says that nothing is left to do. The shopper is not written to. */
+export async function solveConversation(
+  deps: OperatorDeps,
+  operator: string,
+  key: Key,
+  seen_at: string,
+): Promise<void> {
+  await operate(deps, operator, 'conversations solve', async (db) => {
+    const conversation = await lockConversation(db, key);
+    if (conversation?.moved_at !== seen_at) {
+      throw new OperatorError('There are newer texts here. Read them first.');
+    }
+    await moveConversation(db, key, { status: 'solved', moved_at: conversation.moved_at });
+    return { subject_id: key.checkout_id, details: {}, result: null };
+  });
+}

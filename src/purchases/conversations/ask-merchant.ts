@@ -1,0 +1,44 @@
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import {
+  insertConversation,
+  insertEntry,
+  listEntries,
+  lockConversation,
+  moveConversation,
+} from './conversation.sql.ts';
+import { cleanText, entriesMax } from './conversation.ts';
+
+/**
+ * "Something is wrong": the shopper's text opens the conversation of the plan. A page that got no
+ * answer sends its text again, so a text that is the last one already is not written twice. Returns
+ * false if the conversation is full.
+ */
+export async function askMerchant(
+  deps: { database: Database; clock: Clock; random: Random },
+  merchant: Merchant,
+  checkout: Pick<Checkout, 'merchant_id' | 'id'>,
+  text: string,
+): Promise<boolean> {
+  const key = { merchant_id: checkout.merchant_id, checkout_id: checkout.id };
+  const id = deps.random.uuid();
+  return await transaction(deps, async ({ db }) => {
+    const at = timestamp(merchant.now());
+    const opened = { status: 'open', moved_at: at } as const;
+    await insertConversation(db, { ...key, ...opened });
+    await lockConversation(db, key);
+    const entries = await listEntries(db, key, entriesMax);
+    const last = entries.at(-1);
+    const clean = cleanText(text);
+    if (last?.author === 'shopper' && last.text === clean) return true;
+    if (entries.length >= entriesMax) return false;
+    const shopper = { author: 'shopper', person_id: null, name: null } as const;
+    await insertEntry(db, { ...key, id, ...shopper, text: clean, at });
+    await moveConversation(db, key, opened);
+    return true;
+  });
+}

@@ -1,0 +1,45 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { printable } from '#platform/shared/plain-text.ts';
+
+/**
+ * A shopper's questions about a plan and the answers of people: one conversation for each plan. It is
+ * `open` while the shopper wrote last, `answered` after an answer, and `solved` when a person says
+ * so. A new question opens it again.
+ */
+export const conversationStatuses = ['open', 'answered', 'solved'] as const;
+export type ConversationStatus = (typeof conversationStatuses)[number];
+
+export type Conversation = {
+  merchant_id: string;
+  checkout_id: string;
+  status: ConversationStatus;
+  /** When the shopper, or the person who answers, last wrote; on the merchant's clock. */
+  moved_at: Timestamp;
+};
+
+/** One text of a conversation. A shopper's has no name. */
+export type ConversationEntry = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  author: 'shopper' | 'person';
+  person_id: string | null;
+  name: string | null;
+  text: string;
+  at: Timestamp;
+};
+
+export const questionCharactersMax = 1_000;
+export const answerCharactersMax = 4_000;
+
+/** The limit for one plan, so that a page of it stays small. */
+export const entriesMax = 200;
+
+/** The newest texts that the plan page and the console show. */
+export const entriesShown = 50;
+
+/** A text as it is kept: without characters that change how the text around it is shown. */
+export const cleanText = (text: string) =>
+  printable(text.normalize('NFC').replaceAll('\r\n', '\n'))
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();

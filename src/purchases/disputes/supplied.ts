@@ -1,0 +1,103 @@
+import type { EvidenceFileKind } from '#gateway/evidence.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { type FileTypeName, readFileType } from '#platform/shared/file-type.ts';
+import { isPlainLine, printable } from '#platform/shared/plain-text.ts';
+import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
+
+/** Facts about an order that the merchant knows and we do not. Days are local dates. */
+export type Supplied = {
+  carrier?: string;
+  tracking_number?: string;
+  shipped_on?: string;
+  delivered_on?: string;
+  /** The merchant's own words. */
+  statement?: string;
+};
+export const suppliedNames = [
+  'carrier',
+  'tracking_number',
+  'shipped_on',
+  'delivered_on',
+  'statement',
+] as const satisfies (keyof Supplied)[];
+type SuppliedName = (typeof suppliedNames)[number];
+
+export const lineMax = 100;
+export const statementMax = 4_000;
+
+/** Disputes about the charge itself, and not about goods that did not come. */
+const withoutDelivery = ['duplicate', 'credit_not_processed', 'subscription_canceled'];
+
+/** The facts that a bank asks for, by the reason of the dispute. */
+export const wantedFacts = (reason: string): readonly SuppliedName[] =>
+  withoutDelivery.includes(reason) ? ['statement'] : suppliedNames;
+
+/** Returns what is wrong with supplied facts, or null. */
+export function explainBadSupplied(supplied: Supplied): string | null {
+  for (const name of suppliedNames) {
+    const text = supplied[name];
+    if (text === undefined) continue;
+    const label = name.replaceAll('_', ' ');
+    if (name === 'shipped_on' || name === 'delivered_on') {
+      if (!isDay(text)) return `${label} must be a day, such as 2026-12-15.`;
+      continue;
+    }
+    const max = name === 'statement' ? statementMax : lineMax;
+    const isPlain = name === 'statement' ? printable(text) === text : isPlainLine(text);
+    if (text.trim() === '' || text.length > max || !isPlain) {
+      return `The ${label} must have 1 to ${max} printable characters.`;
+    }
+  }
+  const { shipped_on, delivered_on } = supplied;
+  if (shipped_on !== undefined && delivered_on !== undefined && delivered_on < shipped_on) {
+    return 'The order cannot be delivered before it is shipped.';
+  }
+  return null;
+}
+
+function isDay(text: string): boolean {
+  try {
+    return Temporal.PlainDate.from(text).toString() === text && /^2[01]/.test(text);
+  } catch {
+    return false;
+  }
+}
+
+/** A file without its content. */
+export type DisputeFile = {
+  id: string;
+  kind: EvidenceFileKind;
+  name: string;
+  media_type: FileTypeName;
+  sha256: string;
+  size: number;
+  added_at: Timestamp;
+  removed_at: Timestamp | null;
+  file_ref: string | null;
+};
+
+/** The bank gets one document made of all files, and gateways bound it (decision 0082). */
+export const filesBytesMax = 4_500_000;
+export const fileNameMax = 100;
+
+/** Checks a file by its content. Returns its type, or what is wrong with it. */
+export function checkFile(
+  name: string,
+  content: Buffer,
+): { media_type: FileTypeName } | { problem: string } {
+  if (name.trim() === '' || name.length > fileNameMax || !isPlainLine(name)) {
+    return { problem: `The name of a file must have 1 to ${fileNameMax} characters on one line.` };
+  }
+  if (content.length > evidenceFileBytesMax) {
+    return {
+      problem: `The file is larger than ${megabytes(evidenceFileBytesMax)}. Make it smaller.`,
+    };
+  }
+  const media_type = readFileType(content);
+  if (media_type === null) {
+    return { problem: 'The file must be a whole PDF, PNG or JPEG. Its content is something else.' };
+  }
+  return { media_type };
+}
+
+export const megabytes = (bytes: number) => `${bytes / 1_000_000} MB`;

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { EvidenceFileKind } from '#gateway/evidence.ts';
+import { onOwnClock } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { mustFindDispute, refuseUnlessOpen } from './answer-dispute.ts';
+import { lockDispute, moveDispute, updateSupplied } from './dispute.sql.ts';
+import type { Dispute } from './dispute.ts';
+import { deleteRemovedFiles, insertFile, listFiles, removeFileOf } from './dispute-file.sql.ts';
+import {
+  checkFile,
+  type DisputeFile,
+  explainBadSupplied,
+  filesBytesMax,
+  megabytes,
+  type Supplied,
+} from './supplied.ts';
+
+/**
+ * Stores the facts that the merchant knows of the order, instead of those before. The next staging
+ * makes evidence of them. `seen_at` is when the facts that the person saw were supplied: others that
+ * came since are not overwritten. The audit has the names of the facts and not their texts, which
+ * may name the shopper.
+ */
+export async function supplyEvidence(
+  deps: OperatorDeps,
+  operator: string,
+  text: string,
+  supplied: Supplied,
+  seen_at: Timestamp | null,
+): Promise<void> {
+  const problem = explainBadSupplied(supplied);
+  if (problem !== null) throw new OperatorError(problem);
+  await change(deps, operator, 'disputes supply', text, async (db, dispute, at) => {
+    if (dispute.supplied_at !== seen_at) {
+      throw new OperatorError('Another person changed these facts meanwhile. Look at them again.');
+    }
+    await updateSupplied(db, dispute, supplied, at);
+    return { facts: Object.keys(supplied) };
+  });
+}
+
+/** Adds a file to a dispute, instead of the one of its kind. */
+export async function addFile(
+  deps: OperatorDeps,
+  operator: string,
+  text: string,
+  { kind, name, content }: { kind: EvidenceFileKind; name: string; content: Buffer },
+): Promise<void> {
+  const checked = checkFile(name, content);
+  if ('problem' in checked) throw new OperatorError(checked.problem);
+  const id = deps.random.uuid();
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  await change(deps, operator, 'disputes add file', text, async (db, dispute, at) => {
+    const others = (await currentFiles(db, dispute)).filter((one) => one.kind !== kind);
+    const size = others.reduce((sum, one) => sum + one.size, content.length);
+    if (size > filesBytesMax) {
+      throw new OperatorError(
+        `All files of a dispute together may have ${megabytes(filesBytesMax)}. Make them smaller, or remove one.`,
+      );
+    }
+    await removeFileOf(db, dispute, kind, at);
+    await insertFile(db, dispute, { id, kind, name, sha256, content, added_at: at, ...checked });
+    await supplyNow(db, dispute, at);
+    return { kind, size: content.length, sha256 };
+  });
+}
+
+/** Removes the file of a kind. */
+export async function removeFile(
+  deps: OperatorDeps,
+  operator: string,
+  text: string,
+  kind: EvidenceFileKind,
+): Promise<void> {
+  await change(deps, operator, 'disputes remove file', text, async (db, dispute, at) => {
+    if (!(await removeFileOf(db, dispute, kind, at))) {
+      throw new OperatorError(`The dispute has no file of the kind ${kind}.`);
+    }
+    await supplyNow(db, dispute, at);
+    return { kind };
+  });
+}
+
+/** The files that the next staging takes. */
+export async function currentFiles(db: Handle, dispute: Dispute): Promise<DisputeFile[]> {
+  return (await listFiles(db, dispute)).filter(({ removed_at }) => removed_at === null);
+}
+
+/** A file counts as an answer to a request too. The facts stay as they are. */
+async function supplyNow(db: Handle, dispute: Dispute, supplied_at: Timestamp): Promise<void> {
+  await moveDispute(db, dispute, { supplied_at });
+  await deleteRemovedFiles(db, dispute, dispute.staged_files);
+}
+
+/** Changes what is supplied, at the merchant's time, while the evidence can still change. */
+async function change(
+  deps: OperatorDeps,
+  operator: string,
+  action: string,
+  text: string,
+  work: (db: Handle, dispute: Dispute, at: Timestamp) => Promise<object>,
+): Promise<void> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  await operate(deps, operator, action, async (db) => {
+    const current = await lockDispute(db, dispute);
+    refuseUnlessOpen(current);
+    const details = await work(db, current, timestamp(onOwnClock(deps.clock, merchant).now()));
+    const { id, dispute_ref } = current;
+    return { subject_id: id, details: { dispute_ref, ...details }, result: null };
+  });
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { type Insertable, sql } from 'kysely';
+import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { type CheckoutKey, isAny, type StoredCard, selectStoredCards } from './instalment.sql.ts';
+import type { CardDecline, Collection } from './instalment.ts';
+
+// The requests for payments to the gateway.
+
+type Key = { merchant_id: string; checkout_ids: string[] };
+type DeclinesKey = Key & { since: Timestamp; rowsMax: number };
+
+const newCollections = statement((db, collections: Insertable<Tables['collections']>[]) =>
+  db.insertInto('collections').values(collections),
+);
+
+export async function insertCollections(db: Handle, collections: Collection[]): Promise<void> {
+  await send(db, newCollections(collections));
+}
+
+/** Notes that a request is sent again. */
+export async function moveAsked(
+  db: Handle,
+  one: Pick<Collection, 'merchant_id' | 'checkout_id' | 'instalment' | 'number'>,
+  asked_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('collections')
+    .set({ asked_at })
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('instalment', '=', one.instalment)
+    .where('number', '=', one.number)
+    .execute();
+}
+
+/** The requests of a checkout that are in flight. */
+export const selectOpenCollections = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
+    .selectFrom('collections')
+    .select('instalment')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('status', '=', 'open');
+
+/** The newest request to the gateway of every payment of the checkouts. */
+const selectLast = (db: Handle, { merchant_id, checkout_ids }: Key) =>
+  db
+    .selectFrom('collections')
+    .selectAll()
+    .distinctOn(['checkout_id', 'instalment'])
+    .where('merchant_id', '=', merchant_id)
+    .where(isAny('checkout_id', checkout_ids))
+    .orderBy('checkout_id')
+    .orderBy('instalment')
+    .orderBy('number', 'desc');
+
+export async function listLastCollections(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<Collection[]> {
+  return await selectLast(db, { merchant_id, checkout_ids }).execute();
+}
+
+/** How many declines of a checkout are read: more than a plan can have on any day. */
+const declinesMax = 1_000;
+
+/**
+ * The declines that may forbid a charge: those that forbid a retry, and those of the last day. A card
+ * that was declined while it was verified for a plan was not charged for a payment.
+ */
+const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax }: DeclinesKey) =>
+  db
+    .selectFrom('collections')
+    .select(['checkout_id', 'instalment', 'card_ref', 'card_key'])
+    .select(['decline_reason', 'may_retry', 'created_at'])
+    .where('merchant_id', '=', merchant_id)
+    .where(isAny('checkout_id', checkout_ids))
+    .where('status', '=', 'declined')
+    .where((is) => is.or([is('may_retry', '=', false), is('created_at', '>', since)]))
+    .unionAll(
+      db
+        .selectFrom('payment_attempts')
+        .select(['checkout_id', sql<number>`0`.as('instalment'), sql<null>`null`.as('card_ref')])
+        .select(['card_key', 'decline_reason', 'may_retry', 'created_at'])
+        .where('merchant_id', '=', merchant_id)
+        .where(isAny('checkout_id', checkout_ids))
+        .where('purpose', '=', 'new_card')
+        .where('status', '=', 'declined')
+        .where('may_retry', '=', false),
+    )
+    .orderBy('created_at')
+    .limit(sql<number>`${rowsMax}::integer`);
+
+const declinesKey = (merchant_id: string, checkout_ids: string[], now: Temporal.Instant) => ({
+  ...{ merchant_id, checkout_ids },
+  since: timestamp(now.subtract({ hours: 24 })),
+  rowsMax: declinesMax * checkout_ids.length,
+});
+
+export async function listCardDeclines(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+  now: Temporal.Instant,
+): Promise<CardDecline[]> {
+  return await selectDeclines(db, declinesKey(merchant_id, checkout_ids, now)).execute();
+}
+
+const selectOpening = compileOnce((db, key: DeclinesKey) =>
+  together({
+    last: selectLast(db, key),
+    cards: selectStoredCards(db, key),
+    declines: selectDeclines(db, key),
+  }),
+);
+
+/** Everything that decides how payments are requested, in one statement. */
+export async function readOpening(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+  now: Temporal.Instant,
+): Promise<{ last: Collection[]; cards: StoredCard[]; declines: CardDecline[] }> {
+  const [rows] = await selectOpening(db, declinesKey(merchant_id, checkout_ids, now));
+  assert(rows);
+  return { last: asRows(rows.last), cards: rows.cards, declines: asRows(rows.declines) };
+}
+
+export const selectTellingCollections = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
+  db
+    .selectFrom('collections')
+    .selectAll()
+    .distinctOn(['instalment', 'kind', 'status'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('status', 'in', ['collected', 'declined'])
+    .orderBy('instalment')
+    .orderBy('kind')
+    .orderBy('status')
+    .orderBy('number', 'desc');
+
+/** open → an outcome, many at once. Returns how many were open. */
+export async function moveCollections(
+  db: Handle,
+  merchant_id: string,
+  settled: Pick<
+    Collection,
+    | 'checkout_id'
+    | 'instalment'
+    | 'number'
+    | 'status'
+    | 'payment_ref'
+    | 'decline_reason'
+    | 'may_retry'
+    | 'decline_code'
+    | 'network_decline_code'
+    | 'wait_hours'
+    | 'card_key'
+    | 'settled_at'
+  >[],
+): Promise<number> {
+  const moved = await updateCollections(db, { merchant_id, settled: JSON.stringify(settled) });
+  return moved.length;
+}
+
+const updateCollections = compileOnce(
+  (_db, { merchant_id, settled }: { merchant_id: string; settled: string }) => sql`
+    update collections c
+    set status = v.status, payment_ref = v.payment_ref, decline_reason = v.decline_reason,
+      may_retry = v.may_retry, decline_code = v.decline_code,
+      network_decline_code = v.network_decline_code, wait_hours = v.wait_hours,
+      card_key = v.card_key,
+      settled_at = v.settled_at
+    from jsonb_to_recordset(${settled}::jsonb) as v(
+      checkout_id uuid, instalment integer, number integer, status text, payment_ref text,
+      decline_reason text, may_retry boolean, decline_code text, network_decline_code text,
+      wait_hours integer,
+      card_key text, settled_at timestamptz)
+    where c.merchant_id = ${merchant_id} and c.checkout_id = v.checkout_id
+      and c.instalment = v.instalment and c.number = v.number and c.status = 'open'
+    returning c.id`,
+);
+
+/** Whether a request that is open may still charge the card. */
+export async function isCardInUse(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  card_ref: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('collections')
+    .select('number')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('status', '=', 'open')
+    .where('card_ref', '=', card_ref)
+    .executeTakeFirst();
+  return row !== undefined;
+}

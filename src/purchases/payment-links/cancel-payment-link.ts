@@ -1,0 +1,28 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { lockLink, moveLinkCancelled, withCheckouts } from './payment-link.sql.ts';
+import { statusOf } from './payment-link.ts';
+
+/**
+ * Ends a link. A shopper who is on the payment page already can still pay there, for half an hour at
+ * most. A repeated call changes nothing.
+ */
+export async function cancelPaymentLink(
+  deps: OperatorDeps,
+  operator: string,
+  key: { merchant_id: string; id: string },
+): Promise<void> {
+  await operate(deps, operator, 'payment-links cancel', async (db) => {
+    const locked = await lockLink(db, key);
+    const [link] = locked ? await withCheckouts(db, [locked]) : [];
+    const merchant = await findMerchant(db, deps.clock, key.merchant_id);
+    if (!link || !merchant) throw new OperatorError(`There is no payment link ${key.id}.`);
+    const now = merchant.now();
+    const status = statusOf(link, now);
+    if (status === 'paid') throw new OperatorError('This link was paid. Refund the order instead.');
+    if (status === 'expired') throw new OperatorError('This link has expired already.');
+    await moveLinkCancelled(db, key, timestamp(now));
+    return { subject_id: key.id, details: { merchant_id: key.merchant_id }, result: null };
+  });
+}

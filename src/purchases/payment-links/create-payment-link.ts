@@ -1,0 +1,97 @@
+import {
+  acceptSignatures,
+  needsAcceptance,
+  refuseUnsigned,
+  type SignedPost,
+} from '#merchants/integrations/accept-signatures.ts';
+import { mustSign } from '#merchants/integrations/check-signature.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { noteCommit } from '#platform/database/deadline.ts';
+import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import type { KeyedRequest } from '#platform/http/idempotency.sql.ts';
+import { recordAnswer } from '#platform/http/idempotency.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { pickCustomer } from '#purchases/checkouts/create-checkout.ts';
+import type { CreateLinkBody, PresentedLink } from './payment-link.schema.ts';
+import { findLink, insertLink } from './payment-link.sql.ts';
+import { expiryOf, type PaymentLink, type ReadLink, statusOf } from './payment-link.ts';
+
+/** Creates a link for an integration, which its request named or was signed by. */
+export async function createPaymentLink(
+  deps: { database: Database; clock: Clock; random: Random },
+  post: SignedPost & { keyed: KeyedRequest | null },
+  merchant: Merchant,
+  body: CreateLinkBody,
+): Promise<PresentedLink> {
+  const id = deps.random.uuid();
+  const answer = await transaction(deps, async ({ db }, maybeCommitted) => {
+    const now = timestamp(merchant.now());
+    if (maybeCommitted) {
+      // A commit in flight holds this lock. Once we have it, its fate is decided.
+      await advanceListTotal(db, merchant.id, 'payment_links', 0, now);
+      const committed = await findLink(db, merchant.id, id);
+      if (committed) return presentLink(committed, merchant);
+    }
+    if (needsAcceptance([post])) {
+      const refused = await refuseUnsigned(db, [post]);
+      if (post.key === null && refused.has(post.caller.id)) throw mustSign();
+      await acceptSignatures(db, [post], timestamp(deps.clock.now()));
+    }
+    const by = { id, integration_id: post.caller.id, signed: post.key !== null };
+    const link = await writeLink(db, merchant, body, by);
+    const presented = presentLink({ ...link, checkout_status: null }, merchant);
+    if (post.keyed) {
+      await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: presented });
+    }
+    return presented;
+  });
+  noteCommit();
+  return answer;
+}
+
+/** A link without addresses for the browser returns the shopper to its own page. */
+export type LinkContent = Omit<CreateLinkBody, 'success_url' | 'cancel_url'> &
+  Partial<Pick<CreateLinkBody, 'success_url' | 'cancel_url'>>;
+
+/** Writes a link whose content was validated. */
+export function writeLink(
+  db: Handle,
+  merchant: Merchant,
+  content: LinkContent,
+  by: { id: string; integration_id: string; signed: boolean },
+): Promise<PaymentLink> {
+  const now = merchant.now();
+  const { reusable = false, customer } = content;
+  const expiry = expiryOf({ ...content, reusable }, now);
+  const link = {
+    ...by,
+    merchant_id: merchant.id,
+    amount: content.amount ?? null,
+    currency: content.currency,
+    client_reference_id: content.client_reference_id,
+    notify_url: content.notify_url,
+    success_url: content.success_url ?? null,
+    cancel_url: content.cancel_url ?? null,
+    customer: customer ? JSON.stringify(pickCustomer(customer)) : null,
+    reusable,
+    expires_at: expiry && timestamp(expiry),
+  };
+  return insertLink(db, link, timestamp(now));
+}
+
+/** A link as its merchant reads it. The shopper's data is not part of it. */
+export const presentLink = (link: ReadLink, merchant: Pick<Merchant, 'now'>): PresentedLink => ({
+  merchant_id: link.merchant_id,
+  id: link.id,
+  amount: link.amount,
+  currency: link.currency,
+  client_reference_id: link.client_reference_id,
+  reusable: link.reusable,
+  created_at: link.created_at,
+  expires_at: link.expires_at,
+  checkout_id: link.checkout_id,
+  status: statusOf(link, merchant.now()),
+});

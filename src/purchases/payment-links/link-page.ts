@@ -1,0 +1,42 @@
+import type { OperatorLinks } from '#platform/shared/hosted-page.ts';
+import type { Language } from '#platform/shared/language.ts';
+import type { PaymentLinkStatus } from './payment-link.ts';
+
+/** Everything that the page of a payment link shows. It has no script. */
+export type LinkPage = {
+  /** `unavailable`: the merchant no longer takes such an amount. */
+  status: PaymentLinkStatus | 'unavailable';
+  /** Never in production. */
+  test_mode: boolean;
+  merchant_name: string;
+  /** The SHA-256 of the merchant's logo. */
+  logo: string | null;
+  /** Null if the shopper types it, within `bands`. */
+  amount: number | null;
+  bands: { from_amount: number; to_amount: number }[];
+  currency: string;
+  locale: string;
+  time_zone: string;
+  language: Language;
+  client_reference_id: string;
+  /** The checkouts of a reusable link have references of their own. */
+  reusable: boolean;
+  /** Whether the shopper types an e-mail address. */
+  asks_email: boolean;
+  /** The form as the shopper sent it, and its members that are wrong. */
+  typed: { amount: string; email: string };
+  wrong: ('amount' | 'email')[];
+  /** There were too many attempts a moment ago. */
+  limited: boolean;
+  operator: OperatorLinks;
+};
+
+/** The page that a shop prints for its till. */
+export type LinkPrint = {
+  merchant_name: string;
+  logo: string | null;
+  amount: number | null;
+  currency: string;
+  locale: string;
+  qr: { size: number; path: string };
+};

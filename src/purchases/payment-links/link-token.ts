@@ -1,0 +1,28 @@
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { uuidBytes, uuidText } from '#purchases/checkouts/payment-token.ts';
+
+type Key = { merchant_id: string; id: string };
+
+/** The token of a checkout has no beginning, so neither opens the other's page. */
+const beginning = Buffer.from('link');
+
+/** The sealed ids of a payment link, for its address. Nothing about it is stored. */
+const linkToken = (sealing: Sealing, { merchant_id, id }: Key): string =>
+  sealing.tokenFor(Buffer.concat([beginning, uuidBytes(merchant_id), uuidBytes(id)]));
+
+export function linkOfToken(sealing: Sealing, token: string): Key | null {
+  const bytes = sealing.idsOf(token);
+  if (bytes?.length !== 36 || !bytes.subarray(0, 4).equals(beginning)) return null;
+  return { merchant_id: uuidText(bytes.subarray(4, 20)), id: uuidText(bytes.subarray(20)) };
+}
+
+/** The addresses of a link. All but the first are for people who print the code. */
+export function linkUrls({ baseUrl, sealing }: { baseUrl: string; sealing: Sealing }, link: Key) {
+  const url = `${baseUrl}/link/${linkToken(sealing, link)}`;
+  return {
+    url,
+    qr_svg_url: `${url}/qr.svg`,
+    qr_png_url: `${url}/qr.png`,
+    print_url: `${url}/print`,
+  };
+}

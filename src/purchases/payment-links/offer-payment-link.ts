@@ -1,0 +1,70 @@
+import { listOwnIntegrations } from '#merchants/integrations/integration.sql.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import { listNewestAddresses } from '#purchases/callbacks/event-receiver.sql.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { type LinkContent, writeLink } from './create-payment-link.ts';
+import { explainLinkRules } from './validate-link.ts';
+
+export type OfferDeps = OperatorDeps & { callbackAllow: AllowedRange[] };
+
+export type Offer = Pick<
+  LinkContent,
+  'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable'
+> & {
+  notify_url?: string | undefined;
+  /** Its life from now, in place of `expires_at`. */
+  days?: number | undefined;
+};
+
+/**
+ * A person creates a link. It belongs to the merchant's newest integration. Callbacks go where those
+ * of its newest order go, unless the person names an address.
+ */
+export async function offerPaymentLink(
+  deps: OfferDeps,
+  operator: string,
+  merchant_id: string,
+  offer: Offer,
+): Promise<string> {
+  const { merchant, integration, notify_url } = await reading(deps, async (db) => {
+    const merchant = await findMerchant(db, deps.clock, merchant_id);
+    const [integration] = await listOwnIntegrations(db, merchant_id, 1);
+    if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+    if (!integration) {
+      throw new OperatorError(`${merchant.name} has no integration. Create one first.`);
+    }
+    const of = { integration_id: integration.id, merchant_id };
+    const known = offer.notify_url ?? (await listNewestAddresses(db, [of]))[0]?.notify_url;
+    return { merchant, integration, notify_url: known };
+  });
+  if (notify_url === undefined) {
+    throw new OperatorError(
+      'No order of this shop has an address for callbacks yet. Give the one of your server.',
+    );
+  }
+  const { days, ...rest } = offer;
+  const content = {
+    ...rest,
+    ...(days !== undefined && {
+      expires_at: merchant
+        .now()
+        .add({ hours: 24 * days })
+        .toString(),
+    }),
+    notify_url,
+    currency: merchant.territory.currency,
+  };
+  const [problem] = explainLinkRules(merchant, deps.callbackAllow, content);
+  if (problem) {
+    const { path } = problem;
+    throw new OperatorError(`${path ? `${path} ` : ''}${problem.problem}.`);
+  }
+  return await operate(deps, operator, 'payment-links create', async (db) => {
+    const by = { id: deps.random.uuid(), integration_id: integration.id, signed: false };
+    const { id, amount, reusable, expires_at } = await writeLink(db, merchant, content, by);
+    const details = { merchant_id, amount, reusable, expires_at };
+    return { subject_id: id, details, result: id };
+  });
+}

@@ -1,0 +1,37 @@
+import type { Generated } from 'kysely';
+import type { Fixed, JsonValue } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Customer } from '#purchases/checkouts/checkout.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    payment_links: {
+      merchant_id: Fixed<string>;
+      id: Fixed<string>;
+      number: Fixed<number>;
+      /** Its checkouts belong to this integration, whose key signs their callbacks. */
+      integration_id: Fixed<string>;
+      /** Null if the shopper types it. */
+      amount: Fixed<number | null>;
+      currency: Fixed<string>;
+      client_reference_id: Fixed<string>;
+      notify_url: Fixed<string>;
+      /** Null returns the shopper to the page of the link. */
+      success_url: Fixed<string | null>;
+      cancel_url: Fixed<string | null>;
+      /** Null if the shopper types the address, or once the data was erased. */
+      customer: JsonValue<Customer | null>;
+      reusable: Fixed<boolean>;
+      /** Whether the request that made it was signed. */
+      signed: Fixed<boolean>;
+      created_at: Fixed<Timestamp>;
+      /** Null if it does not end by itself. */
+      expires_at: Fixed<Timestamp | null>;
+      cancelled_at: Timestamp | null;
+      /** How many checkouts it made. Opening the link counts it up. */
+      checkouts: Generated<number>;
+      /** The newest of them. */
+      checkout_id: string | null;
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import type { Selectable } from 'kysely';
+import type { Tables } from '#platform/database/tables.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+
+/**
+ * `active`: a shopper can open it. `paid`: its checkout is `successful`; a reusable link is never
+ * used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only `cancelled_at` is
+ * stored. A payment that began before the end counts, so `paid` goes before the others.
+ */
+export const paymentLinkStatuses = ['active', 'paid', 'cancelled', 'expired'] as const;
+export type PaymentLinkStatus = (typeof paymentLinkStatuses)[number];
+
+export type PaymentLink = Selectable<Tables['payment_links']>;
+
+/** A link with the status of its newest checkout; null if it has made none. */
+export type ReadLink = PaymentLink & { checkout_status: CheckoutStatus | null };
+
+export const expiryDaysMax = 30;
+
+/** The checkouts of a reusable link add their number to its reference. */
+export const reusableReferenceCharactersMax = 240;
+
+export function statusOf(
+  link: Pick<ReadLink, 'reusable' | 'checkout_status' | 'cancelled_at' | 'expires_at'>,
+  now: Temporal.Instant,
+): PaymentLinkStatus {
+  if (!link.reusable && link.checkout_status === 'successful') return 'paid';
+  if (link.cancelled_at !== null) return 'cancelled';
+  if (link.expires_at === null) return 'active';
+  return Temporal.Instant.compare(now, Temporal.Instant.from(link.expires_at)) < 0
+    ? 'active'
+    : 'expired';
+}
+
+/**
+ * The order of a checkout that a link makes. Merchants tell callbacks apart by it, so the checkouts of
+ * a reusable link have references of their own.
+ */
+export const referenceOf = (
+  { client_reference_id, reusable }: Pick<PaymentLink, 'client_reference_id' | 'reusable'>,
+  count: number,
+): string => (reusable ? `${client_reference_id}-${count}` : client_reference_id);
+
+/** The end of a new link. Null if it does not end by itself, which only a reusable one may. */
+export function expiryOf(
+  { expires_at, reusable }: { expires_at?: string | undefined; reusable: boolean },
+  now: Temporal.Instant,
+): Temporal.Instant | null {
+  if (expires_at !== undefined) return Temporal.Instant.from(expires_at);
+  return reusable ? null : now.add({ hours: 24 * expiryDaysMax });
+}
+
+/** Returns what is wrong with an expiry, or null. */
+export function explainBadExpiry(expires_at: string, now: Temporal.Instant): string | null {
+  let expiry: Temporal.Instant;
+  try {
+    expiry = Temporal.Instant.from(expires_at);
+  } catch {
+    return 'must be a time in ISO 8601 with its offset, such as 2026-12-01T12:00:00Z';
+  }
+  if (Temporal.Instant.compare(expiry, now) <= 0) return 'must be in the future';
+  const last = now.add({ hours: 24 * expiryDaysMax });
+  return Temporal.Instant.compare(expiry, last) > 0
+    ? `must be at most ${expiryDaysMax} days from now`
+    : null;
+}
+
+/** A shopper's data leaves a link this long after the link expired. The checkout has its own. */
+const customerDays = 30;
+
+/** Links that expired before this time keep no shopper. */
+export const customersCutoff = (now: Temporal.Instant): Timestamp =>
+  timestamp(now.subtract({ hours: 24 * customerDays }));

@@ -1,0 +1,44 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
+import { isMoneyStopped, type MoneyProblem } from '#gateway/guard-gateway.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { moveToGateway } from './move-gateway.ts';
+
+type RouteDeps = {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+  gateways: Gateways;
+  money: MoneyProblem;
+};
+
+/**
+ * Gives a shopper who opens the page the merchant's other gateway while the checkout's does not answer
+ * (decision 0029). An attempt that exists, whatever became of it, keeps the checkout where it is: its
+ * outcome may be unknown. A payment begins under the same lock, so one of both finds the other. Returns
+ * whether the checkout was moved.
+ */
+export async function routeCheckout(
+  deps: RouteDeps,
+  merchant: Merchant,
+  { merchant_id, id, gateway }: Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>,
+): Promise<boolean> {
+  const standIn = deps.gateways.findStandIn(gateway, merchant);
+  if (standIn === null || (await isMoneyStopped(deps.money, standIn))) return false;
+  const isMoved = await transaction(deps, async ({ db }) => {
+    const locked = await lockCheckout(db, merchant_id, id);
+    if (locked?.gateway !== gateway) return locked?.gateway === standIn;
+    return (await moveToGateway(db, locked, standIn)) !== null;
+  });
+  if (isMoved) logMove(deps, id, gateway, standIn);
+  return isMoved;
+}
+
+const logMove = ({ log }: RouteDeps, checkout_id: string, from: GatewayName, to: GatewayName) =>
+  log.warn({ checkout_id, from, to }, 'a checkout was given to another gateway');

@@ -1,0 +1,106 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Amounts } from '#platform/shared/fees.ts';
+import type { Language } from '#platform/shared/language.ts';
+import type { EntryKind, KindSums } from '#record/ledger/settlement.ts';
+import { type Calendar, nextBusinessDay } from './payout.ts';
+
+/**
+ * A merchant's statement of one month, which is also the tax invoice for the service's fees. It has
+ * all entries from before the end of the month that no earlier statement has, so every entry is a
+ * line of one statement. Everything that it says is fixed when it gets its number (decision 0140).
+ */
+export type MonthlyStatement = {
+  merchant_id: string;
+  id: string;
+  /** From 1 on, without gaps. */
+  number: number;
+  reference: string;
+  /** The first day of the month. */
+  month: string;
+  created_at: Timestamp;
+  currency: string;
+  lines: number;
+  /** The merchant's balance before the month and after it. A reserve is not in it. */
+  opening: number;
+  closing: number;
+  /** The amount that is held in reserve after the month. */
+  reserve: number;
+  sums: KindSums[];
+  merchant_name: string;
+  merchant_address: string | null;
+  merchant_vat_number: string | null;
+  issuer_name: string;
+  issuer_address: string | null;
+  issuer_vat_number: string | null;
+  language: Language;
+  locale: string;
+  time_zone: string;
+};
+
+/** The service as its invoices name it. */
+export type Issuer = { name: string; address: string | null; vat_number: string | null };
+
+/** The statement that is made next for a merchant. */
+export type StatementMonth = { month: string; number: number; lines: number };
+
+export type StatementLine = Amounts & {
+  line: number;
+  kind: EntryKind;
+  at: Timestamp;
+  checkout_id: string | null;
+  /** The merchant's own reference of the order. */
+  client_reference_id: string | null;
+  /** The reference of the payout that was paid or returned. */
+  payout_reference: string | null;
+};
+
+/** Numbers are the merchant's own, so the reference begins with a part of its id. */
+export const statementReference = (merchant_id: string, number: number) =>
+  `${merchant_id.slice(-12).toUpperCase()}-${String(number).padStart(4, '0')}`;
+
+/** After the payout of that day. */
+const statementTime = Temporal.PlainTime.from('06:00');
+
+export const nextMonth = (month: string) =>
+  Temporal.PlainDate.from(month).add({ months: 1 }).toString();
+
+/** The first moment after a month. */
+export const endOfMonth = (month: string, time_zone: string): Temporal.Instant =>
+  Temporal.PlainDate.from(nextMonth(month)).toZonedDateTime(time_zone).toInstant();
+
+/** The statement of a month is made on the first business day after it. */
+export function statementDueAt(calendar: Calendar, month: string): Temporal.Instant {
+  const last = Temporal.PlainDate.from(nextMonth(month)).subtract({ days: 1 });
+  const day = nextBusinessDay(calendar, last);
+  return day
+    .toZonedDateTime({ timeZone: calendar.time_zone, plainTime: statementTime })
+    .toInstant();
+}
+
+const reserveKinds: EntryKind[] = ['reserve', 'reserve_released'];
+
+/** The amounts of a statement by what they are for. They add up from `opening` to `closing`. */
+export function groupSums(sums: KindSums[]) {
+  const of = (column: keyof Amounts, ...kinds: EntryKind[]) =>
+    sums.reduce((sum, one) => sum + (kinds.includes(one.kind) ? one[column] : 0), 0);
+  const all = (column: keyof Amounts) => sums.reduce((sum, one) => sum + one[column], 0);
+  return {
+    sales: of('gross', 'sale'),
+    refunds: of('gross', 'refund', 'refund_reversed'),
+    disputes: of('gross', 'dispute', 'dispute_reversed', 'dispute_fee'),
+    fees: -all('fee'),
+    vat: -all('vat'),
+    reserve: of('net', ...reserveKinds),
+    paid: of('net', 'paid_out', 'payout_returned'),
+  };
+}
+
+/** The balances after a month with these sums. */
+export function balancesAfter(
+  before: Pick<MonthlyStatement, 'closing' | 'reserve'> | null,
+  sums: KindSums[],
+): Pick<MonthlyStatement, 'opening' | 'closing' | 'reserve'> {
+  const opening = before?.closing ?? 0;
+  const closing = sums.reduce((sum, { net }) => sum + net, opening);
+  return { opening, closing, reserve: (before?.reserve ?? 0) - groupSums(sums).reserve };
+}

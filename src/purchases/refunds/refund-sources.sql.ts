@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { selectThreshold } from '#merchants/merchant.sql.ts';
+import type { OwnThreshold } from '#merchants/merchant.ts';
+import { compileOnce } from '#platform/database/compile-once.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { asRows, together } from '#platform/database/read-together.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { selectOpenDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { selectOpenCollections } from '#purchases/instalments/collection.sql.ts';
+import { selectBlocks } from '#purchases/instalments/gateway-block.sql.ts';
+import { type CheckoutKey, selectInstalments } from '#purchases/instalments/instalment.sql.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { selectDisputedAmounts } from '#record/ledger/posting.sql.ts';
+import { booksQueries } from '#record/ledger/settlement.sql.ts';
+import type { SaleState, Terms } from '#record/ledger/settlement.ts';
+import { selectAloneSum, selectParts, selectReturned } from './refund.sql.ts';
+import { type RefundPart, withDisputed } from './refund.ts';
+
+// Each step of a refund reads its rows in one statement. A refund that was approved and completed took
+// 40 statements, most of them such reads.
+
+/** The payments that a refund is taken from, and the reasons why it may not begin. */
+export type RefundSources = {
+  instalments: Instalment[];
+  /** By payment, what refunds and disputes have taken from it. */
+  given: Map<number, number>;
+  isDisputed: boolean;
+  isBlocked: boolean;
+  /** A payment of the checkout is being collected. */
+  isCollecting: boolean;
+};
+
+const sourceQueries = (db: Handle, key: CheckoutKey) => ({
+  instalments: selectInstalments(db, key),
+  returned: selectReturned(db, key),
+  disputed: selectDisputedAmounts(key),
+  disputes: selectOpenDisputes(db, key),
+  blocks: selectBlocks(db, key),
+  collections: selectOpenCollections(db, key),
+});
+
+type Read<Queries> = {
+  [Name in keyof Queries]: Queries[Name] extends { execute(...args: never[]): Promise<infer Rows> }
+    ? Rows extends { rows: infer Raw }
+      ? Raw
+      : Rows
+    : never;
+};
+
+function sourcesOf(rows: Read<ReturnType<typeof sourceQueries>>): RefundSources {
+  const returned = new Map(rows.returned.map(({ instalment, sum }) => [instalment, sum]));
+  return {
+    instalments: asRows(rows.instalments),
+    given: withDisputed(returned, rows.disputed),
+    isDisputed: rows.disputes.length > 0,
+    isBlocked: rows.blocks.length > 0,
+    isCollecting: rows.collections.length > 0,
+  };
+}
+
+const selectSources = compileOnce((db, key: CheckoutKey) => together(sourceQueries(db, key)));
+
+/** The payments that a refund of a checkout would be taken from now. */
+export async function readSources(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<RefundSources> {
+  const [rows] = await selectSources(db, { merchant_id, checkout_id });
+  assert(rows);
+  return sourcesOf(rows);
+}
+
+/** A merchant's terms, or null, and what is owed for a checkout. */
+type Books = { terms: Terms | null; sales: SaleState[] };
+
+type Named = CheckoutKey & { id: string };
+type RefundKey = Named & { at: Timestamp };
+
+/** `checkout_ids` is the checkout alone. */
+const refundQueries = (db: Handle, key: RefundKey & { checkout_ids: string[] }) => ({
+  parts: selectParts(db, key),
+  ...booksQueries(db, key),
+});
+
+const withList = ({ merchant_id, checkout_id, id }: Named, at: Timestamp) => ({
+  ...{ merchant_id, checkout_id, id, at },
+  checkout_ids: [checkout_id],
+});
+
+const selectStart = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
+  together({ ...sourceQueries(db, key), ...refundQueries(db, key) }),
+);
+
+/** Everything that decides how a refund begins, read under the lock of the checkout. */
+export type RefundStart = { sources: RefundSources; earlier: RefundPart[]; books: Books };
+
+export async function readStart(db: Handle, refund: Named, at: Timestamp): Promise<RefundStart> {
+  const [rows] = await selectStart(db, withList(refund, at));
+  assert(rows);
+  return startOf(rows);
+}
+
+function startOf(
+  rows: Read<ReturnType<typeof sourceQueries> & ReturnType<typeof refundQueries>>,
+): RefundStart {
+  const books = { terms: asRows(rows.terms)[0] ?? null, sales: rows.sales };
+  return { sources: sourcesOf(rows), earlier: asRows(rows.parts), books };
+}
+
+const selectApproval = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
+  together({
+    ...sourceQueries(db, key),
+    ...refundQueries(db, key),
+    thresholds: selectThreshold(db, key.merchant_id),
+    alone: selectAloneSum(db, key),
+  }),
+);
+
+/**
+ * The same, and how many people have to approve it: the merchant may have lowered its threshold since
+ * it was read. `alone` is the sum that was approved by fewer than two people.
+ */
+export async function readApproval(
+  db: Handle,
+  refund: Named,
+  at: Timestamp,
+): Promise<RefundStart & { threshold: { four_eyes_above: OwnThreshold }; alone: number }> {
+  const [rows] = await selectApproval(db, withList(refund, at));
+  const threshold = rows?.thresholds[0];
+  assert(rows && threshold);
+  return { ...startOf(rows), threshold, alone: rows.alone[0]?.sum ?? 0 };
+}
+
+const selectProgress = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
+  together({ instalments: selectInstalments(db, key), ...refundQueries(db, key) }),
+);
+
+/** Everything that decides what follows from the gateway's answers. Read it under the same lock. */
+export async function readProgress(
+  db: Handle,
+  refund: Named,
+  at: Timestamp,
+): Promise<{ instalments: Instalment[]; parts: RefundPart[]; books: Books }> {
+  const [rows] = await selectProgress(db, withList(refund, at));
+  assert(rows);
+  return {
+    instalments: asRows(rows.instalments),
+    parts: asRows(rows.parts),
+    books: { terms: asRows(rows.terms)[0] ?? null, sales: rows.sales },
+  };
+}
+
+const selectPartsAndDisputes = compileOnce((db, key: Named) =>
+  together({ parts: selectParts(db, key), disputes: selectOpenDisputes(db, key) }),
+);
+
+/** The parts of a refund, and whether a dispute keeps them from being sent. */
+export async function readParts(
+  db: Handle,
+  { merchant_id, checkout_id, id }: Named,
+): Promise<{ parts: RefundPart[]; isDisputed: boolean }> {
+  const [rows] = await selectPartsAndDisputes(db, { merchant_id, checkout_id, id });
+  assert(rows);
+  return { parts: asRows(rows.parts), isDisputed: rows.disputes.length > 0 };
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Random } from '#platform/shared/random.ts';
+
+/**
+ * A text that a person wrote or searched for, as a value within the details of an action. It may name a
+ * shopper, so the chained row has a salted digest in its place, and the text is a row that can be
+ * erased (decision 0060).
+ */
+export class FreeText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type ActionText = {
+  /** The members of the details that lead to the text, with dots between them. */
+  field: string;
+  digest: Buffer;
+  /** Without it the digest of a short text could be guessed. It is erased with the text. */
+  salt: Buffer;
+  text: string;
+};
+
+const saltBytes = 32;
+
+type Members = Record<string, unknown>;
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** Details with a digest in place of each free text, and the texts. */
+export function takeTexts(
+  random: Random,
+  details: object,
+  within = '',
+): { details: object; texts: ActionText[] } {
+  const texts: ActionText[] = [];
+  const taken = Object.entries(details).map(([name, value]) => {
+    if (value instanceof FreeText) {
+      const salt = random.bytes(saltBytes);
+      const digest = createHash('sha256').update(salt).update(value.text, 'utf8').digest();
+      texts.push({ field: within + name, digest, salt, text: value.text });
+      return [name, { text_sha256: digest.toString('hex') }];
+    }
+    if (!isPlain(value)) return [name, value];
+    const inner = takeTexts(random, value, `${within}${name}.`);
+    texts.push(...inner.texts);
+    return [name, inner.details];
+  });
+  return { details: Object.fromEntries(taken), texts };
+}
+
+/** The details with their texts in place again, or with what stands for an erased one. */
+export function withTexts(details: object, texts: Record<string, string> | null): object {
+  return Object.entries(texts ?? {}).reduce(
+    (filled, [field, text]) => replaced(filled, field.split('.'), text),
+    details,
+  );
+}
+
+function replaced(details: object, [name = '', ...rest]: string[], text: string): object {
+  const inner = (details as Members)[name];
+  return { ...details, [name]: rest.length === 0 ? text : replaced(Object(inner), rest, text) };
+}

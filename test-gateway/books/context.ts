@@ -1,0 +1,61 @@
+import type { Refusal } from '../cards.ts';
+import type { Fees, Settlement } from '../objects/balance-transaction.ts';
+import { completeDescriptor } from '../objects/charge.ts';
+import type { EventObject } from '../objects/event.ts';
+import type { Store } from '../store.ts';
+
+/** The facts about a request that the books need, whichever face received it. */
+export type Context = {
+  store: Store;
+  /** Where browsers reach the gateway. */
+  publicUrl: string;
+  merchant: string;
+  /** Seconds: the time of the merchant that the caller named. */
+  now: number;
+  /** Seconds: the time of the merchant whose object it is. */
+  timeOf(merchant: string): number;
+  /** The decline that a fault demands. */
+  decline: Refusal | null;
+  account: Account;
+  /** Calls the webhook, if there is one. */
+  notify: ((event: EventObject) => void) | null;
+};
+
+/** The gateway's facts about the account. */
+export type Account = {
+  /** The smallest amount of a payment, in cents. */
+  amountMin: number;
+  /** The beginning of every statement descriptor. */
+  descriptorPrefix: string;
+  fees: Fees;
+  /** Whether Hyperswitch reads the acquirer's codes, or only passes them on. */
+  mapsErrors: boolean;
+  settlement: Settlement | null;
+};
+
+/** The rules of the card schemes for the text of a statement. Returns what is wrong, or null. */
+export function descriptorProblem({ account }: Context, suffix: string): string | null {
+  if (/[<>\\'"*]|[^\x20-\x7e]/.test(suffix) || !/[a-z]/i.test(suffix)) {
+    return 'The statement descriptor suffix needs a letter, and must not contain <, >, \\, \', ", * or characters other than ASCII.';
+  }
+  const complete = completeDescriptor(account.descriptorPrefix, suffix);
+  return complete.length < 5 || complete.length > 22
+    ? `The statement descriptor must have 5 to 22 characters with its prefix: "${complete}" has ${complete.length}.`
+    : null;
+}
+
+/** The largest amount of a payment, in cents. */
+const amountMax = 99_999_999;
+
+/** Why the account takes no payment of the amount; null if it does. */
+export function amountProblem(
+  { store, account }: Context,
+  amount: number,
+  customer: string | null,
+): 'too_small' | 'too_large' | null {
+  if (amount < account.amountMin) return 'too_small';
+  const email = customer === null ? null : store.find('customer', customer)?.object.email;
+  // A shopper with such an address has every payment refused (decision 0011).
+  const isRefused = /^refused(\+[^@]*)?@/i.test(email ?? '');
+  return amount > amountMax || isRefused ? 'too_large' : null;
+}

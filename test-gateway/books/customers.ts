@@ -1,0 +1,23 @@
+import type { Kept } from '../store.ts';
+import type { Context } from './context.ts';
+
+/** Null for a customer that was deleted: it can be used for nothing. */
+export function findCustomer({ store }: Context, id: string): Kept<'customer'> | null {
+  const customer = store.find('customer', id);
+  return customer?.hidden.deleted ? null : customer;
+}
+
+/** Removes the customer's data and cards. Payments keep the customer's id. */
+export function removeCustomer({ store }: Context, customer: Kept<'customer'>): void {
+  const { id } = customer.object;
+  for (const method of store.list('payment_method', { customer: id, limit: 1_000 })) {
+    method.object.customer = null;
+    store.save('payment_method', method);
+  }
+  const gone = { email: null, name: null, phone: null, description: null, metadata: {} };
+  store.save('customer', {
+    ...customer,
+    object: { ...customer.object, ...gone },
+    hidden: { deleted: true },
+  });
+}

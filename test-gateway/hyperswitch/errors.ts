@@ -1,0 +1,39 @@
+/** An error answer in Hyperswitch's form. */
+export class HyperswitchError extends Error {
+  readonly status: number;
+  readonly body: object;
+
+  constructor(status: number, code: string, message: string, more: { reason?: string } = {}) {
+    super(message);
+    this.status = status;
+    this.body = {
+      error: { type: status >= 500 ? 'api' : 'invalid_request', message, code, ...more },
+    };
+  }
+}
+
+/** A body that the server cannot read as what it expects. */
+export class UnreadableBody extends Error {
+  readonly body: object;
+
+  constructor(message: string) {
+    super(message);
+    this.body = { error: { error_type: 'invalid_request', message, code: 'IR_06' } };
+  }
+}
+
+export const missing = (what: string) =>
+  new HyperswitchError(404, 'HE_02', `${what} does not exist in our records`);
+
+export const invalidValue = (field: string) =>
+  new HyperswitchError(400, 'IR_07', `Invalid value provided: ${field}`);
+
+/** The action is not possible in the state in which the payment is. */
+export const wrongStatus = (action: string, status: string) =>
+  new HyperswitchError(
+    400,
+    'IR_16',
+    `You cannot ${action} this payment because it has status ${status}`,
+  );
+
+export const failure = () => new HyperswitchError(500, 'HE_00', 'Something went wrong');

@@ -1,0 +1,206 @@
+import type Stripe from 'stripe';
+import type { Static } from 'typebox';
+import type { Context } from '../books/context.ts';
+import { findIntent } from '../books/payments.ts';
+import type { Kept } from '../store.ts';
+import { declineOf } from './declines.ts';
+import type { intentStatuses, payment } from './payment.schema.ts';
+
+// A payment of the books as Hyperswitch presents it. A payment of nothing, which only verifies a
+// card, is a setup in the books.
+
+export type KeptPayment = Kept<'payment_intent'> | Kept<'setup_intent'>;
+export type PaymentAnswer = Static<typeof payment>;
+type Status = (typeof intentStatuses)[number];
+
+export const isSetup = (kept: KeptPayment): kept is Kept<'setup_intent'> =>
+  kept.object.object === 'setup_intent';
+
+/** The payment as of now; null for an unknown id. */
+export function findPayment(context: Context, id: string): KeptPayment | null {
+  return findIntent(context, id) ?? context.store.find('setup_intent', id);
+}
+
+/** Hyperswitch's names of the networks. */
+const networks = { visa: 'Visa', mastercard: 'Mastercard', amex: 'AmericanExpress' } as const;
+
+const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString();
+
+/** Why the last attempt failed, in the words of the books. */
+const errorOf = (kept: KeptPayment) =>
+  isSetup(kept) ? kept.object.last_setup_error : kept.object.last_payment_error;
+
+const amountOf = (kept: KeptPayment) => (isSetup(kept) ? 0 : kept.object.amount);
+
+export function statusOf(context: Context, kept: KeptPayment): Status {
+  const { status } = kept.object;
+  if (status === 'requires_action') return 'requires_customer_action';
+  if (status === 'canceled') return 'cancelled';
+  if (status === 'requires_capture') return 'requires_capture';
+  if (status === 'succeeded') {
+    const isPart = !isSetup(kept) && kept.object.amount_received < kept.object.amount;
+    return isPart ? 'partially_captured' : 'succeeded';
+  }
+  if (errorOf(kept)) return 'failed';
+  return isExpired(context, kept) ? 'expired' : 'requires_payment_method';
+}
+
+/** A client secret can be used for some time after the payment was created. */
+export function isExpired(context: Context, { hidden, merchant }: KeptPayment): boolean {
+  const expires_at = hidden.hyperswitch?.expires_at;
+  return expires_at !== undefined && context.timeOf(merchant) > expires_at;
+}
+
+export function presentPayment(context: Context, kept: KeptPayment): PaymentAnswer {
+  const { object, hidden } = kept;
+  const part = hidden.hyperswitch;
+  const status = statusOf(context, kept);
+  const amount = amountOf(kept);
+  const suffix = isSetup(kept) ? null : kept.object.statement_descriptor_suffix;
+  const isTaken = status === 'succeeded' || status === 'partially_captured';
+  return {
+    payment_id: object.id,
+    ...ourNames,
+    status,
+    amount,
+    net_amount: amount,
+    amount_capturable: isSetup(kept) ? 0 : kept.object.amount_capturable,
+    amount_received: isTaken ? (isSetup(kept) ? 0 : kept.object.amount_received) : null,
+    client_secret: object.client_secret,
+    created: timeOf(object.created),
+    modified_at: timeOf(context.timeOf(kept.merchant)),
+    currency: (isSetup(kept) ? (part?.currency ?? 'zar') : kept.object.currency).toUpperCase(),
+    customer_id: object.customer === null ? null : String(object.customer),
+    description: object.description,
+    mandate_id: part?.isMandate && isTaken ? `man_${object.id}`.slice(0, 64) : null,
+    setup_future_usage: (isSetup(kept)
+      ? 'off_session'
+      : kept.object.setup_future_usage) as PaymentAnswer['setup_future_usage'],
+    off_session: part?.off_session ?? null,
+    capture_method:
+      !isSetup(kept) && kept.object.capture_method === 'manual' ? 'manual' : 'automatic',
+    return_url: hidden.return_url,
+    authentication_type: part?.authentication_type ?? null,
+    next_action: nextAction(object),
+    cancellation_reason: object.cancellation_reason,
+    metadata: object.metadata,
+    attempt_count: 1,
+    expires_on: part ? timeOf(part.expires_at) : null,
+    mit_category: (part?.mit_category ?? null) as PaymentAnswer['mit_category'],
+    billing_descriptor: suffix === null ? null : { statement_descriptor_suffix: suffix },
+    ...cardMembers(context, kept, status),
+    ...declineOf(errorOf(kept) ?? null, context.account.mapsErrors),
+  };
+}
+
+/** The names of the account, and of the acquirer behind it. */
+const ourNames = {
+  merchant_id: 'merchant_test',
+  processor_merchant_id: 'merchant_test',
+  connector: 'test_acquirer',
+} as const;
+
+function nextAction({ next_action }: KeptPayment['object']): PaymentAnswer['next_action'] {
+  const url = next_action?.redirect_to_url?.url;
+  return url ? { type: 'redirect_to_url', redirect_to_url: url } : null;
+}
+
+type CardMembers = Pick<
+  PaymentAnswer,
+  | 'payment_method'
+  | 'payment_method_data'
+  | 'payment_method_id'
+  | 'payment_method_status'
+  | 'fingerprint'
+  | 'external_authentication_details'
+  | 'network_transaction_id'
+  | 'network_transaction_link_id'
+  | 'capture_before'
+>;
+
+/** The members that are known once a card was entered. */
+function cardMembers(
+  { store }: Context,
+  kept: KeptPayment,
+  status: PaymentAnswer['status'],
+): CardMembers {
+  const { object, hidden } = kept;
+  const method =
+    (typeof object.payment_method === 'string'
+      ? store.find('payment_method', object.payment_method)?.object
+      : null) ??
+    errorOf(kept)?.payment_method ??
+    null;
+  const isDone = ['succeeded', 'requires_capture', 'partially_captured'].includes(status);
+  const stored = isDone && method !== null && object.payment_method === method.id;
+  const isStored = stored && (isSetup(kept) || kept.object.setup_future_usage === 'off_session');
+  const charge = isSetup(kept) ? null : store.find('charge', String(kept.object.latest_charge));
+  const details = charge?.object.payment_method_details?.card;
+  const secure = isSetup(kept)
+    ? kept.hidden.attempt?.payment_method_details.card?.three_d_secure
+    : details?.three_d_secure;
+  const until = isSetup(kept) ? null : kept.hidden.capture_before;
+  return {
+    payment_method: method === null ? null : 'card',
+    payment_method_data: method?.card ? { card: cardOf(method.card), billing: null } : null,
+    payment_method_id: isStored || hidden.hyperswitch?.off_session ? (method?.id ?? null) : null,
+    payment_method_status: isStored ? (method?.customer === null ? 'inactive' : 'active') : null,
+    // Only accounts that block cards get one.
+    fingerprint: null,
+    external_authentication_details: authenticationOf(secure ?? null),
+    network_transaction_id: details?.network_transaction_id ?? null,
+    network_transaction_link_id:
+      details?.brand === 'mastercard' && details.network_transaction_id
+        ? `link${details.network_transaction_id}`
+        : null,
+    capture_before: status === 'requires_capture' && until !== null ? timeOf(until) : null,
+  };
+}
+
+function cardOf(
+  card: Stripe.PaymentMethod.Card,
+): NonNullable<PaymentAnswer['payment_method_data']>['card'] {
+  return {
+    last4: card.last4,
+    card_type: 'CREDIT',
+    card_network: networks[card.brand as keyof typeof networks] ?? null,
+    card_issuer: null,
+    card_issuing_country: card.country,
+    card_isin: null,
+    card_extended_bin: null,
+    card_exp_month: String(card.exp_month).padStart(2, '0'),
+    card_exp_year: String(card.exp_year),
+    card_holder_name: null,
+    payment_checks: null,
+    authentication_data: null,
+  };
+}
+
+type Secure = Pick<
+  Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure,
+  'authentication_flow' | 'electronic_commerce_indicator' | 'result' | 'transaction_id' | 'version'
+>;
+
+function authenticationOf(secure: Secure | null): PaymentAnswer['external_authentication_details'] {
+  // A card whose network has no 3-D Secure is not authenticated at all.
+  if (secure === null || secure.result === 'not_supported') return null;
+  return {
+    authentication_flow: secure.authentication_flow as 'challenge' | 'frictionless' | null,
+    electronic_commerce_indicator: secure.electronic_commerce_indicator,
+    status: secure.result === 'failed' ? 'failed' : 'success',
+    ds_transaction_id: secure.transaction_id,
+    version: secure.version,
+    error_code: null,
+    error_message: null,
+  };
+}
+
+/** The parameters that Hyperswitch adds to the address of the page, after a challenge. */
+export function returnParameters(context: Context, kept: KeptPayment): Record<string, string> {
+  return {
+    payment_id: kept.object.id,
+    status: statusOf(context, kept),
+    payment_intent_client_secret: kept.object.client_secret ?? '',
+    amount: String(amountOf(kept)),
+  };
+}

@@ -1,0 +1,453 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import zlib from 'node:zlib';
+import decodeQR from 'qr/decode.js';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { cancelPaymentLink } from '#purchases/payment-links/cancel-payment-link.ts';
+import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
+import { qrPng } from '#purchases/payment-links/qr-code.ts';
+import { assertRefusedLike } from '../support/expectations.ts';
+import { assertSound, type Paying, startPaying } from '../support/payments.ts';
+import { type Account, createAccount, liftLimits, send } from '../support/service.ts';
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying();
+});
+after(async () => {
+  await assertSound(paying);
+  await paying.close();
+});
+
+const content = (changes: object = {}) => ({
+  amount: 150_000,
+  currency: 'ZAR',
+  client_reference_id: 'order-7001',
+  customer: { email: 'thandi@example.com', first_name: 'Thandi' },
+  notify_url: paying.receiver.url,
+  success_url: 'https://shop.example/paid',
+  cancel_url: 'https://shop.example/cart',
+  ...changes,
+});
+
+const post = (changes: object = {}, headers = {}, account: Account = paying.account) =>
+  send(paying.service, account, 'POST', '/api/payment-links', { body: content(changes), headers });
+
+async function create(changes: object = {}) {
+  const { status, body } = await post(changes);
+  assert.equal(status, 200, JSON.stringify(body));
+  return body.data as { id: string; attributes: Record<string, string> };
+}
+
+async function read(id: string) {
+  const answer = await send(paying.service, paying.account, 'GET', `/api/payment-links/${id}`);
+  assert.equal(answer.status, 200);
+  return answer.body.data.attributes;
+}
+
+const get = (url: string, headers = {}) => paying.service.app.inject({ url: pathOf(url), headers });
+const pathOf = (url: string) =>
+  new URL(url, 'http://localhost').pathname + new URL(url, 'http://localhost').search;
+
+/** Presses the button of a link's page. */
+const proceed = (link: { attributes: Record<string, string> }, form: Record<string, string> = {}) =>
+  paying.service.app.inject({
+    method: 'POST',
+    url: pathOf(link.attributes.url as string),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(form).toString(),
+  });
+
+/** The shopper on the payment page that the button led to. */
+async function shopperOf(link: { id: string }) {
+  return paying.open((await read(link.id)).checkout_id);
+}
+
+const countCheckouts = async (id: string) => {
+  const { pool } = paying.service.deps.database;
+  const { rows } = await pool.query(
+    'select count(*)::integer as count from checkouts where payment_link_id = $1',
+    [id],
+  );
+  return rows[0].count;
+};
+
+describe('creating', () => {
+  test('answers with the address, the code and the status, in the contract’s envelope', async () => {
+    const { id, attributes } = await create();
+    const { url, qr_svg_url, created_at, ...rest } = attributes;
+    assert.match(String(url), /^http:\/\/localhost:3000\/link\/[\w-]{70}$/);
+    assert.equal(qr_svg_url, `${url}/qr.svg`);
+    assert.deepEqual(rest, {
+      status: 'active',
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: 'order-7001',
+      reusable: false,
+      expires_at: Temporal.Instant.from(created_at as string)
+        .add({ hours: 720 })
+        .toString({ fractionalSecondDigits: 3 }),
+      checkout_id: null,
+    });
+    assert.deepEqual(await read(id), attributes);
+    const list = await send(
+      paying.service,
+      paying.account,
+      'GET',
+      '/api/payment-links?page[items]=1',
+    );
+    assert.deepEqual(list.body.data, [{ id, type: 'payment_links', attributes }]);
+    assert.match(list.body.links.last, /\/api\/payment-links\?page/);
+  });
+
+  const inDays = (days: number) =>
+    paying.clock
+      .now()
+      .add({ hours: 24 * days })
+      .toString();
+  const refusals: [string, () => object, string | RegExp][] = [
+    ['an amount outside the bands', () => ({ amount: 1 }), /Validation failed: Amount has to be /],
+    ['no amount', () => ({ amount: undefined }), 'Validation failed: amount is required.'],
+    ['another currency', () => ({ currency: 'USD' }), /must match merchant territory currency/],
+    [
+      'an expiry in the past',
+      () => ({ expires_at: inDays(0) }),
+      /expires_at must be in the future/,
+    ],
+    ['an expiry beyond 30 days', () => ({ expires_at: inDays(31) }), /at most 30 days from now/],
+    [
+      'an expiry that is no time',
+      () => ({ expires_at: '2026-13-01' }),
+      /expires_at must be a time/,
+    ],
+    ['a shopper of a reusable link', () => ({ reusable: true }), /customer must be left out/],
+    ['an unsafe notify_url', () => ({ notify_url: 'http://shop.example/' }), /notify_url/],
+    [
+      'a merchant of another integration',
+      () => ({ merchant_id: crypto.randomUUID() }),
+      /merchant_id/,
+    ],
+    ['a text where a flag belongs', () => ({ reusable: 'yes' }), /reusable must be boolean/],
+  ];
+  for (const [what, changes, detail] of refusals) {
+    test(`refuses ${what}`, async () => {
+      const { status, body } = await post(changes());
+      assert.equal(status, 422, JSON.stringify(body));
+      const details = body.errors.map((one: { detail: string }) => one.detail).join('\n');
+      if (typeof detail === 'string') assert.equal(details, detail);
+      else assert.match(details, detail);
+    });
+  }
+
+  test('needs its signature, and answers a repeated key with the first link', async () => {
+    const unsigned = await send(paying.service, paying.account, 'POST', '/api/payment-links', {
+      body: content(),
+      signed: false,
+    });
+    assertRefusedLike(unsigned, 400, /Signing has become mandatory/);
+    const key = { 'idempotency-key': 'link-key-1' };
+    const [first, again] = [await post({}, key), await post({}, key)];
+    assert.deepEqual(again.body, first.body);
+    assert.equal(again.headers['idempotent-replayed'], 'true');
+    assertRefusedLike(await post({ amount: 160_000 }, key), 422, /was already used/);
+  });
+
+  test('has the limits of checkouts', async () => {
+    const account = await createAccount(paying.service, { limits: 'spec' });
+    const ask = () =>
+      send(paying.service, account, 'POST', '/api/payment-links', { body: content() });
+    assert.deepEqual([(await ask()).status, (await ask()).status], [200, 429]);
+  });
+
+  test('an intermediary creates and reads links of merchants that it manages, no others', async () => {
+    const { deps } = paying.service;
+    const managed = await createAccount(paying.service);
+    const platform = await createIntegration(deps, 'test', {
+      managed_merchant_ids: [managed.merchant.id],
+      refund_mode: 'manual',
+    });
+    await liftLimits(deps, platform.id);
+    const ask = (merchant_id?: string) =>
+      send(paying.service, platform, 'POST', '/api/payment-links', {
+        body: content({ merchant_id }),
+      });
+    const made = await ask(managed.merchant.id);
+    assert.equal(made.status, 200);
+    assertRefusedLike(await ask(paying.account.merchant.id), 404, /There is no merchant/);
+    assertRefusedLike(await ask(), 422, /merchant_id is required/);
+    const path = `/api/payment-links/${made.body.data.id}`;
+    assert.equal((await send(paying.service, platform, 'GET', path)).status, 200);
+    assertRefusedLike(
+      await send(paying.service, paying.account, 'GET', path),
+      404,
+      /no payment link/,
+    );
+  });
+});
+
+describe('opening', () => {
+  test('the page and the printed sheet show the shop’s logo, from our own host', async () => {
+    const link = await create();
+    const { pool } = paying.service.deps.database;
+    const logo = 'ab'.repeat(32);
+    const set = 'update merchants set logo = $2, logo_png = $3 where id = $1';
+    const { id } = paying.account.merchant;
+    await pool.query(set, [id, logo, qrPng('logo')]);
+    for (const path of ['', '/print']) {
+      const { body, headers } = await get(`${link.attributes.url}${path}`);
+      assert.match(body, new RegExp(`src="/pay/logos/${logo}.png"`));
+      assert.match(String(headers['content-security-policy']), /img-src 'self'/);
+    }
+    await pool.query(set, [id, null, null]);
+  });
+
+  test('a program that follows the link makes nothing; the button makes a checkout that is paid with one callback', async () => {
+    const link = await create({ client_reference_id: 'order-7002' });
+    for (const suffix of ['', '/qr.svg', '/qr.png', '/print', '?lang=zu']) {
+      assert.equal((await get(`${link.attributes.url}${suffix}`)).statusCode, 200, suffix);
+    }
+    assert.equal(
+      (
+        await paying.service.app.inject({
+          method: 'HEAD',
+          url: pathOf(link.attributes.url as string),
+        })
+      ).statusCode,
+      200,
+    );
+    assert.equal(await countCheckouts(link.id), 0);
+
+    const answer = await proceed(link);
+    assert.equal(answer.statusCode, 303);
+    assert.match(String(answer.headers.location), /^\/pay\/[\w-]+$/);
+    assert.equal((await get(String(answer.headers.location))).statusCode, 200);
+    const shopper = await shopperOf(link);
+    const page = await shopper.pay(3);
+    assert.equal(page.status, 'successful');
+    assert.equal(page.return_url, 'https://shop.example/paid');
+    const [callback] = paying.receiver.received.slice(-1);
+    assert.deepEqual(JSON.parse(String(callback?.raw)), {
+      status: 'successful',
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: 'order-7002',
+      number_of_payments: 3,
+    });
+    assert.equal((await read(link.id)).status, 'paid');
+    assert.match((await get(link.attributes.url as string)).body, /This has been paid/);
+    assert.match((await proceed(link)).body, /This has been paid/);
+    assert.equal(await countCheckouts(link.id), 1);
+  });
+
+  test('shoppers who come at once share one checkout, and a second payment finds it paid', async () => {
+    const link = await create();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => proceed(link)));
+    assert.equal(new Set(answers.map(({ headers }) => headers.location)).size, 1);
+    assert.equal(await countCheckouts(link.id), 1);
+    const [one, other] = [await shopperOf(link), await shopperOf(link)];
+    const pages = await Promise.all([one.pay(1), other.pay(1)]);
+    assert.ok(pages.some(({ status }) => status === 'successful'));
+    assert.equal((await other.state()).status, 'successful');
+    const authorised = (await one.rows('payment_attempts')).filter(
+      ({ status }: { status: string }) => status === 'authorised',
+    );
+    assert.equal(authorised.length, 1);
+  });
+
+  test('a shopper who cancelled or came too late gets a new checkout, but not while a payment is in flight', async () => {
+    const link = await create();
+    await proceed(link);
+    await (await shopperOf(link)).cancel();
+    await proceed(link);
+    assert.equal(await countCheckouts(link.id), 2);
+    const shopper = await shopperOf(link);
+    const challenged = await shopper.pay(1, { card: '4000002500003155' });
+    assert.equal(challenged.status, 'challenge');
+    paying.clock.advance({ minutes: 32 });
+    await proceed(link);
+    assert.equal(await countCheckouts(link.id), 2);
+    await paying.pass({ minutes: 30 });
+    await proceed(link);
+    assert.equal(await countCheckouts(link.id), 3);
+  });
+
+  test('a link that is cancelled, expired or unknown says so in the shopper’s language, and makes nothing', async () => {
+    const cancelled = await create();
+    const key = { merchant_id: paying.account.merchant.id, id: cancelled.id };
+    await cancelPaymentLink(paying.service.deps, 'nomsa', key);
+    await cancelPaymentLink(paying.service.deps, 'nomsa', key);
+    const url = cancelled.attributes.url as string;
+    assert.match((await get(url)).body, /This link was cancelled/);
+    assert.match(
+      (await get(url, { 'accept-language': 'af' })).body,
+      /Hierdie skakel is gekanselleer/,
+    );
+    assert.match((await get(`${url}?lang=zu`)).body, /Lesi sixhumanisi sikhanseliwe/);
+    assert.match((await proceed(cancelled)).body, /This link was cancelled/);
+
+    const expires_at = paying.clock.now().add({ minutes: 5 }).toString();
+    const expired = await create({ expires_at });
+    paying.clock.advance({ minutes: 5 });
+    assert.match((await proceed(expired)).body, /This link has expired/);
+    assert.equal((await read(expired.id)).status, 'expired');
+    assert.deepEqual(
+      [await countCheckouts(cancelled.id), await countCheckouts(expired.id)],
+      [0, 0],
+    );
+
+    for (const token of ['x', url.split('/').at(-1)?.slice(1), 'A'.repeat(70), '%00']) {
+      const answer = await get(`/link/${token}`);
+      assert.equal(answer.statusCode, 404);
+    }
+    const { url: payUrl } = await paying.shopper();
+    assert.equal((await get(payUrl.replace('/pay/', '/link/'))).statusCode, 404);
+    assert.equal((await get(url.replace('/link/', '/pay/'))).statusCode, 404);
+  });
+
+  test('a payment that began before the link was cancelled counts', async () => {
+    const link = await create();
+    await proceed(link);
+    const key = { merchant_id: paying.account.merchant.id, id: link.id };
+    await cancelPaymentLink(paying.service.deps, 'nomsa', key);
+    assert.equal((await read(link.id)).status, 'cancelled');
+    await (await shopperOf(link)).pay(1);
+    assert.equal((await read(link.id)).status, 'paid');
+    await assert.rejects(cancelPaymentLink(paying.service.deps, 'nomsa', key), /was paid/);
+  });
+
+  test('a reusable link asks for amount and address, and each shopper gets an order of their own', async () => {
+    const link = await create({
+      client_reference_id: 'till-1',
+      reusable: true,
+      amount: undefined,
+      customer: undefined,
+      success_url: undefined,
+    }).catch(() => null);
+    assert.equal(link, null, 'the API needs success_url');
+    const till = await create({
+      client_reference_id: 'till-1',
+      reusable: true,
+      amount: undefined,
+      customer: undefined,
+    });
+    assert.deepEqual([till.attributes.amount, till.attributes.expires_at], [null, null]);
+    for (const form of [
+      {},
+      { amount: '1', email: 'a@b.example' },
+      { amount: '500', email: '<b>' },
+    ]) {
+      const { statusCode, body } = await proceed(till, form as Record<string, string>);
+      assert.equal(statusCode, 422);
+      assert.doesNotMatch(body, /<b>/);
+    }
+    assert.equal(await countCheckouts(till.id), 0);
+    for (const amount of ['500', 'R 1 234,50']) {
+      assert.equal((await proceed(till, { amount, email: 'a@b.example' })).statusCode, 303);
+      await (await shopperOf(till)).pay(1);
+    }
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      `select client_reference_id, amount::integer, status, customer from checkouts
+       where payment_link_id = $1 order by number`,
+      [till.id],
+    );
+    const [status, customer] = ['successful', { email: 'a@b.example' }];
+    assert.deepEqual(rows, [
+      { client_reference_id: 'till-1-1', amount: 50_000, status, customer },
+      { client_reference_id: 'till-1-2', amount: 123_450, status, customer },
+    ]);
+    assert.equal((await read(till.id)).status, 'active');
+  });
+
+  test('a stranger cannot make checkouts without end', async () => {
+    const till = await create({ reusable: true, customer: undefined });
+    const statuses = [];
+    for (let count = 0; count < 21; count += 1) {
+      statuses.push((await proceed(till, { email: 'a@b.example' })).statusCode);
+    }
+    assert.deepEqual(new Set(statuses.slice(0, 20)), new Set([303]));
+    assert.equal(statuses.at(-1), 429);
+    assert.equal(await countCheckouts(till.id), 20);
+  });
+
+  test('a hostile form is refused, never a fault', async () => {
+    const link = await create({ customer: undefined });
+    const url = pathOf(link.attributes.url as string);
+    for (const [type, payload] of [
+      ['application/x-www-form-urlencoded', 'email=%zz'],
+      ['application/x-www-form-urlencoded', `email=${'a'.repeat(5_000)}`],
+      ['application/x-www-form-urlencoded', 'email=a&email=b'],
+      ['application/json', '{}'],
+      ['text/plain', 'email=a@b.example'],
+    ] as const) {
+      const answer = await paying.service.app.inject({
+        ...{ method: 'POST', url, payload, headers: { 'content-type': type } },
+      });
+      assert.equal(answer.statusCode, 400, payload.slice(0, 20));
+    }
+    assert.equal((await proceed(link, { email: 'a@b.example\u0000' })).statusCode, 422);
+    assert.equal((await proceed(link, { 'email[x]': 'a@b.example' })).statusCode, 422);
+  });
+
+  test('an opening whose commit was in doubt makes no second checkout', async () => {
+    const link = await create();
+    const { deps } = paying.service;
+    const { merchant_id, id } = { merchant_id: paying.account.merchant.id, id: link.id };
+    const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
+    assert(merchant);
+    const fixed = deps.random.uuid();
+    const random = { ...deps.random, uuid: () => fixed };
+    const open = () =>
+      openPaymentLink(
+        { ...deps, random },
+        merchant,
+        { merchant_id, id },
+        { email: null, amount: null },
+      );
+    assert.deepEqual(
+      [await open(), await open()],
+      [
+        { id: fixed, merchant_id },
+        { id: fixed, merchant_id },
+      ],
+    );
+    assert.equal(await countCheckouts(link.id), 1);
+    await transaction(deps, async ({ db }) => {
+      const row = await db
+        .selectFrom('payment_links')
+        .select('checkouts')
+        .where('id', '=', id)
+        .executeTakeFirst();
+      assert.equal(row?.checkouts, 1);
+    });
+  });
+});
+
+test('the code leads to the address of its link', async () => {
+  const url = `https://pay.example/link/${'aB3_-'.repeat(14)}`;
+  const png = qrPng(url);
+  assert.equal(png.subarray(1, 4).toString(), 'PNG');
+  assert.equal(readCode(png), url);
+});
+
+/** Reads a QR code from a PNG of one bit per pixel, as a phone does. */
+function readCode(png: Buffer): string {
+  const width = png.readUInt32BE(16);
+  const begin = png.indexOf('IDAT');
+  const lines = zlib.inflateSync(png.subarray(begin + 4, begin + 4 + png.readUInt32BE(begin - 4)));
+  const bytesOfLine = 1 + Math.ceil(width / 8);
+  const data = new Uint8Array(width * width * 4);
+  for (let y = 0; y < width; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const byte = lines[y * bytesOfLine + 1 + (x >> 3)] as number;
+      data.fill(
+        (byte >> (7 - (x & 7))) & 1 ? 255 : 0,
+        (y * width + x) * 4,
+        (y * width + x) * 4 + 4,
+      );
+    }
+  }
+  return decodeQR({ width, height: width, data });
+}

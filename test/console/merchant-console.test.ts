@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { readConfig } from '#config.ts';
+import { cookieName } from '#operating/console/cookie.ts';
+import { atMerchants, buildConsole } from '#operating/console/server.ts';
+import { newToken } from '#operating/people/console-session.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
+import { changeAccess } from '#operating/people/manage-people.ts';
+import { findPerson } from '#operating/people/person.sql.ts';
+import { sendPersonMails } from '#operating/people/send-person-mails.ts';
+import { open } from '#operating/people/sign-in.ts';
+import { NotRecognised } from '#operating/people/webauthn.ts';
+import type { Mail } from '#purchases/messages/sending/mail.ts';
+import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import {
+  type Account,
+  createAccount,
+  productionSettings,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+// The same console at the merchants' origin, in which no one of the staff gets.
+
+const staffUrl = 'https://console.example';
+const shopUrl = 'https://shops.example';
+
+let service: Service;
+let account: Account;
+let staffApp: FastifyInstance;
+let shopApp: FastifyInstance;
+let shopDeps: Service['deps'];
+before(async () => {
+  service = await startService({
+    env: { CONSOLE_URL: staffUrl, MERCHANT_CONSOLE_URL: shopUrl },
+  });
+  account = await createAccount(service);
+  staffApp = await openConsole(service);
+  shopDeps = atMerchants(service.deps, shopUrl) as Service['deps'];
+  shopApp = buildConsole(shopDeps);
+  await shopApp.ready();
+});
+after(async () => {
+  await Promise.all([staffApp?.close(), shopApp?.close()]);
+  await service?.close();
+});
+
+const staff = () => ({ app: staffApp, deps: service.deps });
+const shop = () => ({ app: shopApp, deps: shopDeps });
+const ofShop = () =>
+  addPerson(service, { roles: ['merchant-admin'], merchant_ids: [account.merchant.id] });
+const session = (console: ReturnType<typeof staff>, person: ConsolePerson) =>
+  ask(console, person, 'GET', '/api/session');
+
+test('a person of a merchant has their session there, and it says that the console is a shop’s', async () => {
+  const answer = await session(shop(), await ofShop());
+  assert.equal(answer.status, 200);
+  assert.deepEqual(
+    [answer.body.is_for_merchants, answer.body.scope],
+    [true, [account.merchant.id]],
+  );
+});
+
+test('a person of the staff gets no session there: no token, no passkey and no link of theirs opens it', async () => {
+  const admin = await addPerson(service, { roles: ['admin'] });
+  assert.equal((await session(staff(), admin)).body.is_for_merchants, false);
+  assert.equal((await session(shop(), admin)).status, 401);
+  const person = await findPerson(service.deps.database.db, admin.id);
+  assert.ok(person);
+  const browser = { address: '192.0.2.1', user_agent: 'a test' };
+  const opening = (deps: Service['deps']) =>
+    open(deps, browser, person, 'passkey', 'console sign-in', async () => ({
+      passkey_id: null,
+      details: {},
+    }));
+  await assert.rejects(opening(shopDeps), NotRecognised);
+  assert.ok((await opening(service.deps)).token);
+  const invited = await invitePerson(service.deps, 'test', {
+    ...{ email: 'staff@example.com', roles: ['admin'], merchant_ids: null },
+  });
+  assert.ok(invited.url.startsWith(`${staffUrl}/register#`));
+  const body = { token: invited.url.split('#')[1] as string };
+  for (const path of ['/api/invitation', '/api/invitation/options']) {
+    assert.equal((await ask(shop(), null, 'POST', path, { body })).status, 404, path);
+    assert.equal((await ask(staff(), null, 'POST', path, { body })).status, 200, path);
+  }
+});
+
+test('a person who becomes one of the staff has no session left from there', async () => {
+  const person = await ofShop();
+  await changeAccess(service.deps, 'test', person.id, { merchant_ids: null });
+  assert.equal((await session(staff(), person)).status, 401);
+});
+
+test('its passkeys, cookies, policy and origin are its own, and it has no issuer and no sign-in links', async () => {
+  const { body } = await ask(shop(), null, 'POST', '/api/sign-in/options');
+  assert.equal(body.options.rpId, 'shops.example');
+  assert.equal(cookieName(shopUrl), '__Host-tranche-console');
+  const ways = await ask(shop(), null, 'GET', '/api/sign-in');
+  assert.deepEqual(ways.body, { oidc: false, sandbox: false, is_for_merchants: true });
+  const token = { token: newToken(service.deps.random) };
+  const link = await ask(shop(), null, 'POST', '/api/sign-in/link', { body: token });
+  assert.equal(link.status, 404);
+  const headers = { origin: staffUrl };
+  const foreign = await ask(shop(), await ofShop(), 'DELETE', '/api/session', { headers });
+  assert.deepEqual([foreign.status, foreign.body.error.code], [403, 'foreign_origin']);
+});
+
+test('people of merchants get their links and mails to it, and the staff to the other', async () => {
+  const merchant_ids = [account.merchant.id];
+  const wanted = { email: 'till@example.com', roles: ['till' as const], merchant_ids };
+  const { url } = await invitePerson(service.deps, 'test', wanted);
+  assert.ok(url.startsWith(`${shopUrl}/register#`), url);
+  const path = '/api/invitation';
+  const body = { token: url.split('#')[1] as string };
+  assert.equal((await ask(shop(), null, 'POST', path, { body })).status, 200);
+  const admin = await addPerson(service, { roles: ['admin'] });
+  const invite = (email: string, access: object) =>
+    ask(staff(), admin, 'POST', '/api/people', { body: { email, name: 'Thandi', ...access } });
+  await invite('shop@example.com', { roles: ['support'], merchant_ids });
+  await invite('office@example.com', { roles: ['support'], merchant_ids: null });
+  const mails: Mail[] = [];
+  const mail = {
+    concurrencyMax: 1,
+    async send(one: Mail) {
+      mails.push(one);
+      return { outcome: 'sent' as const, response: '250' };
+    },
+    async close() {},
+  };
+  while ((await sendPersonMails({ ...service.deps, mail })) > 0);
+  const addressIn = (to: string) =>
+    mails.find((one) => one.to === to)?.text.match(/https:\/\/[a-z]+[.]example\/register#/)?.[0];
+  assert.equal(addressIn('shop@example.com'), `${shopUrl}/register#`);
+  assert.equal(addressIn('office@example.com'), `${staffUrl}/register#`);
+});
+
+test('its address must be https, a name, and neither the shoppers’ host nor the staff’s', () => {
+  const settings = { ...productionSettings, CONSOLE_URL: staffUrl };
+  const read = (url?: string) =>
+    readConfig({ ...settings, ...(url !== undefined && { MERCHANT_CONSOLE_URL: url }) });
+  assert.equal(read().merchantConsole, null);
+  assert.equal(read(`${shopUrl}/`).merchantConsole?.url, shopUrl);
+  assert.equal(read(shopUrl).console.merchantUrl, shopUrl);
+  const refusals: [string, RegExp][] = [
+    ['http://shops.example', /MERCHANT_CONSOLE_URL must be https/],
+    ['https://192.0.2.1', /MERCHANT_CONSOLE_URL must have a name/],
+    ['https://shops.example/console', /MERCHANT_CONSOLE_URL must not have a path/],
+    [staffUrl, /MERCHANT_CONSOLE_URL must differ from CONSOLE_URL/],
+    ['https://console.example:8443', /differs from that of CONSOLE_URL/],
+    ['https://pay.example:8443', /differs from that of BASE_URL/],
+    ['shops', /MERCHANT_CONSOLE_URL must be an http or https address/],
+  ];
+  for (const [url, refusal] of refusals) assert.throws(() => read(url), refusal, url);
+  const sandbox = readConfig({ PORT: '4000' });
+  assert.equal(sandbox.merchantConsole?.url, 'http://localhost:4006');
+});

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
+import { type Database, openDatabase } from '#platform/database/database.ts';
+import { createStatementNames } from '#platform/database/name-statements.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { systemClock } from '#platform/shared/clock.ts';
+import { createEmptyDatabase, log } from '../support/service.ts';
+
+let database: Database;
+let drop: () => Promise<void>;
+before(async () => {
+  const created = await createEmptyDatabase();
+  drop = created.drop;
+  database = openDatabase(created.url, { log, maxConnections: 1 });
+  await database.pool.query('create table things (id int)');
+  await database.pool.query('insert into things values (1)');
+});
+after(async () => {
+  await database.close();
+  await drop();
+});
+
+async function times(count: number, work: () => Promise<unknown>): Promise<void> {
+  for (let round = 0; round < count; round += 1) await work();
+}
+
+async function listPrepared(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ statement: string }>(
+    'select statement from pg_prepared_statements',
+  );
+  return rows.map(({ statement }) => statement);
+}
+
+test('a statement that is sent again and again is prepared once on its connection', async () => {
+  await times(5, () => sql`select id from things where id = ${1}`.execute(database.db));
+  const own = (await listPrepared()).filter((text) => text.includes('from things where id'));
+  assert.deepEqual(own, ['select id from things where id = $1']);
+});
+
+test('a statement runs again if a migration changed the columns that it returns', async () => {
+  const list = () => sql<object>`select * from things`.execute(database.db);
+  await times(5, list);
+  await database.pool.query('alter table things add column name text');
+  assert.deepEqual((await list()).rows, [{ id: 1, name: null }]);
+  // It gets a name again.
+  await times(5, list);
+  assert.ok((await listPrepared()).some((text) => /^select \* from things \/\*/.test(text)));
+});
+
+test('a transaction runs again if a migration changed the columns of its statement', async () => {
+  let runs = 0;
+  const read = () =>
+    transaction({ database, clock: systemClock }, async ({ db }) => {
+      runs += 1;
+      await sql`insert into things (id) values (${runs})`.execute(db);
+      return (await sql<object>`select * from things where id = ${1}`.execute(db)).rows;
+    });
+  await database.pool.query('delete from things');
+  await times(5, read);
+  await database.pool.query('alter table things add column size int');
+  runs = 10;
+  assert.deepEqual(await read(), [{ id: 1, name: null, size: null }]);
+  assert.equal(runs, 12);
+  const { rows } = await database.pool.query('select id from things order by id');
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    [1, 2, 3, 4, 5, 12],
+  );
+});
+
+test('texts that keep changing get no names, and at most 200 texts do', () => {
+  const names = createStatementNames();
+  const name = (text: string) => names.of(text).name;
+  for (let at = 0; at < 10_000; at += 1) {
+    assert.equal(name(`select ${at}`), undefined);
+    assert.equal(name(`select ${at}`), undefined);
+  }
+  const often = (text: string) => [1, 2, 3].map(() => name(text)).at(-1);
+  assert.ok(often('select'));
+  assert.equal(often(`select '${'x'.repeat(8_000)}'`), undefined);
+  const others = Array.from({ length: 300 }, (_, at) => often(`select 'often', ${at}`));
+  assert.equal(new Set(others.filter(Boolean)).size, 199);
+  // After a migration they are counted anew, under other names.
+  const before = often('select');
+  names.renew();
+  assert.notEqual(often('select'), before);
+});

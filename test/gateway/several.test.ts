@@ -1,0 +1,526 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { importFees } from '#checks/reconciliation/import-fees.ts';
+import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { reportMissingGateways } from '#checks/reconciliation/report-missing-gateways.ts';
+import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
+import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
+import { createGateways, eachGateway, type Gateways } from '#gateway/gateways.ts';
+import { chooseGateways } from '#merchants/choose-gateway.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
+import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
+import { recordDispute } from '#purchases/disputes/record-dispute.ts';
+import { routeCheckout } from '#purchases/payments/route-checkout.ts';
+import { payPlan } from '#purchases/shoppers/pay-plan.ts';
+import {
+  type GatewayUnderTest,
+  publishableKey,
+  secretKey,
+  startGateway,
+} from '../support/gateway.ts';
+import { useHyperswitch } from '../support/hyperswitch.ts';
+import { assertBalanced, openDispute, planOf, refundNow } from '../support/money.ts';
+import { continueOn, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+
+// A service with two gateways, each with books of its own: a request that reaches the wrong one finds
+// nothing there.
+
+const peach = gatewayName('peach') as GatewayName;
+const webhookSecret = 'a secret of the second one';
+
+let atMain: Paying;
+let atPeach: Paying;
+let second: GatewayUnderTest;
+
+before(async () => {
+  const started = await startGateway();
+  second = { ...started, ...useHyperswitch(started.url) };
+  atMain = await startPaying({
+    env: {
+      ...environmentOf([
+        {
+          ...{ name: peach, protocol: 'hyperswitch', environment: 'sandbox', secretKey },
+          publicKey: publishableKey,
+          ...atTestGateway('hyperswitch', started.url),
+        },
+      ]),
+      GATEWAYS: 'main,peach',
+      GATEWAY_PEACH_HYPERSWITCH_WEBHOOK_SECRET: webhookSecret,
+      STRIPE_WEBHOOK_SECRET: 'whsec_of_the_first_one',
+    },
+  });
+  atPeach = continueOn({ ...atMain, gateway: second }, atMain.service);
+  watchCalls(atMain.service.deps.gateways);
+});
+
+after(async () => {
+  await atMain?.close();
+  await second?.close();
+});
+
+beforeEach(async () => {
+  await choose(null);
+});
+
+const choose = async (gateway: GatewayName | null, second_gateway: GatewayName | null = null) => {
+  const { id } = atMain.account.merchant;
+  await chooseGateways(atMain.service.deps, 'nomsa', { id, gateway, second_gateway });
+  // A process reads a merchant again after a second.
+  atMain.clock.advance({ seconds: 2 });
+};
+
+type Call = { gateway: GatewayName; name: string; texts: string[] };
+const calls: Call[] = [];
+
+/** Notes every request with the texts in it. */
+function watchCalls(gateways: Gateways): void {
+  for (const gateway of gateways.names) {
+    const port = gateways.of(gateway) as unknown as Record<string, unknown>;
+    for (const [name, member] of Object.entries(port)) {
+      if (typeof member !== 'function' || name === 'isAnswering') continue;
+      port[name] = (...args: unknown[]) => {
+        calls.push({ gateway, name, texts: textsOf(args) });
+        return member(...args);
+      };
+    }
+  }
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (value === null || typeof value !== 'object' || Buffer.isBuffer(value)) return [];
+  return Object.values(value).flatMap(textsOf);
+}
+
+/** Everything of ours that names a payment, by the gateway of its checkout. */
+const names = `
+  select c.gateway, unnest(array[c.id::text, a.id::text, a.payment_ref, a.customer_ref, a.card_ref]) as name
+  from checkouts c join payment_attempts a on a.checkout_id = c.id
+  union select c.gateway, unnest(array[k.id::text, k.payment_ref])
+  from checkouts c join collections k on k.checkout_id = c.id
+  union select c.gateway, unnest(array[p.id::text, p.refund_ref])
+  from checkouts c join refund_parts p on p.checkout_id = c.id
+  union select c.gateway, unnest(array[d.id::text, d.dispute_ref])
+  from checkouts c join disputes d on d.checkout_id = c.id`;
+
+/** Every request about a payment went to the gateway that holds it. Returns how many there were. */
+async function assertNoneWentAstray(): Promise<Map<string, number>> {
+  const { rows } = await atMain.service.deps.database.pool.query(names);
+  const holders = new Map<string, GatewayName>(rows.map(({ name, gateway }) => [name, gateway]));
+  const counts = new Map<string, number>();
+  for (const { gateway, name, texts } of calls) {
+    const known = texts.flatMap((text) => holders.get(text) ?? []);
+    for (const holder of known) assert.equal(holder, gateway, `${name} of a payment at ${holder}`);
+    if (known.length > 0) {
+      const key = `${gateway} ${name}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+const gatewayOfCheckout = async ({ id }: Shopper): Promise<string> => {
+  const { pool } = atMain.service.deps.database;
+  const { rows } = await pool.query('select gateway from checkouts where id = $1', [id]);
+  return rows[0].gateway;
+};
+
+const changes = { amount: 90_000 };
+
+test('each checkout keeps the gateway that it began with, whatever its merchant chooses later', async () => {
+  const buy = async (chosen: GatewayName | null, paying: Paying, term: number) => {
+    await choose(chosen);
+    const shopper = await paying.shopper(changes);
+    assert.equal((await shopper.pay(term)).status, 'successful');
+    assert.equal(await gatewayOfCheckout(shopper), chosen ?? mainGateway);
+    return shopper;
+  };
+  const first = await buy(null, atMain, 3);
+  const two = await buy(peach, atPeach, 1);
+  const three = await buy(mainGateway, atMain, 1);
+  const four = await buy(peach, atPeach, 3);
+  const five = await buy(peach, atPeach, 3);
+  // A refund of the whole order voids its hold before it is captured.
+  assert.equal((await refundNow(atPeach, four, 90_000)).status, 'complete');
+  await atMain.pass({ days: 2 });
+  await choose(mainGateway);
+  await refundNow(atPeach, two, 10_000);
+  await refundNow(atMain, three, 10_000);
+  await openDispute(atPeach, two);
+  await openDispute(atMain, three);
+  await atMain.pass({ days: 62 });
+  for (const shopper of [first, five]) {
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
+  }
+  await assertBalanced(atPeach, five);
+  await assertBalanced(atMain, first);
+  await assertBalanced(atPeach, four);
+  const counts = await assertNoneWentAstray();
+  for (const name of ['begin', 'capture', 'charge', 'refund', 'dispute']) {
+    assert.ok(counts.has(`peach ${name}`), `peach ${name}`);
+    assert.ok(counts.has(`main ${name}`), `main ${name}`);
+  }
+});
+
+test('the records of each gateway are compared with its own payments alone', async () => {
+  const shopper = await atMain.shopper(changes);
+  await shopper.pay(1);
+  await choose(peach);
+  const other = await atPeach.shopper(changes);
+  await other.pay(1);
+  await atMain.pass({ days: 2 });
+  const { deps } = atMain.service;
+  const range = { from: null, to: null };
+  const { checked, differences } = await reconcile(deps, range);
+  assert.deepEqual(differences, []);
+  const one = await reconcile(deps, { ...range, gateway: peach });
+  assert.ok(one.checked > 0 && one.checked < checked);
+  // A payment that only the other gateway has is missing at its own.
+  const { pool } = deps.database;
+  await pool.query(`update checkouts set gateway = 'main' where id = $1`, [other.id]);
+  try {
+    const astray = await reconcile(deps, range);
+    const kinds = astray.differences
+      .filter(({ checkout_id }) => checkout_id === other.id)
+      .map(({ kind }) => kind);
+    assert.deepEqual(kinds.toSorted(), ['missing_there', 'other_state']);
+  } finally {
+    await pool.query(`update checkouts set gateway = 'peach' where id = $1`, [other.id]);
+  }
+});
+
+test('an event is believed only with the secret of the gateway at whose address it comes', async () => {
+  const payload = JSON.stringify({ event_id: 'evt_1', event_type: 'x', content: { type: 'x' } });
+  const signature = createHmac('sha512', webhookSecret).update(payload).digest('hex');
+  const post = async (url: string, app: FastifyInstance = atMain.service.app) => {
+    const headers = { 'content-type': 'application/json', 'x-webhook-signature-512': signature };
+    const answer = await app.inject({ method: 'POST', url, headers, payload });
+    return answer.statusCode;
+  };
+  assert.equal(await post('/gateway/events/peach'), 200);
+  assert.equal(await post('/gateway/events/main'), 400);
+  assert.equal(await post('/gateway/events'), 400);
+  assert.equal(await post('/gateway/events/other'), 404);
+  // The order of the names in the settings does not matter to an address that was given out.
+  const { deps } = atMain.service;
+  const gateways = createGateways(
+    [peach, mainGateway].map((name) => ({
+      ...{ name, isClosed: false, gateway: deps.gateways.of(name) },
+    })),
+  );
+  const other = Fastify();
+  await gatewayEventRoutes(other, { ...deps, gateways });
+  assert.equal(await post('/gateway/events/peach', other), 200);
+  assert.notEqual(await post('/gateway/events', other), 200);
+});
+
+test('heartbeats are raised at each gateway, and one that is ahead stops money at all of them', async () => {
+  const { deps } = atMain.service;
+  const { pool } = deps.database;
+  atMain.clock.advance({ minutes: 2 });
+  await deps.money.raiseHeartbeat();
+  const { rows } = await pool.query(
+    'select gateway, heartbeat::int, id from gateway_heartbeats, gateway_heartbeat order by gateway',
+  );
+  assert.deepEqual(
+    rows.map(({ gateway }) => gateway),
+    ['main', 'peach'],
+  );
+  const port = deps.gateways.of(peach);
+  const there = (await port.listHeartbeats()).find(({ database }) => database === rows[1].id);
+  assert(there);
+  assert.equal(there.count, rows[1].heartbeat);
+  const heartbeat = { heartbeat_ref: there.heartbeat_ref, database: rows[1].id as string };
+  await port.writeHeartbeat({ ...heartbeat, count: there.count + 5 });
+  try {
+    atMain.clock.advance({ minutes: 2 });
+    await deps.money.raiseHeartbeat();
+    for (const name of [mainGateway, peach, undefined]) {
+      atMain.clock.advance({ seconds: 2 });
+      assert.match((await deps.money.problem(name)) ?? '', /The gateway is ahead/);
+    }
+  } finally {
+    await port.writeHeartbeat({ ...heartbeat, count: there.count });
+    await pool.query('update gateway_heartbeat set stopped_at = null, stopped_reason = null');
+    atMain.clock.advance({ seconds: 2 });
+    assert.equal(await deps.money.problem(), null);
+  }
+});
+
+/** A guard of its own, at gateways that answer as a test wants. */
+const guardAt = (
+  changes: { [name: string]: Partial<Gateway> },
+  of = atMain.service.deps.gateways,
+) => {
+  const { deps } = atMain.service;
+  const gateways = eachGateway(of, (port, name) => ({ ...port, ...changes[name] }));
+  return createMoneyGuard({ ...deps, gateways, environment: 'sandbox', endAccess: async () => {} });
+};
+
+test('a gateway that refuses our key stops the heartbeats of no other one', async () => {
+  const { pool } = atMain.service.deps.database;
+  const count = `select heartbeat::int from gateway_heartbeats where gateway = 'peach'`;
+  const { rows: before } = await pool.query(count);
+  const refused = new RequestRefused('the key is not known');
+  const guard = guardAt({ main: { listHeartbeats: () => Promise.reject(refused) } });
+  atMain.clock.advance({ minutes: 2 });
+  await assert.rejects(guard.raiseHeartbeat(), refused);
+  const { rows: after } = await pool.query(count);
+  assert.equal(after[0].heartbeat, before[0].heartbeat + 1);
+});
+
+test('after a restore no money moves anywhere until each gateway has been compared', async () => {
+  const { pool } = atMain.service.deps.database;
+  await pool.query(`update gateway_heartbeats set server = 'another' where gateway = 'peach'`);
+  const failures = [new OutcomeUnknown('no answer', 'no_answer'), new RequestRefused('no key')];
+  for (const failure of failures) {
+    const guard = guardAt({ peach: { listHeartbeats: () => Promise.reject(failure) } });
+    await assert.rejects(guard.problem(mainGateway), OutcomeUnknown);
+  }
+  assert.equal(await guardAt({}).problem(mainGateway), null);
+  const { rows } = await pool.query(`select from gateway_heartbeats where server = 'another'`);
+  assert.equal(rows.length, 0);
+});
+
+describe('two gateways that use the same references', () => {
+  let shoppers: [GatewayName, Shopper][];
+  before(async () => {
+    await choose(null);
+    const one = await atMain.shopper(changes);
+    await one.pay(1);
+    await choose(peach);
+    const two = await atPeach.shopper(changes);
+    await two.pay(1);
+    await atMain.pass({ days: 2 });
+    shoppers = [
+      [mainGateway, one],
+      [peach, two],
+    ];
+  });
+
+  test('have a dispute each, and an operator must say which one', async () => {
+    const { deps } = atMain.service;
+    const { merchant } = atMain.account;
+    const now = timestamp(atMain.clock.now());
+    const own = { ...merchant, now: () => atMain.clock.now() };
+    const ids: string[] = [];
+    for (const [gateway, shopper] of shoppers) {
+      const [{ payment_ref }] = await shopper.rows('instalments');
+      const dispute = await recordDispute(
+        deps,
+        own,
+        { checkout_id: shopper.id, gateway },
+        {
+          ...{ dispute_ref: 'dp_same', payment_ref, amount: 90_000, currency: 'ZAR' },
+          ...{ reason: 'fraudulent', network_reason_code: null, status: 'closed', opened_at: now },
+          ...{ due_by: null, has_answer: false, withdrawn: 0, fee: 0, other_currency: null },
+        },
+      );
+      assert.deepEqual([dispute.checkout_id, dispute.gateway], [shopper.id, gateway]);
+      ids.push(dispute.id);
+    }
+    const { db } = deps.database;
+    await assert.rejects(mustFindDispute(db, 'dp_same'), /More than one dispute is called dp_same/);
+    for (const id of ids) assert.equal((await mustFindDispute(db, id)).dispute.id, id);
+  });
+
+  test('have fees each', async () => {
+    const { deps } = atMain.service;
+    for (const [name, shopper] of shoppers) {
+      const [{ payment_ref }] = await shopper.rows('instalments');
+      const lines = [
+        'transaction_id,payment_id,type,amount,currency,created_at',
+        `tx_same,${payment_ref},card,100,ZAR,2026-11-20T08:00:00Z`,
+        'tx_of_account,,monthly,9900,ZAR,2026-11-20T08:00:00Z',
+      ];
+      const gateway = { name, capabilities: deps.gateways.of(peach).capabilities };
+      const read = () => importFees({ ...deps, gateway }, 'nomsa', Readable.from(lines));
+      assert.equal((await read()).posted, 2);
+      assert.equal((await read()).posted, 0);
+    }
+  });
+});
+
+test('without the settings of a gateway its pages say that payments are paused', async () => {
+  await choose(peach);
+  const [finished, running, open] = [
+    await atPeach.shopper(changes),
+    await atPeach.shopper(changes),
+    await atPeach.shopper(changes),
+  ];
+  await finished.pay(1);
+  await running.pay(3);
+  await atMain.pass({ days: 2 });
+  const late = await atPeach.shopper(changes);
+  const body = await late.payBody(1);
+  const { deps } = atMain.service;
+  const { gateways, money } = deps;
+  deps.gateways = createGateways([
+    { name: mainGateway, isClosed: false, gateway: gateways.of(mainGateway) },
+  ]);
+  deps.money = guardAt({}, deps.gateways);
+  try {
+    for (const [shopper, paused] of [
+      [finished, false],
+      [running, true],
+      [open, true],
+      [late, true],
+    ] as const) {
+      assert.equal((await shopper.send('GET', '')).status, 200);
+      const { body: page } = await shopper.send('GET', 'state');
+      assert.deepEqual([page.card_entry, page.paused], [null, paused]);
+    }
+    const { status, body: page } = await late.send('POST', 'pay', body);
+    assert.deepEqual([status, page.paused], [200, true]);
+    assert.deepEqual(await late.attempts(), []);
+    const { merchant } = atMain.account;
+    const checkout = { merchant_id: merchant.id, id: running.id, gateway: peach };
+    const wanted = {
+      what: 'next' as const,
+      payments: [2],
+      amount: 30_000,
+      keep_card: false,
+      consent: null,
+    };
+    const refusal = await payPlan(deps, merchant, checkout, { ...wanted, card_token: null });
+    assert.equal(refusal, 'payments_paused');
+  } finally {
+    deps.gateways = gateways;
+    deps.money = money;
+  }
+});
+
+test('without the settings of a gateway its rows wait, an alert says so, and nothing is lost', async () => {
+  await choose(peach);
+  const shopper = await atPeach.shopper(changes);
+  await shopper.pay(1);
+  const { deps } = atMain.service;
+  const alone = createGateways([
+    { name: mainGateway, isClosed: false, gateway: deps.gateways.of(mainGateway) },
+  ]);
+  const { gateways } = deps;
+  deps.gateways = alone;
+  try {
+    assert.deepEqual(await reportMissingGateways(deps), [peach]);
+    await reportMissingGateways(deps);
+    const { rows } = await deps.database.pool.query(
+      `select detail from alerts where kind = 'gateway_without_settings'`,
+    );
+    assert.equal(rows.length, 1);
+    assert.match(rows[0].detail, /no gateway peach/);
+    atMain.clock.advance({ days: 1 });
+    const { collectDueInstalments } = await import('#purchases/instalments/collect-instalments.ts');
+    await collectDueInstalments(deps);
+    assert.deepEqual(await planOf(shopper), ['1 authorised']);
+  } finally {
+    deps.gateways = gateways;
+  }
+  await atMain.pass({ days: 1 });
+  assert.deepEqual(await planOf(shopper), ['1 collected']);
+  await assertNoneWentAstray();
+});
+
+describe('while the gateway of a merchant does not answer', () => {
+  const down = new Set<GatewayName>();
+  before(() => {
+    const { gateways } = atMain.service.deps;
+    for (const name of gateways.names) gateways.of(name).isAnswering = () => !down.has(name);
+  });
+  beforeEach(async () => {
+    down.clear();
+    await choose(mainGateway, peach);
+  });
+  const { load } = { load: (shopper: Shopper) => shopper.send('GET', '') };
+
+  test('a shopper who has not begun to pay is given the second one', async () => {
+    const shopper = await atPeach.shopper(changes);
+    assert.equal(await gatewayOfCheckout(shopper), 'main');
+    down.add(mainGateway);
+    const { headers } = await load(shopper);
+    assert.ok(String(headers['content-security-policy']).includes(new URL(second.url).host));
+    assert.equal(await gatewayOfCheckout(shopper), 'peach');
+    assert.equal((await shopper.pay(3)).status, 'successful');
+    down.clear();
+    await atMain.pass({ days: 32 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+    await assertNoneWentAstray();
+  });
+
+  test('a card that was entered for the first one begins nothing at the second', async () => {
+    const shopper = await atMain.shopper(changes);
+    const body = { ...(await shopper.payBody(1)), gateway: 'main' };
+    down.add(mainGateway);
+    await load(shopper);
+    const answer = await shopper.send('POST', 'pay', body);
+    assert.equal(answer.status, 200);
+    assert.deepEqual([answer.body.status, answer.body.gateway], ['open', 'peach']);
+    assert.deepEqual(await shopper.attempts(), []);
+  });
+
+  test('an attempt of unknown outcome, or one that was declined, keeps the checkout where it is', async () => {
+    const unknown = await atMain.shopper(changes);
+    await atMain.gateway.fault({
+      fault: 'drop_after',
+      method: 'POST',
+      path: '/v1/payment_intents',
+      times: 2,
+    });
+    assert.equal((await unknown.pay(1)).status, 'paying');
+    const declined = await atMain.shopper(changes);
+    await declined.pay(1, { card: '4000000000000002' });
+    down.add(mainGateway);
+    for (const shopper of [unknown, declined]) {
+      await load(shopper);
+      assert.equal(await gatewayOfCheckout(shopper), 'main');
+    }
+    down.clear();
+    await atMain.clearFaults();
+    await atMain.pass({ minutes: 10 });
+    assert.equal((await unknown.state()).status, 'successful');
+    await assertNoneWentAstray();
+  });
+
+  test('no one is sent to a gateway that is not the merchant’s, or does not answer either', async () => {
+    const shopper = await atMain.shopper(changes);
+    down.add(mainGateway);
+    down.add(peach);
+    await load(shopper);
+    assert.equal(await gatewayOfCheckout(shopper), 'main');
+    down.delete(peach);
+    await choose(mainGateway);
+    await load(shopper);
+    assert.equal(await gatewayOfCheckout(shopper), 'main');
+  });
+
+  test('a payment and a move at the same time end at one gateway, in either order', async () => {
+    const { deps } = atMain.service;
+    for (let round = 0; round < 8; round += 1) {
+      const shopper = await atMain.shopper(changes);
+      const body = { ...(await shopper.payBody(1)), gateway: 'main' };
+      const { merchant } = atMain.account;
+      const { rows } = await deps.database.pool.query('select * from checkouts where id = $1', [
+        shopper.id,
+      ]);
+      down.add(mainGateway);
+      const move = () =>
+        routeCheckout(deps, { ...merchant, gateway: mainGateway, second_gateway: peach }, rows[0]);
+      const pay = () => shopper.send('POST', 'pay', body);
+      const [moved] = await (round % 2 === 0
+        ? Promise.all([move(), pay()])
+        : Promise.all([pay(), move()]).then(([paid, isMoved]) => [isMoved, paid] as const));
+      down.clear();
+      const attempts = await shopper.attempts();
+      assert.equal(await gatewayOfCheckout(shopper), moved ? 'peach' : 'main');
+      assert.equal(attempts.length, moved ? 0 : 1);
+      for (const attempt of attempts) assert.equal(attempt.gateway, 'main');
+    }
+    await atMain.work();
+    await assertNoneWentAstray();
+  });
+});

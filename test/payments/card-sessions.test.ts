@@ -1,0 +1,361 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { paymentId } from '#gateway/hyperswitch/ids.ts';
+import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
+import { timelineOf } from '#operating/operations/checkout-timeline.ts';
+import { collectionId } from '#purchases/instalments/instalment.ts';
+import { previewRefund } from '#purchases/refunds/preview-refund.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { commandLine } from '../support/cli.ts';
+import { confirmInSession } from '../support/hyperswitch.ts';
+import {
+  assertSound,
+  challengeCard,
+  gatewayEnv,
+  type Paying,
+  type Shopper,
+  startPaying,
+  visa,
+} from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
+
+// A gateway whose card form confirms a payment in the browser: the payment begins first, and the
+// shopper enters the card in its session.
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying({ protocol: 'hyperswitch', gatewayTimeoutMs: 250 });
+});
+after(() => paying.close());
+afterEach(async () => {
+  await paying.clearFaults();
+  await paying.pass({ minutes: 50 });
+  await assertSound(paying);
+});
+
+const mastercard = '5555555555554444';
+const create = { method: 'POST', path: '/payments' };
+const lookUp = { method: 'GET', path: '/payments/:id' };
+const cancel = { method: 'POST', path: '/payments/:id/cancel' };
+
+const begin = async (shopper: Shopper, term = 3): Promise<PayPage> => {
+  const { status, body } = await shopper.send('POST', 'pay', await shopper.payBody(term));
+  assert.equal(status, 200);
+  return body;
+};
+
+const enter = (page: PayPage, card = visa) =>
+  confirmInSession(paying.gateway.url, page.card_session?.client_secret ?? '', card);
+
+const statuses = async (shopper: Shopper) =>
+  (await shopper.attempts()).map(({ status }) => status).join();
+
+test('a payment begins without a card, and is held once the form has confirmed it', async () => {
+  const shopper = await paying.shopper();
+  const begun = await begin(shopper);
+  assert.deepEqual([begun.status, begun.number_of_payments], ['begun', 3]);
+  assert.deepEqual(await shopper.live(), []);
+  // A page that is loaded again goes on in the same session.
+  assert.deepEqual((await shopper.state()).card_session, begun.card_session);
+  const paid = await shopper.confirm(begun, visa);
+  assert.deepEqual([paid.status, paid.card_session], ['successful', null]);
+  assert.equal((await shopper.live()).length, 1);
+  const [attempt] = await shopper.attempts();
+  assert.deepEqual(
+    [attempt?.status, attempt?.card_last4, attempt?.sealed_card_token],
+    ['authorised', '4242', null],
+  );
+});
+
+test('the secret of a session is sealed in the database', async () => {
+  const shopper = await paying.shopper();
+  const { card_session } = await begin(shopper);
+  const [attempt] = await shopper.attempts();
+  assert.ok(attempt?.sealed_card_token && card_session);
+  assert.ok(!attempt.sealed_card_token.includes(card_session.client_secret));
+});
+
+test('a token is refused, and so is a missing one where the gateway needs it', async () => {
+  const shopper = await paying.shopper();
+  const body = await shopper.payBody(3);
+  assert.equal((await shopper.send('POST', 'pay', { ...body, card_token: 'x' })).status, 422);
+  assert.deepEqual(await shopper.attempts(), []);
+});
+
+test('a declined card holds nothing, and another attempt begins', async () => {
+  const shopper = await paying.shopper();
+  const page = await shopper.pay(3, { card: '4000000000009995' });
+  assert.deepEqual([page.status, page.decline?.reason], ['open', 'insufficient_funds']);
+  assert.equal((await shopper.pay(3)).status, 'successful');
+  assert.equal(await statuses(shopper), 'declined,authorised');
+  assert.equal((await shopper.live()).length, 1);
+});
+
+test('a challenge follows the card, and the bank’s answer decides', async () => {
+  const shopper = await paying.shopper();
+  const asked = await shopper.pay(3, { card: challengeCard });
+  assert.deepEqual([asked.status, asked.card_session], ['challenge', null]);
+  await shopper.decide('approve');
+  assert.equal((await shopper.comeBack()).status, 'successful');
+});
+
+test('a browser that confirms and never comes back does no harm: the payment is found', async () => {
+  const shopper = await paying.shopper();
+  await enter(await begin(shopper));
+  await paying.pass({ seconds: 25 });
+  assert.equal((await shopper.state()).status, 'successful');
+});
+
+describe('no one is held twice', () => {
+  test('the session of one tab ends when another tab begins again', async () => {
+    const shopper = await paying.shopper();
+    const first = await begin(shopper);
+    const second = await begin(shopper, 6);
+    assert.notEqual(first.card_session?.client_secret, second.card_session?.client_secret);
+    assert.equal(await statuses(shopper), 'voiding,begun');
+    await paying.work();
+    assert.equal(await statuses(shopper), 'voided,begun');
+    assert.equal((await enter(first)).status, 400, 'it cannot be confirmed any more');
+    assert.equal((await shopper.confirm(second, visa)).status, 'successful');
+    assert.equal((await shopper.live()).length, 1);
+  });
+
+  test('a session that is confirmed before it is ended is voided', async () => {
+    const shopper = await paying.shopper();
+    const first = await begin(shopper);
+    const second = await begin(shopper);
+    assert.equal((await enter(first)).status, 200);
+    assert.equal((await shopper.confirm(second, mastercard)).status, 'successful');
+    await paying.work();
+    assert.equal(await statuses(shopper), 'voided,authorised');
+    assert.equal((await shopper.live()).length, 1);
+  });
+
+  test('while a session cannot be ended, what it holds is voided later', async () => {
+    const shopper = await paying.shopper();
+    const first = await begin(shopper);
+    await paying.gateway.fault({ ...cancel, fault: 'error_before', times: 2 });
+    const second = await begin(shopper);
+    await paying.work();
+    await enter(first);
+    assert.equal((await shopper.confirm(second, visa)).status, 'successful');
+    await paying.pass({ minutes: 5 });
+    assert.equal(await statuses(shopper), 'voided,authorised');
+    assert.equal((await shopper.live()).length, 1);
+  });
+
+  test('the form confirms twice', async () => {
+    const shopper = await paying.shopper();
+    const begun = await begin(shopper);
+    const answers = await Promise.all([enter(begun), enter(begun)]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+    assert.equal((await shopper.confirm(begun, visa)).status, 'successful');
+    assert.equal((await shopper.live()).length, 1);
+  });
+
+  test('a cancelled checkout takes no card', async () => {
+    const shopper = await paying.shopper();
+    const begun = await begin(shopper);
+    assert.equal((await shopper.cancel(3)).status, 'cancelled');
+    await paying.work();
+    assert.equal((await enter(begun)).status, 400);
+    assert.deepEqual(await shopper.live(), []);
+  });
+
+  test('a session that is left open ends with the time of the payment', async () => {
+    const shopper = await paying.shopper();
+    const begun = await begin(shopper);
+    await paying.pass({ minutes: 46 });
+    assert.deepEqual(
+      [(await shopper.state()).status, await statuses(shopper)],
+      ['expired', 'voided'],
+    );
+    assert.equal((await enter(begun)).status, 400);
+    assert.deepEqual(await shopper.live(), []);
+  });
+});
+
+describe('an unknown outcome stays in flight until it is known', () => {
+  for (const fault of ['error_before', 'error_after', 'drop_before', 'drop_after'] as const) {
+    test(`${fault} when the payment begins`, async () => {
+      const shopper = await paying.shopper();
+      await paying.gateway.fault({ ...create, fault });
+      assert.equal((await begin(shopper)).status, 'paying');
+      assert.equal((await begin(shopper)).status, 'paying', 'no other begins');
+      await paying.pass({ seconds: 6 });
+      const begun = await shopper.state();
+      assert.equal(begun.status, 'begun');
+      assert.equal((await shopper.confirm(begun, visa)).status, 'successful');
+      assert.equal((await shopper.attempts()).length, 1);
+      assert.equal((await shopper.live()).length, 1);
+    });
+  }
+
+  test('the page does not call a payment unpaid that the gateway says nothing about', async () => {
+    const shopper = await paying.shopper();
+    const begun = await begin(shopper);
+    await paying.gateway.fault({ ...lookUp, fault: 'error_before' });
+    assert.equal((await shopper.confirm(begun, visa)).status, 'paying');
+    paying.clock.advance({ seconds: 2 });
+    const answer = await shopper.send('POST', 'confirm', {});
+    assert.equal(answer.body.status, 'successful');
+  });
+
+  test('a form that confirmed nothing leaves the session open', async () => {
+    const shopper = await paying.shopper();
+    const begun = await begin(shopper);
+    const answer = await shopper.send('POST', 'confirm', {});
+    assert.deepEqual([answer.body.status, answer.body.card_session], ['begun', begun.card_session]);
+  });
+});
+
+test('a retry waits as long as the card network asks, and the history says why', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  const [, second] = (await shopper.rows('instalments')).sort((a, b) => a.number - b.number);
+  const key_contains = paymentId(collectionId(shopper.id, 2, 1));
+  const declined = { fault: 'decline', decline_code: 'card_velocity_exceeded' } as const;
+  await paying.gateway.fault({ ...create, ...declined, key_contains });
+  await paying.pass(second.due_at);
+  await paying.work();
+  const waiting = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+  const wait = Temporal.Instant.from(waiting.due_at).since(Temporal.Instant.from(second.due_at));
+  assert.equal(wait.total('hours'), 96);
+  const history = await readCheckoutHistory(paying.service.deps, 'all merchants', shopper.id);
+  assert(history);
+  const texts = timelineOf(history).map(({ description }) => description);
+  assert.ok(
+    texts.some((text) => text.includes('asks to wait 4 days')),
+    texts.join('\n'),
+  );
+});
+
+describe('a refund that the gateway cannot take is refused in the preview', () => {
+  const preview = (shopper: Shopper, amount: number) =>
+    previewRefund(paying.service.deps, shopper.id, amount);
+
+  test('below its minimum, after too many refunds, and after its time', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(1);
+    await paying.pass({ days: 1 });
+    assert.equal((await preview(shopper, 100)).refusal, null);
+    assert.match((await preview(shopper, 99)).refusal ?? '', /refunds 100 cents at least/);
+    const { pool } = paying.service.deps.database;
+    // Ten refunds, as ten requests would have made them.
+    await pool.query(
+      `with made as (
+         insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
+           amount, currency, signed, created_at, approved_at, completed_at, attempts, kept)
+         select merchant_id, gen_random_uuid(), 1000 + n, id, integration_id, 'complete', 100,
+           currency, false, created_at, created_at, created_at, 0, 0
+         from checkouts, generate_series(1, 10) n where id = $1 returning *)
+       insert into refund_parts (merchant_id, id, checkout_id, refund_id, round, number, instalment,
+         kind, status, amount, from_status, payment_ref, keyed_at, settled_at)
+       select made.merchant_id, gen_random_uuid(), made.checkout_id, made.id, 1, 1, 1, 'card',
+         'done', 100, 'collected', i.payment_ref, made.created_at, made.created_at
+       from made join instalments i using (checkout_id)`,
+      [shopper.id],
+    );
+    assert.match((await preview(shopper, 100)).refusal ?? '', /takes no more than 10/);
+    await pool.query('delete from refund_parts where checkout_id = $1', [shopper.id]);
+    await pool.query('delete from refund_requests where checkout_id = $1', [shopper.id]);
+    paying.clock.advance({ hours: 366 * 24 });
+    assert.match((await preview(shopper, 100)).refusal ?? '', /refunds it no longer/);
+  });
+});
+
+test('the fees of a settlement report are posted once, and what is wrong with it is said', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.pass({ days: 1 });
+  const [{ payment_ref }] = await shopper.rows('instalments');
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  const report = (...rows: string[]) =>
+    ['\uFEFFtransaction_id,"type",amount,currency,created_at,payment_id,note', ...rows].join(
+      '\r\n',
+    );
+  const read = async (text: string) =>
+    await commandLine(env, { clock: paying.clock, stdin: text }).run(
+      'gateway',
+      'fees',
+      '-',
+      '--json',
+    );
+  const at = '2026-11-20T08:00:00Z';
+  const text = report(
+    `tx_1,card,"1234",ZAR,${at},${payment_ref},"a, b"`,
+    `tx_2,monthly,9900,ZAR,${at},,`,
+    `tx_3,card,10,ZAR,${at},pay_of_another,`,
+    '',
+  );
+  const sums = { rows: 3, unknown: 1, unknown_payments: ['pay_of_another'] };
+  assert.deepEqual(JSON.parse((await read(text)).stdout), { ...sums, posted: 2 });
+  assert.deepEqual(JSON.parse((await read(text)).stdout), { ...sums, posted: 0 });
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select fee from gateway_fees where transaction_ref = 'tx_1'",
+  );
+  assert.deepEqual(rows, [{ fee: 1234 }]);
+  for (const [bad, problem] of [
+    ['', /is empty/],
+    ['a,b', /It has no transaction_id/],
+    [report(`tx_4,card,1.5,ZAR,${at},,`), /Line 2: amount/],
+    [report('tx_4,card,15,ZAR,yesterday,,'), /Line 2: created_at/],
+    [report('"tx_4,card'), /Line 2 is not CSV/],
+  ] as const) {
+    const { code, stderr } = await read(bad);
+    assert.equal(code, 1);
+    assert.match(stderr, problem);
+  }
+});
+
+describe('on the plan', () => {
+  async function bought(card = visa) {
+    const shopper = await paying.shopper();
+    assert.equal((await shopper.pay(3, { card })).status, 'successful');
+    return { shopper, acting: await actingOn(paying, shopper) };
+  }
+
+  test('the stored card pays at once, and another one in a session', async () => {
+    const { shopper, acting } = await bought();
+    assert.equal((await acting.pay('next')).attempt?.status, 'done');
+    assert.equal((await acting.pay('next', { card: mastercard })).attempt?.status, 'done');
+    assert.deepEqual(await acting.attempts(), ['charged 2 50000', 'charged 3 50000']);
+    assert.equal((await shopper.live()).length, 3);
+  });
+
+  test('a new card is verified in a session, and pays from then on', async () => {
+    const { shopper, acting } = await bought();
+    const changed = await acting.replaceCard(mastercard);
+    assert.deepEqual(
+      [changed.attempt?.status, changed.plan?.card],
+      ['done', { brand: 'mastercard', last4: '4444' }],
+    );
+    await paying.pass({ months: 3 });
+    assert.deepEqual(
+      (await shopper.rows('instalments')).map(({ status }) => status),
+      ['collected', 'collected', 'collected'],
+    );
+  });
+
+  test('a session that the shopper left is ended before another attempt begins', async () => {
+    const { shopper, acting } = await bought();
+    const body = await acting.payBody('next', { card: mastercard });
+    const { body: begun } = await acting.post('plan/pay', body);
+    assert.equal(begun.attempt.status, 'begun');
+    const { client_secret } = begun.attempt.card_session;
+    assert.equal((await shopper.state()).attempt?.status, 'working', 'without a session');
+    assert.equal((await acting.pay('next')).attempt?.status, 'done');
+    assert.equal((await confirmInSession(paying.gateway.url, client_secret, visa)).status, 400);
+    assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
+  });
+
+  test('one that was confirmed and left is found, and nothing is charged twice', async () => {
+    const { shopper, acting } = await bought();
+    const body = await acting.payBody('next', { card: mastercard });
+    const { body: begun } = await acting.post('plan/pay', body);
+    await confirmInSession(paying.gateway.url, begun.attempt.card_session.client_secret, visa);
+    await acting.pay('next', { shown: begun });
+    assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+    assert.equal((await shopper.live()).length, 2);
+  });
+});

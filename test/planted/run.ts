@@ -1,0 +1,122 @@
+// Plants faults in a copy of the program, one at a time, and says which test noticed each.
+//
+//   npm run planted                      all of them
+//   npm run planted -- --only NAME       one of them
+//   npm run planted -- --list            their names
+//   npm run planted -- … --json          for programs
+
+import { spawn } from 'node:child_process';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Fault, faults } from './faults.ts';
+import { plant } from './plant.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    list: { type: 'boolean' },
+    json: { type: 'boolean' },
+  },
+});
+const print = (answer: object, text: string) =>
+  process.stdout.write(`${values.json ? JSON.stringify(answer) : text}\n`);
+const tell = (text: string) => void (values.json || process.stdout.write(`${text}\n`));
+
+const unknown = (values.only ?? []).filter((name) => !faults.some((fault) => fault.name === name));
+if (unknown.length > 0) {
+  process.stderr.write(`No fault is named ${unknown.join(' or ')}. --list names them.\n`);
+  process.exit(2);
+}
+const chosen = faults.filter(({ name }) => values.only?.includes(name) ?? true);
+if (values.list) {
+  const planted = chosen.map(({ name }) => name);
+  print({ planted }, planted.join('\n'));
+  process.exit(0);
+}
+
+/** Not part of the program, or shared with the copy. */
+const left = new Set(['node_modules', '.git', '.tranche', '.ci']);
+
+const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-planted-'));
+// Under root some tests run as another user, who must be able to enter the folder.
+await fs.chmod(folder, 0o755);
+let isInterrupted = false;
+let stop = () => {};
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    isInterrupted = true;
+    stop();
+  });
+}
+const missed: string[] = [];
+let noticed = 0;
+try {
+  const copied = (name: string) => !left.has(path.basename(name));
+  for (const name of (await fs.readdir(root)).filter(copied)) {
+    await fs.cp(path.join(root, name), path.join(folder, name), {
+      recursive: true,
+      filter: copied,
+    });
+  }
+  await fs.symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+  for (const [index, fault] of chosen.entries()) {
+    const { seconds, test } = await tryFault(fault);
+    if (isInterrupted) break;
+    if (test === null) missed.push(fault.name);
+    else noticed += 1;
+    const verdict = test === null ? 'MISSED' : `noticed by "${test}"`;
+    tell(`${index + 1}/${chosen.length} ${fault.name}: ${verdict}, after ${seconds} s`);
+  }
+} finally {
+  await fs.rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}
+print(
+  { planted: chosen.length, noticed, missed },
+  `${chosen.length} planted, ${noticed} noticed${missed.length > 0 ? `, missed: ${missed.join('; ')}` : ''}.`,
+);
+process.exitCode = isInterrupted || missed.length > 0 ? 1 : 0;
+
+/** Runs the tests of a fault in the copy, until the first of them fails. */
+async function tryFault(fault: Fault): Promise<{ seconds: number; test: string | null }> {
+  const file = path.join(folder, fault.file);
+  const sound = await fs.readFile(file, 'utf8');
+  await fs.writeFile(file, plant(sound, fault));
+  const start = performance.now();
+  try {
+    const test = await findFailure(fault.tests);
+    return { test, seconds: Math.round((performance.now() - start) / 1000) };
+  } finally {
+    await fs.writeFile(file, sound);
+  }
+}
+
+/** The name of the first test that fails, or null if all pass. */
+function findFailure(tests: string[]): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const run = spawn(process.execPath, ['scripts/test.ts', ...tests], { cwd: folder });
+    stop = () => run.kill('SIGTERM');
+    let found: string | null = null;
+    let rest = '';
+    run.stdout.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const [, name] = /^\s*✖ (.+) \([\d.]+ms\)$/.exec(line) ?? [];
+        if (found !== null || name === undefined) continue;
+        found = name;
+        // The rest of the run could only find it again.
+        run.kill('SIGTERM');
+      }
+    });
+    run.stderr.resume();
+    run.on('error', reject);
+    run.on('close', (code) => {
+      if (found === null && code !== 0 && !isInterrupted)
+        found = 'a run that failed without a test';
+      resolve(found);
+    });
+  });
+}

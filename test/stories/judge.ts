@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import type { Violation } from '#checks/invariants/invariants.ts';
+import type { RefundRequest } from '#purchases/refunds/refund.ts';
+import { assertAgreed } from '../support/agreement.ts';
+import type { Shopper } from '../support/payments.ts';
+import { send } from '../support/service.ts';
+import type { MerchantServer } from './merchant-server.ts';
+import type { Scene } from './play.ts';
+import type { StoryShopper } from './shopper.ts';
+
+/** Asserts everything that must be true at the end of a story, when no due work is left. */
+export async function judge(
+  scene: Scene,
+  story: StoryShopper,
+  shop: MerchantServer,
+  violations: Violation[],
+): Promise<void> {
+  assert.deepEqual(violations, []);
+  const { paying } = scene;
+  const shopper = story.of();
+  await assertAgreed(paying, shopper, () => {});
+  const status = await story.statusOf();
+  const others = [...story.told].filter((told) => told !== status);
+  assert.deepEqual(others, [], 'a page told another end');
+  if (status === 'successful') await assertHeard(shopper);
+  else assert.deepEqual(await shopper.live(), [], 'the gateway holds nothing');
+  await assertTold(scene, shop);
+}
+
+/** The shopper was told of every change, once. */
+async function assertHeard(shopper: Shopper): Promise<void> {
+  const messages = await shopper.rows('messages');
+  const sent = messages.filter(({ status }) => status === 'sent');
+  const told = (kind: string) => sent.filter((message) => message.kind === kind);
+  const collections = await shopper.rows('collections');
+  assert.deepEqual(
+    [...told('charged'), ...told('plan_finished')]
+      .filter(({ facts }) => facts.amount !== undefined)
+      .flatMap(({ facts }) => facts.instalments ?? [facts.instalment])
+      .sort(),
+    // The capture of a hold is no news: the shopper has the receipt.
+    collections
+      .filter(({ status, kind }) => status === 'collected' && kind !== 'capture')
+      .map(({ instalment }) => instalment)
+      .sort(),
+    'a message for every charge',
+  );
+  assert.equal(told('receipt').length, 1);
+
+  const payments = await shopper.rows('instalments');
+  const refunds = await shopper.rows('refund_requests');
+  // A refund may have cancelled a payment for a while.
+  const isUnpaid = (number: number) =>
+    refunds.length === 0 &&
+    payments.some((one) => one.number === number && /scheduled|overdue/.test(one.status));
+  const declines = collections.filter(
+    ({ status, kind }) => status === 'declined' && kind === 'charge',
+  );
+  for (const { instalment, number } of declines) {
+    const numbers = declines
+      .filter((one) => one.instalment === instalment)
+      .map((one) => one.number);
+    // The declines between the first and the last are no news.
+    if (number !== Math.min(...numbers)) continue;
+    const about = `payment ${instalment}, attempt ${number}`;
+    const message = messages.find((one) => one.kind === 'declined' && one.about === about);
+    // A decline that was not told in time is skipped once the payment is paid or cancelled.
+    assert.match(message?.status ?? 'none', isUnpaid(instalment) ? /^sent$/ : /^(sent|skipped)$/);
+  }
+  assert.deepEqual(
+    told('refunded')
+      .map(({ about }) => about)
+      .sort(),
+    refunds
+      .filter(({ completed_at }) => completed_at !== null)
+      .map(({ id }) => `refund ${id}`)
+      .sort(),
+    'a message for every refund',
+  );
+  const attempts = await shopper.planAttempts();
+  assert.deepEqual(
+    told('card_replaced')
+      .map(({ about }) => about)
+      .sort(),
+    attempts
+      .filter(({ status, consent }) => consent !== null && /^(charged|verified)$/.test(status))
+      .map(({ card_ref }) => card_ref)
+      .sort(),
+    'a message for every card',
+  );
+  const isPlain = payments.length > 1 && payments.every(({ status }) => status === 'collected');
+  // A refund may end a plan without a charge.
+  if (isPlain && refunds.length === 0) assert.equal(told('plan_finished').length, 1);
+  assert.ok(told('plan_finished').length <= 1);
+}
+
+/**
+ * Everything that an answer told the merchant of exists, once, and nothing else does. The API shows
+ * our rows.
+ */
+async function assertTold({ paying, account }: Scene, { asked }: MerchantServer): Promise<void> {
+  const { service } = paying;
+  const { pool } = service.deps.database;
+  const checkouts = await pool.query('select id from checkouts where merchant_id = $1', [
+    account.merchant.id,
+  ]);
+  const [created, ...refunds] = asked;
+  assert.deepEqual(checkouts.rows, [{ id: created?.id }], 'one checkout was created');
+  const { rows } = await pool.query<RefundRequest>(
+    'select * from refund_requests where merchant_id = $1',
+    [account.merchant.id],
+  );
+  const acknowledged: string[] = refunds.flatMap(({ id }) => id ?? []);
+  assert.deepEqual(rows.map(({ id }) => id).sort(), acknowledged.sort());
+  for (const { id, body } of refunds) {
+    if (id === undefined) continue;
+    const refund = rows.find((row) => row.id === id);
+    const answer = await send(service, account, 'GET', `/api/refunds/${id}`);
+    const { amount, status, checkout_id } = answer.body.data.attributes;
+    assert.deepEqual({ checkout_id, amount }, body);
+    assert.equal(status, String(refund?.status));
+    assert.ok(['complete', 'failed'].includes(status), `a refund is left ${status}`);
+  }
+}

@@ -1,0 +1,504 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type pg from 'pg';
+import { openGateways } from '#gateway/adapters/create-gateway.ts';
+import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import { eachGateway } from '#gateway/gateways.ts';
+import { createDeps, type Deps } from '#main.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { handleErrors } from '#platform/http/errors.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Fault as GatewayFault } from '../../test-gateway/faults.ts';
+import type { GatewayUnderTest } from '../support/gateway.ts';
+import { gatewayEnv } from '../support/payments.ts';
+import { log, testConfig } from '../support/service.ts';
+import { type StoryClock, storyClock } from './clock.ts';
+
+// Processes of the service on one stage. Each statement and each call to the gateway is a step that
+// waits until the schedule starts it, so a story decides their order, and where a process dies.
+// No step depends on real time: a lost connection, a late answer and a sleep are steps as well.
+
+/** A fault at a step. At a statement an error is a lost connection, and a late answer is a pause. */
+export const faults = [
+  'pause',
+  'kill before',
+  'kill after',
+  'lose before',
+  'lose after',
+  'error before',
+  'error after',
+  'late',
+  'decline',
+] as const;
+export type Fault = (typeof faults)[number];
+
+type Step = {
+  name: string;
+  to: 'database' | 'gateway' | 'shop' | 'sleep';
+  go(fault: Fault | null): void;
+};
+
+/** One who acts through a process: a tab, a worker, the merchant's server, an operator. */
+export type Actor = {
+  name: string;
+  about: string;
+  process: Process;
+  waiting: Step[];
+  /** Steps that were started and have not ended; a statement has its backend's pid. */
+  running: Set<{ pid: number | null }>;
+  /** Whether the caller has an answer. Work that goes on behind it belongs to the actor too. */
+  isAnswered: boolean;
+  failure: unknown;
+};
+
+export type Process = {
+  app: FastifyInstance;
+  deps: Deps;
+  isAlive(): boolean;
+  died: Promise<null>;
+  /** As SIGKILL does: open transactions are undone, and it does nothing more. */
+  kill(): Promise<void>;
+};
+
+export type State = 'at a step' | 'done' | 'blocked';
+export type Stage = ReturnType<typeof createStage>;
+
+/** The faults of the test gateway. */
+const gatewayFaults: Partial<Record<Fault, GatewayFault['fault']>> = {
+  'error before': 'error_before',
+  'error after': 'error_after',
+  'lose before': 'drop_before',
+  'lose after': 'drop_after',
+  decline: 'decline',
+};
+
+/** `test/money/settlement-years.test.ts` plays restored databases, where money is stopped. */
+const neverStopped = {
+  problem: async () => null,
+  stopReason: async () => null,
+} as unknown as Deps['money'];
+
+/** One promise for all would keep everything that ever waited for it. */
+const never = () => new Promise<never>(() => {});
+const lost = () => new Error('Connection terminated unexpectedly');
+/** After so many turns of the event loop an actor waits for another one of its process. */
+const turnsMax = 3_000;
+const turnsMin = 6;
+/** A statement that takes longer may wait for a lock. */
+const lookMilliseconds = 30;
+const stepsMax = 600;
+
+export function createStage(databaseUrl: string, random: Random) {
+  const acting = new AsyncLocalStorage<Actor>();
+  const clock: StoryClock = storyClock((milliseconds, signal) => {
+    const actor = acting.getStore();
+    return actor ? sleepOf(actor, milliseconds, signal) : null;
+  });
+  const shared = openDatabase(databaseUrl, {
+    log,
+    maxConnections: 24,
+    queryTimeoutMilliseconds: 600_000,
+    stallMilliseconds: 600_000,
+  });
+  const observer = openDatabase(databaseUrl, { log, maxConnections: 1 });
+  /** Calls that the gateway has yet to receive, though their callers have given up. */
+  let travelling: (() => Promise<unknown>)[] = [];
+  let actors: Actor[] = [];
+  let told: string[] = [];
+  let heard: (() => void) | null = null;
+  const holders = new WeakMap<pg.PoolClient, Process>();
+  /** The last statement of each connection: a server runs them in order. */
+  const lasts = new WeakMap<pg.ClientBase, Promise<unknown>>();
+
+  async function sleepOf(actor: Actor, milliseconds: number, signal?: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      if (signal?.aborted) resolve();
+      signal?.addEventListener('abort', () => resolve(), { once: true });
+    });
+    const step = waitAt(actor, `waits ${milliseconds} ms`, 'sleep');
+    await Promise.race([step.gone, aborted]);
+    step.leave();
+    if (!actor.process.isAlive()) await never();
+  }
+
+  function waitAt(actor: Actor, name: string, to: Step['to']) {
+    let leave = () => {};
+    const gone = new Promise<Fault | null>((resolve) => {
+      const step: Step = { name, to, go: resolve };
+      leave = () => {
+        const index = actor.waiting.indexOf(step);
+        if (index >= 0) actor.waiting.splice(index, 1);
+      };
+      step.go = (fault) => {
+        leave();
+        told.push(`${actor.name}: ${name}${fault ? ` [${fault}]` : ''}`);
+        resolve(fault);
+      };
+      actor.waiting.push(step);
+      heard?.();
+    });
+    return { gone, leave };
+  }
+
+  /** A step of the actor of this call. Without an actor it runs at once. */
+  async function step<T>(
+    at: Pick<Step, 'name' | 'to'>,
+    pid: number | null,
+    run: (fault: Fault | null) => Promise<T>,
+  ): Promise<T> {
+    const actor = acting.getStore();
+    if (!actor) return await run(null);
+    const fault = await waitAt(actor, at.name, at.to).gone;
+    if (!actor.process.isAlive()) return never();
+    return await during(actor, pid, () => run(fault));
+  }
+
+  async function during<T>(
+    actor: Actor | undefined,
+    pid: number | null,
+    run: () => Promise<T>,
+  ): Promise<T> {
+    const one = { pid };
+    actor?.running.add(one);
+    try {
+      return await run();
+    } finally {
+      actor?.running.delete(one);
+      heard?.();
+    }
+  }
+
+  const terminate = (pid: number) =>
+    observer.pool.query('select pg_terminate_backend($1, 10000)', [pid]);
+
+  shared.pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    const { processID: pid } = client as unknown as { processID: number };
+    query('set lock_timeout = 0; set statement_timeout = 0').catch(() => {});
+    client.query = ((...args: unknown[]) => {
+      const process = holders.get(client as pg.PoolClient);
+      const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
+      // A wait for a lock ends when the schedule says so, and BEGIN travels with the next statement.
+      if (/^begin\b/.test(text)) return query('begin');
+      if (!process || !acting.getStore()) return query(...args);
+      const run = () =>
+        step({ to: 'database', name: describe(text) }, pid, (fault) =>
+          atStatement(
+            process,
+            () => query(...args),
+            fault,
+            () => cut(client as pg.PoolClient),
+          ),
+        );
+      const answer = mortal(process, () => (lasts.get(client) ?? Promise.resolve()).then(run));
+      lasts.set(
+        client,
+        answer.catch(() => {}),
+      );
+      return answer;
+    }) as typeof client.query;
+  });
+
+  async function cut(client: pg.PoolClient): Promise<void> {
+    const { processID } = client as unknown as { processID: number };
+    await terminate(processID);
+    (
+      client as unknown as { connection: { stream: { destroy(): void } } }
+    ).connection.stream.destroy();
+  }
+
+  async function atStatement<T>(
+    process: Process,
+    run: () => Promise<T>,
+    fault: Fault | null,
+    cutNow: () => Promise<void>,
+  ): Promise<T> {
+    switch (fault) {
+      case 'kill after':
+        await run().catch(() => {});
+        await process.kill();
+        return never();
+      case 'lose before':
+      case 'error before':
+        await cutNow();
+        throw lost();
+      case 'lose after':
+      case 'error after':
+        await run();
+        await cutNow();
+        throw lost();
+      default:
+        return await run();
+    }
+  }
+
+  async function incarnate(
+    gateway: GatewayUnderTest,
+    serve: (api: FastifyInstance, deps: Deps) => Promise<void>,
+  ): Promise<Process> {
+    const config = testConfig(databaseUrl, gatewayEnv(gateway));
+    for (const one of config.gateways) one.timeoutMs = 600_000;
+    const deps = await createDeps(config, log, { clock, random, maxConnections: 1 });
+    const held = new Set<pg.PoolClient>();
+    let isAlive = true;
+    let die: (nothing: null) => void = () => {};
+    const died = new Promise<null>((resolve) => {
+      die = resolve;
+    });
+    const connect = async (): Promise<pg.PoolClient> => {
+      const client = await shared.pool.connect();
+      if (!isAlive) {
+        client.release();
+        return never();
+      }
+      holders.set(client, self);
+      lasts.delete(client);
+      held.add(client);
+      const { release } = client;
+      client.release = (error) => {
+        held.delete(client);
+        holders.delete(client);
+        release.call(client, error);
+      };
+      return client;
+    };
+    const { pool } = deps.database;
+    pool.connect = (() =>
+      mortal(self, () => during(acting.getStore(), null, connect))) as typeof pool.connect;
+    const self: Process = {
+      app: Fastify(),
+      deps: { ...deps, gateways: staged(gateway, config, deps), money: neverStopped },
+      isAlive: () => isAlive,
+      died,
+      async kill() {
+        if (!isAlive) return;
+        isAlive = false;
+        for (const actor of actors) if (actor.process === self) actor.waiting = [];
+        for (const client of held) {
+          const { processID } = client as unknown as { processID: number };
+          const isBusy = actors.some(
+            ({ process, running }) =>
+              process === self && [...running].some(({ pid }) => pid === processID),
+          );
+          holders.delete(client);
+          if (isBusy) await cut(client);
+          else await client.query('rollback').catch(() => {});
+          client.release(isBusy);
+        }
+        for (const actor of actors) if (actor.process === self) actor.running.clear();
+        deps.database.close().catch(() => {});
+        die(null);
+      },
+    };
+    const { sendCallback } = self.deps;
+    self.deps.sendCallback = (message) =>
+      mortal(self, () =>
+        step({ to: 'shop', name: 'post callback' }, null, () => sendCallback(message)),
+      );
+    serveOn(self, serve);
+    return self;
+  }
+
+  /** The adapters with their limits. Each call is a step, at which the gateway or the network fails. */
+  function staged(
+    test: GatewayUnderTest,
+    config: ReturnType<typeof testConfig>,
+    deps: Deps,
+  ): Deps['gateways'] {
+    return eachGateway(openGateways(config.gateways, deps), (gateway) => {
+      const called = Object.entries(gateway).map(([name, member]) => {
+        if (typeof member !== 'function' || name === 'isAnswering') return [name, member];
+        const call = member as (...args: unknown[]) => Promise<unknown>;
+        return [
+          name,
+          (...args: unknown[]) =>
+            step({ to: 'gateway', name: `gateway.${name}` }, null, (fault) =>
+              atGateway(test, () => call(...args), fault),
+            ),
+        ];
+      });
+      return Object.fromEntries(called) as Gateway;
+    });
+  }
+
+  async function atGateway<T>(
+    gateway: GatewayUnderTest,
+    call: () => Promise<T>,
+    fault: Fault | null,
+  ): Promise<T> {
+    const process = acting.getStore()?.process;
+    if (fault === 'late') {
+      travelling.push(call);
+      throw new OutcomeUnknown('the gateway did not answer in time');
+    }
+    const kind = fault && gatewayFaults[fault];
+    if (kind) await gateway.fault({ fault: kind, times: 1 });
+    const answer = call();
+    if (fault === 'kill after') {
+      await answer.catch(() => {});
+      await process?.kill();
+      return never();
+    }
+    const result = await answer;
+    return process && !process.isAlive() ? never() : result;
+  }
+
+  /** Whether the statements of an actor all wait for locks. */
+  async function isBlocked(actor: Actor): Promise<boolean> {
+    const pids = [...actor.running].map(({ pid }) => pid);
+    if (pids.includes(null)) return false;
+    const { rows } = await observer.pool.query(
+      'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
+      [pids],
+    );
+    return rows.length === 0;
+  }
+
+  /**
+   * Waits until an actor is at a step, has ended, or is blocked by a lock. Its parallel work reaches
+   * its steps within a few turns of the event loop.
+   */
+  async function settled(actor: Actor): Promise<State> {
+    for (let turns = 0; turns < turnsMax; turns += 1) {
+      if (actor.running.size > 0) {
+        turns = 0;
+        // One part of its work may wait for another part, which is at a step.
+        if (await isHeldUp(actor)) return actor.waiting.length > 0 ? 'at a step' : 'blocked';
+      } else if (turns >= turnsMin) {
+        if (!actor.process.isAlive()) return 'done';
+        if (actor.waiting.length > 0) return 'at a step';
+        if (actor.isAnswered) return 'done';
+      }
+      await turn();
+    }
+    return 'blocked';
+  }
+
+  /** Waits for what an actor has started. Says whether it waits for locks, and for nothing else. */
+  async function isHeldUp(actor: Actor): Promise<boolean> {
+    const isLong = await Promise.race([
+      new Promise<false>((resolve) => {
+        heard = () => resolve(false);
+      }),
+      pause(lookMilliseconds, true),
+    ]);
+    heard = null;
+    return isLong && actor.running.size > 0 && (await isBlocked(actor));
+  }
+
+  const isOver = ({ isAnswered, waiting, running, process }: Actor) =>
+    !process.isAlive() || (isAnswered && waiting.length === 0 && running.size === 0);
+
+  const others = (actor: Actor) => actors.filter((one) => one !== actor && !isOver(one));
+
+  /** Plays an actor to its end, or up to the fault at its n-th step. Says where the fault was. */
+  async function play(actor: Actor, at: number, fault: Fault | null): Promise<string | null> {
+    for (let count = 1; count < stepsMax; count += 1) {
+      const state = await settled(actor);
+      if (actor.failure) throw actor.failure;
+      if (state !== 'at a step') return null;
+      const next = actor.waiting.toSorted(byTurn)[0];
+      assert.ok(next);
+      const isHere = fault !== null && count === at;
+      if (isHere && isPause(fault, next)) return `pauses before ${next.name}`;
+      if (isHere && fault === 'kill before') {
+        told.push(`${actor.name}: ${next.name} [kill before]`);
+        await actor.process.kill();
+      } else next.go(isHere ? fault : null);
+      // An actor that this step unblocked comes to its own next step before anything else happens.
+      for (const other of others(actor)) if (other.running.size > 0) await settled(other);
+      if (isHere) {
+        await settled(actor);
+        if (!fault.startsWith('kill')) await play(actor, 0, null);
+        return `${fault} ${next.name}`;
+      }
+    }
+    throw new Error(`${actor.name} does not end`);
+  }
+
+  return {
+    clock,
+    shared,
+    incarnate,
+    play,
+    told: () => told,
+    actors: () => actors.filter((actor) => !isOver(actor)),
+    /** Whether a request may be on its way to the gateway. */
+    isTravelling: () =>
+      travelling.length > 0 ||
+      actors.some(({ waiting }) => waiting.some(({ to }) => to === 'gateway')),
+    begin(name: string, about: string, process: Process, work: () => Promise<unknown>): Actor {
+      const actor: Actor = {
+        ...{ name, about, process, waiting: [], running: new Set<{ pid: number | null }>() },
+        ...{ isAnswered: false, failure: null },
+      };
+      actors.push(actor);
+      acting
+        .run(actor, () => Promise.race([work(), process.died]))
+        .catch((error) => {
+          actor.failure = error;
+        })
+        .finally(() => {
+          actor.isAnswered = true;
+          heard?.();
+        });
+      return actor;
+    },
+    /** The gateway receives what was on its way. No caller waits for the answers. */
+    async arrive(): Promise<void> {
+      const calls = travelling;
+      travelling = [];
+      for (const call of calls) await call().catch(() => {});
+    },
+    /** Another story begins: all of the last one have ended. */
+    reset(): void {
+      actors = [];
+      travelling = [];
+      told = [];
+    },
+    async close(): Promise<void> {
+      for (const { process } of actors) await process.kill();
+      await shared.close();
+      await observer.close();
+    },
+  };
+}
+
+/** Parallel steps come in the order of their names; sleeps end when nothing else can happen. */
+const byTurn = (one: Step, other: Step) =>
+  Number(one.to === 'sleep') - Number(other.to === 'sleep') ||
+  (one.name < other.name ? -1 : Number(one.name > other.name));
+
+const isPause = (fault: Fault, { to }: Step) =>
+  fault === 'pause' || (to !== 'gateway' && (fault === 'late' || fault === 'decline'));
+
+/** A dead process neither acts nor receives anything. */
+async function mortal<T>(process: Process, work: () => Promise<T>): Promise<T> {
+  if (!process.isAlive()) return never();
+  try {
+    const result = await work();
+    return process.isAlive() ? result : never();
+  } catch (error) {
+    if (!process.isAlive()) return never();
+    throw error;
+  }
+}
+
+function serveOn(
+  { app, deps }: Process,
+  serve: (api: FastifyInstance, deps: Deps) => Promise<void>,
+): void {
+  handleErrors(app, deps.metrics);
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.addHook('onRequest', async (request, reply) => {
+    // An injected request has no socket. Closing it leaves the caller without an answer.
+    Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
+  });
+  app.register((api) => serve(api, deps));
+}
+
+const describe = (text: string) =>
+  text.trim().replace(/\s+/g, ' ').replaceAll('"', '').slice(0, 70);

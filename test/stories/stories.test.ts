@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { isLong } from '../support/service.ts';
+import { play } from './play.ts';
+import { choicesOf, storyOf } from './story.ts';
+import { casesFolder, describe, playFile, seedOf } from './tell.ts';
+import { startWorld, type World } from './world.ts';
+
+// Seeded lives of one checkout: `test/stories/README.md` says how they are played.
+// TRANCHE_SEED=2026111700003 plays one of them again, and TRANCHE_SEED=20261117 those of a day.
+
+const storiesMax = isLong ? 2_000 : 40;
+
+let world: World;
+before(async () => {
+  world = await startWorld();
+});
+after(() => world.close());
+
+test('in any order of events nothing is charged or refunded twice, nothing acknowledged is lost, and the books agree with the gateway', async (t) => {
+  const today = Temporal.Now.plainDateISO('UTC').toString();
+  const given = process.env.TRANCHE_SEED ?? today;
+  const isOne = given.length > today.length;
+  const first = isOne ? Number(given) : seedOf(given);
+  const count = isOne ? 1 : storiesMax;
+  t.diagnostic(`stories ${first} to ${first + count - 1}`);
+  let faults = 0;
+  for (let seed = first; seed < first + count; seed += 1) {
+    const played = await play(world, storyOf(choicesOf(seed)), seed);
+    faults += played.faults.length;
+    if (played.failure) assert.fail(describe(played, `--count 1 --seed ${seed}`));
+  }
+  t.diagnostic(`${faults} faults`);
+});
+
+test('what once failed does not fail again', async () => {
+  const names = await fs.readdir(casesFolder).catch(() => []);
+  for (const name of names.filter((one) => one.endsWith('.json'))) {
+    const file = path.join(casesFolder, name);
+    const played = await playFile(world, file);
+    if (played.failure) assert.fail(describe(played, `--replay ${file}`));
+  }
+});

@@ -1,0 +1,132 @@
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import fc from 'fast-check';
+import { type Played, play } from './play.ts';
+import { choices, choicesOf, type Story, storyOf } from './story.ts';
+import { expectedTransitions } from './transitions.ts';
+import { startWorld, type World } from './world.ts';
+
+export const casesFolder = path.join(import.meta.dirname, 'cases');
+
+export type Told = {
+  stories: number;
+  failures: number;
+  faults: number;
+  transitions: Record<string, number>;
+  /** How often each fault struck each statement or call. */
+  struck: Record<string, number>;
+  /** How often two actions met in the middle. */
+  races: Record<string, number>;
+  /** Transitions that no story of a long run came upon. */
+  unseen: string[];
+};
+
+/** So many stories come upon every transition. */
+const longRun = 2_000;
+/** A story that fails is played this often at most, each time with a part left out. */
+const shrinkSeconds = 120;
+
+/** The seed of the day: the stories of tomorrow are others, and those of today repeat. */
+export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
+
+export async function tellStories(wanted: {
+  count: number;
+  seed: number | null;
+  replay: string | null;
+  print(text: string): void;
+}): Promise<Told> {
+  const { print } = wanted;
+  const today = Temporal.Now.plainDateISO('UTC').toString();
+  const first = wanted.seed ?? seedOf(today);
+  const told: Told = {
+    ...{ stories: 0, failures: 0, faults: 0, transitions: {}, struck: {}, races: {}, unseen: [] },
+  };
+  let world = await startWorld();
+  /** A story that failed leaves due rows behind, so the next one has a new database. */
+  const again = async () => {
+    const left = world;
+    world = await startWorld();
+    await left.close();
+    return world;
+  };
+  try {
+    if (wanted.replay !== null) {
+      const played = await playFile(world, wanted.replay);
+      count(told, played);
+      if (played.failure) print(describe(played, `--replay ${wanted.replay}`));
+      else print(`${played.steps.join('\n')}\nNothing failed.`);
+      return told;
+    }
+    print(`Stories ${first} to ${first + wanted.count - 1}.`);
+    for (let seed = first; seed < first + wanted.count; seed += 1) {
+      const played = await play(world, storyOf(choicesOf(seed)), seed);
+      count(told, played);
+      if (!played.failure) continue;
+      print(`Story ${seed} fails: ${firstLine(played.failure)}. Shrinking …`);
+      const shrunk = await shrink(seed, again);
+      const file = path.join(casesFolder, `${seed}.json`);
+      await fs.mkdir(casesFolder, { recursive: true });
+      await fs.writeFile(file, `${JSON.stringify({ seed, ...shrunk.story }, null, 2)}\n`);
+      print(describe(shrunk.played, `--replay ${path.relative(process.cwd(), file)}`));
+      await again();
+    }
+    if (told.stories >= longRun) {
+      told.unseen = expectedTransitions.filter((one) => !told.transitions[one]);
+      if (told.unseen.length > 0) print(`Never seen: ${told.unseen.join('; ')}`);
+    }
+    return told;
+  } finally {
+    await world.close();
+  }
+}
+
+export async function playFile(world: World, file: string): Promise<Played> {
+  const { seed, ...story } = JSON.parse(await fs.readFile(file, 'utf8'));
+  return await play(world, story as Story, seed);
+}
+
+/** Leaves out as much of a story as it still fails without. Each play has a world of its own. */
+async function shrink(
+  seed: number,
+  again: () => Promise<World>,
+): Promise<{ story: Story; played: Played }> {
+  let smallest: { story: Story; played: Played } | null = null;
+  const fails = fc.asyncProperty(choices, async (candidate) => {
+    const story = storyOf(candidate);
+    const played = await play(await again(), story, seed);
+    if (played.failure) smallest = { story, played };
+    return played.failure === null;
+  });
+  await fc.check(fails, {
+    examples: [[choicesOf(seed)]],
+    numRuns: 1,
+    interruptAfterTimeLimit: shrinkSeconds * 1000,
+  });
+  if (smallest === null) throw new Error(`story ${seed} does not fail again`);
+  return smallest;
+}
+
+function count(told: Told, played: Played): void {
+  const add = (counts: Record<string, number>, names: string[]) => {
+    for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  };
+  told.stories += 1;
+  told.failures += played.failure ? 1 : 0;
+  told.faults += played.faults.length;
+  add(told.transitions, played.transitions);
+  add(told.struck, played.faults);
+  add(told.races, played.races);
+}
+
+const firstLine = ({ message }: Error) => message.split('\n')[0];
+
+/** The moves, how to see them again, and every statement. */
+export function describe({ steps, log, failure }: Played, replay: string): string {
+  return [
+    ...steps.map((step, index) => (step.startsWith(' ') ? step : `${index + 1}. ${step}`)),
+    `Then: ${failure?.message}`,
+    `Again: npm run stories -- ${replay}`,
+    'Every statement and call:',
+    ...log.map((line) => `  ${line}`),
+  ].join('\n');
+}

@@ -1,0 +1,28 @@
+/** The moves of statuses that a long run must come upon. */
+export const expectedTransitions = [
+  ...[
+    '→ received',
+    'received → successful',
+    'received → cancelled',
+    'received → invalid_payload',
+  ].map((move) => `checkouts: ${move}`),
+  ...[
+    ...['→ starting', 'starting → begun', 'starting → challenged', 'starting → authorised'],
+    ...['starting → declined', 'starting → voiding', 'starting → charged', 'begun → authorised'],
+    ...['begun → voiding', 'challenged → authorised', 'challenged → declined'],
+    ...['challenged → voiding', 'challenged → voided', 'voiding → voided'],
+  ].map((move) => `payment_attempts: ${move}`),
+  ...[
+    ...['→ authorised', '→ scheduled', 'authorised → collected', 'authorised → scheduled'],
+    ...['authorised → cancelled', 'scheduled → collected', 'scheduled → overdue'],
+    ...['scheduled → cancelled', 'overdue → scheduled', 'overdue → collected'],
+  ].map((move) => `instalments: ${move}`),
+  ...['→ open', 'open → collected', 'open → declined', 'open → lapsed'].map(
+    (move) => `collections: ${move}`,
+  ),
+  ...[
+    ...['→ requested', 'requested → pending', 'requested → failed', 'pending → complete'],
+    ...['pending → failed', 'failed → pending'],
+  ].map((move) => `refund_requests: ${move}`),
+  ...['→ done', '→ open', 'open → done'].map((move) => `refund_parts: ${move}`),
+];

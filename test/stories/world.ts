@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import type pg from 'pg';
+import { findViolations, type Violation } from '#checks/invariants/invariants.ts';
+import type { Deps } from '#main.ts';
+import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
+import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
+import { findNodes } from '../support/database-server.ts';
+import { type Paying, servePages, startPaying } from '../support/payments.ts';
+import { type Account, createTestDatabase } from '../support/service.ts';
+import { type StoryClock, storyRandom } from './clock.ts';
+import { createStage, type Process, type Stage } from './stage.ts';
+
+// One database, one process and one gateway of each protocol, for all stories of a run.
+
+/** The tables whose statuses are counted. */
+const moving = [
+  ...['checkouts', 'payment_attempts', 'instalments', 'collections'],
+  ...['refund_requests', 'refund_parts', 'messages'],
+];
+
+export type World = {
+  stage: Stage;
+  clock: StoryClock;
+  /** The service and the shoppers with a gateway of this protocol. */
+  paying(protocol: 'stripe' | 'hyperswitch'): Promise<Paying>;
+  begin(seed: number): void;
+  incarnate(paying: Paying): Promise<Process>;
+  /** The rows of one merchant that violate an invariant. */
+  violations(account: Account): Promise<Violation[]>;
+  /** The moves of statuses since the last call, each as often as it happened. */
+  takeTransitions(): Promise<string[]>;
+  close(): Promise<void>;
+};
+
+export async function startWorld(): Promise<World> {
+  const database = await createTestDatabase();
+  const given: { clock?: StoryClock } = {};
+  const random = storyRandom({ now: () => (given.clock as StoryClock).now() });
+  const stage = createStage(database.url, random);
+  const { clock } = stage;
+  given.clock = clock;
+  const { pool } = stage.shared;
+  const isCounted = !(await findNodes()).hasCitus;
+  if (isCounted) await countTransitions(pool);
+  const judge = await scopeToMerchant(pool);
+  const scoped = judge.client;
+  const named = byName(scoped);
+  const playing = new Map<string, Promise<Paying>>();
+  return {
+    stage,
+    clock,
+    begin: (seed) => random.begin(seed),
+    paying(protocol) {
+      const known = playing.get(protocol);
+      if (known) return known;
+      const started = startPaying({
+        ...{ protocol, clock, random, databaseUrl: database.url, gatewayTimeoutMs: 600_000 },
+      });
+      playing.set(protocol, started);
+      return started;
+    },
+    incarnate: ({ gateway }) => stage.incarnate(gateway, serve),
+    async violations(account) {
+      await scoped.query(
+        `select set_config('story.merchant', $1, false), set_config('story.integration', $2, false)`,
+        [account.merchant.id, account.id],
+      );
+      const found = await findViolations({ pool: named }, timestamp(clock.now()));
+      // Callbacks stay due, because no story delivers them.
+      const { rows } = await scoped.query('select id from callbacks');
+      const callbacks = new Set(rows.map(({ id }) => id));
+      return found.filter(
+        ({ name, row }) => name !== 'W1' || !callbacks.has((row as { id: string }).id),
+      );
+    },
+    async takeTransitions() {
+      if (!isCounted) return [];
+      const { rows } = await pool.query('delete from story_transitions returning what');
+      return rows.map(({ what }) => what);
+    },
+    async close() {
+      await judge.drop();
+      for (const paying of playing.values()) await (await paying).close();
+      await stage.close();
+      await database.drop();
+    },
+  };
+}
+
+const serve = async (api: FastifyInstance, deps: Deps) => {
+  api.register(async (scope) => {
+    useMerchantApi(scope, deps);
+    await checkoutRoutes(scope, deps);
+    await refundRoutes(scope, deps);
+  });
+  await servePages(api, deps);
+};
+
+async function countTransitions(pool: pg.Pool): Promise<void> {
+  await pool.query(`
+    create unlogged table story_transitions (what text);
+    create function note_transition() returns trigger language plpgsql as $$ begin
+      insert into story_transitions values (tg_table_name || ': ' ||
+        case tg_op when 'INSERT' then '' else old.status || ' ' end || '→ ' || new.status);
+      return null;
+    end $$;
+    ${moving
+      .map(
+        (table) => `
+    create trigger story_insert after insert on ${table}
+      for each row execute function note_transition();
+    create trigger story_update after update of status on ${table}
+      for each row when (old.status is distinct from new.status)
+      execute function note_transition();`,
+      )
+      .join('')}`);
+}
+
+/**
+ * A connection that sees the rows of one merchant alone, by row level security. So the invariants
+ * cost the same after ten thousand stories as after one.
+ */
+async function scopeToMerchant(
+  pool: pg.Pool,
+): Promise<{ client: pg.PoolClient; drop(): Promise<void> }> {
+  const client = await pool.connect();
+  const { rows } = await client.query<{ name: string; columns: string[] }>(
+    `select table_name as name, array_agg(column_name::text) as columns
+     from information_schema.columns where table_schema = 'public' group by 1`,
+  );
+  const scoped = rows.flatMap(({ name, columns }) => {
+    if (name === 'merchants') return [{ name, key: 'id', setting: 'merchant' }];
+    if (columns.includes('merchant_id')) return [{ name, key: 'merchant_id', setting: 'merchant' }];
+    if (!columns.includes('integration_id')) return [];
+    return [{ name, key: 'integration_id', setting: 'integration' }];
+  });
+  const role = `judge_${randomBytes(8).toString('hex')}`;
+  await client.query(`
+    create role ${role};
+    grant select on all tables in schema public to ${role};
+    ${scoped
+      .map(
+        ({ name, key, setting }) => `alter table ${name} enable row level security;
+    create policy story on ${name} to ${role}
+      using (${key} = current_setting('story.${setting}')::uuid);`,
+      )
+      .join('\n')}
+    set role ${role}`);
+  return {
+    client,
+    async drop() {
+      await client.query(`reset role; drop owned by ${role}; drop role ${role}`);
+      client.release();
+    },
+  };
+}
+
+/** Each statement is prepared once: most of them take longer to plan than to run. */
+function byName(client: pg.PoolClient): Pick<pg.ClientBase, 'query'> {
+  const names = new Map<string, string>();
+  return {
+    query: ((text: string, values: unknown[]) => {
+      const name = names.get(text) ?? `story ${names.size}`;
+      names.set(text, name);
+      return client.query({ name, text, values });
+    }) as pg.ClientBase['query'],
+  };
+}

@@ -1,0 +1,156 @@
+import { Button, Checkbox, Textarea } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { ConversationDetails } from '#operating/operations/conversation.schema.ts';
+import { languageNames } from '#platform/shared/language.ts';
+import { useAction } from '../parts/actions.tsx';
+import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
+import { useCan } from '../session.tsx';
+import { ConversationStatus } from './messages.tsx';
+
+const back = { href: '/messages', label: 'Messages' };
+
+export default function MessagePage({ id }: { id: string }) {
+  const can = useCan();
+  const found = useDetails<ConversationDetails>('/api/conversations', id);
+  const conversation = found.data;
+  if (!conversation) return <Waiting title="Message" back={back} of={found} />;
+  const mayAnswer = can('messages.answer') && conversation.may_answer;
+  return (
+    <>
+      <PageHead
+        title={conversation.name ?? conversation.email}
+        back={back}
+        about={
+          <span className="row-of">
+            <ConversationStatus of={conversation} />
+            <Link href={`/checkouts/${conversation.checkout_id}`}>
+              {conversation.client_reference_id}
+            </Link>
+          </span>
+        }
+      >
+        {mayAnswer && conversation.status !== 'solved' && <Solve of={conversation} />}
+      </PageHead>
+      <div className="columns">
+        <Card title="Messages">
+          <div className="stack">
+            <Thread of={conversation} />
+            {mayAnswer && <AnswerForm key={conversation.moved_at} of={conversation} />}
+          </div>
+        </Card>
+        <Card title="Shopper">
+          <Facts
+            rows={[
+              ['Name', conversation.name],
+              ['E-mail', conversation.email],
+              ['Language', languageNames[conversation.language]],
+              [
+                'Order',
+                <Link key="order" href={`/checkouts/${conversation.checkout_id}`}>
+                  {conversation.client_reference_id}
+                </Link>,
+              ],
+              [
+                'Merchant',
+                <Link key="merchant" href={`/merchants/${conversation.merchant_id}`}>
+                  {conversation.merchant_name}
+                </Link>,
+              ],
+            ]}
+          />
+        </Card>
+      </div>
+    </>
+  );
+}
+
+/** The oldest first, as it was written. */
+function Thread({ of: conversation }: { of: ConversationDetails }) {
+  const { entries, time_zone, name, email } = conversation;
+  return (
+    <ol className="thread">
+      {entries.map((entry) => (
+        <li key={entry.id} className={entry.author === 'person' ? 'own' : ''}>
+          <div className="when">
+            <strong>{entry.name ?? name ?? email}</strong>{' '}
+            <Time at={entry.at} zone={time_zone} exact />
+          </div>
+          <div className="break said" dir="auto">
+            {entry.text}
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
+  const { checkout_id, moved_at, email, language, merchant_name } = conversation;
+  const [text, setText] = useState('');
+  const [solves, setSolves] = useState(true);
+  // A request that is sent again is the same answer.
+  const [request_id] = useState(() => crypto.randomUUID());
+  const { run, busy, problem } = useAction();
+  const what = solves ? 'Answer and solve' : 'Answer';
+  return (
+    <form
+      className="stack tight"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void run({
+          path: `/api/conversations/${checkout_id}/answer`,
+          body: { request_id, seen_at: moved_at, text: text.trim(), solves },
+          what,
+          said: () => `The answer goes to ${email}.`,
+        });
+      }}
+    >
+      <Textarea
+        label={`Answer as ${merchant_name}`}
+        description={`A mail in ${languageNames[language]} carries it to ${email}. It also stands on the plan page. Write it in the shopper’s language.`}
+        autosize
+        minRows={4}
+        maxLength={4000}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      <Checkbox
+        label="This solves it"
+        checked={solves}
+        onChange={(event) => setSolves(event.currentTarget.checked)}
+      />
+      {problem !== null && <Notice kind="bad">{problem}</Notice>}
+      <span>
+        <Button type="submit" loading={busy} disabled={text.trim() === ''}>
+          {what}
+        </Button>
+      </span>
+    </form>
+  );
+}
+
+function Solve({ of: conversation }: { of: ConversationDetails }) {
+  const { run, busy, problem } = useAction();
+  const what = 'Mark as solved';
+  return (
+    <>
+      {problem !== null && <Notice kind="bad">{problem}</Notice>}
+      <Button
+        variant="default"
+        loading={busy}
+        onClick={() =>
+          void run({
+            path: `/api/conversations/${conversation.checkout_id}/solve`,
+            body: { seen_at: conversation.moved_at },
+            what,
+            said: () => 'It is solved. The shopper is not written to.',
+          })
+        }
+      >
+        {what}
+      </Button>
+    </>
+  );
+}

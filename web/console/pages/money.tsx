@@ -1,0 +1,159 @@
+import { Button, TextInput } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import type { MoneyDayRow, MoneyTotals } from '#operating/operations/money.schema.ts';
+import { get } from '../api.ts';
+import { longDate, money } from '../format.ts';
+import { Icon } from '../icons.tsx';
+import { Card, Money, PageHead } from '../parts/basics.tsx';
+import { MerchantFilter } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
+import { useFilters } from '../url.ts';
+
+const figures = [
+  ['Sold', 'sold', 'New orders, whole'],
+  ['Collected', 'collected', 'Taken from cards'],
+  ['Refunded', 'refunded', 'Sent back to cards'],
+  ['Disputed', 'disputed', 'Taken back by banks'],
+  ['Fees', 'fees', 'Kept by the service'],
+  ['VAT', 'vat', 'On the fees'],
+  ['Paid out', 'paid_out', 'To merchants’ banks'],
+] as const;
+
+const columns: Column<MoneyDayRow>[] = [
+  { head: 'Merchant', cell: (row) => row.merchant_name, share: true },
+  ...figures.map(
+    ([head, name], place): Column<MoneyDayRow> => ({
+      head,
+      right: true,
+      cell: (row) =>
+        row[name] === 0 ? (
+          <span className="quiet">–</span>
+        ) : (
+          <Money cents={row[name]} currency={row.currency} locale={row.locale} />
+        ),
+      phone: place === 0 ? 'end' : 'sub',
+      named: true,
+    }),
+  ),
+];
+
+export default function MoneyPage() {
+  const can = useCan();
+  const [{ date, merchant }] = useFilters();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/money-totals', date ?? '', merchant ?? ''],
+    queryFn: ({ signal }) => get<MoneyTotals>('/api/money-totals', { date, merchant }, signal),
+    refetchInterval: 30_000,
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <PageHead
+        title="Money of a day"
+        about={data ? `What moved on ${longDate(data.day)}, to the cent` : ' '}
+      />
+      <div className="filters">
+        <DayPicker day={date ?? data?.day} />
+        <MerchantFilter />
+      </div>
+      {error && !data ? (
+        <Card>
+          <Problem error={error} retry={() => void refetch()} />
+        </Card>
+      ) : !data ? (
+        <Card>
+          <Bones lines={3} />
+        </Card>
+      ) : (
+        <Totals of={data} />
+      )}
+      <List
+        path="/api/money-days"
+        takes={['date', 'merchant']}
+        label="Merchants"
+        columns={columns}
+        keyOf={(row) => row.merchant_id}
+        hrefOf={(row) =>
+          can('payouts.read')
+            ? `/balance?merchant=${row.merchant_id}`
+            : `/merchants/${row.merchant_id}`
+        }
+        empty={{
+          icon: 'payouts',
+          title: 'Nothing has moved today',
+          text: 'A merchant appears here as soon as money of one of its orders moves.',
+          filtered: 'Nothing moved on this day',
+        }}
+      />
+    </>
+  );
+}
+
+/** A day, with buttons to the one before and the one after. */
+function DayPicker({ day }: { day: string | undefined }) {
+  const [, setFilters] = useFilters();
+  const other = (days: number) => {
+    const date = new Date(`${day}T00:00:00Z`);
+    date.setUTCDate(date.getUTCDate() + days);
+    setFilters({ date: date.toISOString().slice(0, 10) });
+  };
+  return (
+    <span className="row-of">
+      <Button
+        variant="default"
+        aria-label="The day before"
+        disabled={day === undefined}
+        onClick={() => other(-1)}
+      >
+        <Icon name="back" />
+      </Button>
+      <TextInput
+        type="date"
+        aria-label="Day"
+        min="2000-01-01"
+        max="2199-12-31"
+        value={day ?? ''}
+        onChange={(event) => setFilters({ date: event.currentTarget.value })}
+        w={160}
+      />
+      <Button
+        variant="default"
+        aria-label="The day after"
+        disabled={day === undefined}
+        onClick={() => other(1)}
+      >
+        <Icon name="next" />
+      </Button>
+    </span>
+  );
+}
+
+function Totals({ of: { totals, account_fees } }: { of: MoneyTotals }) {
+  return (
+    <>
+      {totals.map((total) => (
+        <section
+          key={total.currency}
+          className="figures"
+          aria-label={totals.length > 1 ? `Sums in ${total.currency}` : 'Sums of the day'}
+        >
+          {figures.map(([label, name, note]) => (
+            <div key={name} className="card figure small">
+              <span className="label">{label}</span>
+              <span className="value">{money(total[name], total.currency, total.locale)}</span>
+              <span className="note">{note}</span>
+            </div>
+          ))}
+        </section>
+      ))}
+      {(account_fees ?? []).map((fee) => (
+        <p key={fee.currency} className="quiet">
+          The gateway charged the account {money(fee.amount, fee.currency, fee.locale)} that belongs
+          to no payment.
+        </p>
+      ))}
+    </>
+  );
+}

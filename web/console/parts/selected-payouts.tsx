@@ -1,0 +1,160 @@
+import { Button, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { PayoutRow } from '#operating/operations/payout.schema.ts';
+import { money, plural } from '../format.ts';
+import { ActionDialog } from './actions.tsx';
+import { Notice } from './basics.tsx';
+import { SelectedBar, useBulkAction } from './selected.tsx';
+
+type Props = { rows: PayoutRow[]; clear: () => void; keep: (ids: string[]) => void };
+
+const idsOf = (rows: PayoutRow[]) => rows.map(({ id }) => id);
+
+/** The sum of payouts of one currency; nothing if there are several. */
+function sumOf(rows: PayoutRow[]): string {
+  const [first] = rows;
+  if (!first || rows.some(({ currency }) => currency !== first.currency)) return '';
+  const sum = rows.reduce((all, { amount }) => all + amount, 0);
+  return `, ${money(sum, first.currency, first.locale)}`;
+}
+
+/** Payouts that a person should look at before they approve them. */
+const withoutAccount = (rows: PayoutRow[]) => rows.filter(({ account }) => account === null);
+const disputed = (rows: PayoutRow[]) => rows.filter(({ is_disputed }) => is_disputed);
+
+/** Approves the selected drafts. If one of them looks wrong, the person is asked first. */
+export function SelectedDrafts({ rows, clear, keep }: Props) {
+  const { begin, ...bulk } = useBulkAction(clear);
+  const [asking, setAsking] = useState(false);
+  const what = `Approve ${plural(rows.length, 'payout')}${sumOf(rows)}`;
+  const doubtful = new Set(idsOf([...withoutAccount(rows), ...disputed(rows)]));
+  const approve = () => begin('/api/payouts/approve', { ids: idsOf(rows) }, what);
+  return (
+    <>
+      <SelectedBar
+        label="Selected payouts"
+        what={what}
+        clear={clear}
+        {...bulk}
+        onAction={() => (doubtful.size > 0 ? setAsking(true) : approve())}
+      >
+        <strong>{plural(rows.length, 'payout')}</strong> selected.{' '}
+        {doubtful.size > 0
+          ? `${plural(doubtful.size, 'payout')} to look at first.`
+          : 'Two people approve each.'}
+      </SelectedBar>
+      {asking && (
+        <ActionDialog
+          title="Look at these first"
+          size="lg"
+          opened
+          close={() => setAsking(false)}
+          what={what}
+          busy={bulk.busy}
+          problem={bulk.problem}
+          onAction={() => {
+            setAsking(false);
+            approve();
+          }}
+          before={
+            <Button
+              variant="light"
+              onClick={() => {
+                keep(idsOf(rows).filter((id) => !doubtful.has(id)));
+                setAsking(false);
+              }}
+            >
+              Leave them out
+            </Button>
+          }
+        >
+          <Doubts of={rows} />
+        </ActionDialog>
+      )}
+    </>
+  );
+}
+
+/** Why a person should look at payouts before they approve them. On a payout's page it leads on. */
+export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boolean }) {
+  const kinds = [
+    {
+      rows: withoutAccount(rows),
+      text: 'The merchant has no confirmed bank account. Once it has one, two people approve again',
+      next: ({ merchant_id, merchant_name }: PayoutRow) => (
+        <Link href={`/merchants/${merchant_id}`}>{merchant_name}</Link>
+      ),
+    },
+    {
+      rows: disputed(rows),
+      text: 'A shopper disputes an order of this payout',
+      next: ({ merchant_id }: PayoutRow) => (
+        <Link href={`/disputes?merchant=${merchant_id}`}>the open disputes</Link>
+      ),
+    },
+  ];
+  return kinds
+    .filter((kind) => kind.rows.length > 0)
+    .map((kind) => (
+      <Notice key={kind.text} kind="warn">
+        {kind.text}:{' '}
+        {kind.rows.map((row, index) => (
+          <span key={row.id}>
+            {index > 0 && ', '}
+            {own ? (
+              kind.next(row)
+            ) : (
+              <Link href={`/payouts/${row.id}`}>
+                {row.merchant_name}, {row.reference}
+              </Link>
+            )}
+          </span>
+        ))}
+        .
+      </Notice>
+    ));
+}
+
+/** Notes the selected payouts as paid, with one reference of the bank. */
+export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
+  const { begin, ...bulk } = useBulkAction(clear);
+  const [opened, setOpened] = useState(false);
+  const [reference, setReference] = useState('');
+  const what = `Note ${plural(rows.length, 'payout')} as paid${sumOf(rows)}`;
+  const bank_reference = reference.trim();
+  return (
+    <>
+      <SelectedBar
+        label="Selected payouts"
+        what="The bank has paid these…"
+        clear={clear}
+        {...bulk}
+        onAction={() => setOpened(true)}
+      >
+        <strong>{plural(rows.length, 'payout')}</strong> selected{sumOf(rows)}.
+      </SelectedBar>
+      {opened && (
+        <ActionDialog
+          title="The bank has paid"
+          opened
+          close={() => setOpened(false)}
+          what={what}
+          disabled={bank_reference === ''}
+          busy={bulk.busy}
+          problem={bulk.problem}
+          onAction={() => begin('/api/payouts/paid', { ids: idsOf(rows), bank_reference }, what)}
+        >
+          <TextInput
+            label="The bank’s reference"
+            description="As it stands on the bank’s statement. Each of these payouts gets it."
+            maxLength={200}
+            data-autofocus
+            value={reference}
+            onChange={(event) => setReference(event.currentTarget.value)}
+          />
+        </ActionDialog>
+      )}
+    </>
+  );
+}

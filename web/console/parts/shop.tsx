@@ -1,0 +1,203 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import type { Home } from '#operating/operations/home.schema.ts';
+import { get } from '../api.ts';
+import { longDate, money, percent, plural } from '../format.ts';
+import { useChoice, useSession } from '../session.tsx';
+import { Card, Status, Time } from './basics.tsx';
+import { bounded } from './list.tsx';
+import { Unread } from './states.tsx';
+
+/** The one merchant of a person who works for it. Null for the service's staff, and for several. */
+export function useShop(): string | null {
+  const { scope } = useSession();
+  const { merchant } = useChoice();
+  if (scope === 'all') return null;
+  return scope.length === 1 ? (scope[0] ?? null) : merchant;
+}
+
+/** The first page of a shop: what needs a person, how sales are, and when money comes. */
+export function Shop({ merchant }: { merchant: string }) {
+  const found = useQuery({
+    queryKey: ['/api/home', merchant],
+    queryFn: ({ signal }) => get<Home>('/api/home', { merchant }, signal),
+    refetchInterval: 30_000,
+  });
+  const home = found.data;
+  if (!home) {
+    return (
+      <Card>
+        <Unread of={found} lines={5} />
+      </Card>
+    );
+  }
+  return (
+    <>
+      <div className="columns">
+        <Needed of={home} />
+        <div className="stack">
+          <Payout of={home} />
+          <Week of={home} />
+        </div>
+      </div>
+      <GoLive of={home} />
+    </>
+  );
+}
+
+function Needed({ of: home }: { of: Home }) {
+  const { refunds_to_review, callbacks_exhausted, messages_to_answer, disputes_to_answer } = home;
+  const clock = { zone: home.time_zone, ahead: home.clock_ahead_ms };
+  const rows: { key: string; href: string; text: ReactNode; note: ReactNode }[] = [];
+  if (disputes_to_answer?.count) {
+    rows.push({
+      key: 'disputes',
+      href: '/disputes?status=needs_response',
+      text: `${bounded(disputes_to_answer)} ${disputes_to_answer.count === 1 ? 'dispute' : 'disputes'} to answer`,
+      note: home.dispute_due_by && (
+        <>
+          The first answer is due <Time at={home.dispute_due_by} {...clock} future />
+        </>
+      ),
+    });
+  }
+  if (refunds_to_review?.count) {
+    rows.push({
+      key: 'refunds',
+      href: '/refunds',
+      text: `${bounded(refunds_to_review)} ${refunds_to_review.count === 1 ? 'refund waits' : 'refunds wait'} for you`,
+      note: 'Look at each, and approve or decline it',
+    });
+  }
+  if (messages_to_answer?.count) {
+    rows.push({
+      key: 'messages',
+      href: '/messages',
+      text: `${bounded(messages_to_answer)} ${messages_to_answer.count === 1 ? 'shopper waits' : 'shoppers wait'} for an answer`,
+      note: 'Ask and answer in the conversation',
+    });
+  }
+  if (callbacks_exhausted?.count) {
+    rows.push({
+      key: 'callbacks',
+      href: '/callbacks',
+      text: `${bounded(callbacks_exhausted)} ${callbacks_exhausted.count === 1 ? 'callback was' : 'callbacks were'} given up`,
+      note: 'Your server did not take them. Send them again once it works',
+    });
+  }
+  for (const { integration_id, kind, expires_at } of home.ending_keys ?? []) {
+    rows.push({
+      key: `${integration_id} ${kind} ${expires_at}`,
+      href: `/integrations/${integration_id}`,
+      text: kind === 'signing_key' ? 'A signing key ends' : 'A client secret ends',
+      note: <Time at={expires_at} future />,
+    });
+  }
+  return (
+    <Card title="What needs you today" bare>
+      {rows.length === 0 ? (
+        <p className="card-body quiet">Nothing waits for you.</p>
+      ) : (
+        <ul className="needed">
+          {rows.map(({ key, href, text, note }) => (
+            <li key={key}>
+              <Link href={href}>
+                <strong>{text}</strong>
+                <span className="quiet small">{note}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Payout({ of: home }: { of: Home }) {
+  if (home.next_payout === null) return null;
+  const { amount, business_on } = home.next_payout;
+  return (
+    <Link href="/balance" className="card figure">
+      <span className="label">Next payout, as it stands</span>
+      <span className="value">{money(amount, home.currency, home.locale)}</span>
+      <span className="note">{longDate(business_on)}</span>
+    </Link>
+  );
+}
+
+function Week({ of: { week, week_before: before, currency, locale } }: { of: Home }) {
+  const change = before.sold === 0 ? null : week.sold / before.sold - 1;
+  const compared =
+    change === null
+      ? 'Nothing was sold in the seven days before'
+      : `${percent(Math.abs(change))} ${change < 0 ? 'less' : 'more'} than in the seven days before (${money(before.sold, currency, locale)})`;
+  return (
+    <Link href="/checkouts?status=successful" className="card figure">
+      <span className="label">Sales of seven days</span>
+      <span className="value">{money(week.sold, currency, locale)}</span>
+      <span className="note">
+        {plural(week.paid, 'order')}. {compared}
+      </span>
+    </Link>
+  );
+}
+
+const steps: { name: keyof Home['go_live']; label: string; how: string; href: string }[] = [
+  {
+    name: 'signed_request',
+    label: 'Signed request seen',
+    how: 'Your server signs each POST with the signing key',
+    href: '/integrations',
+  },
+  {
+    name: 'callback_delivered',
+    label: 'Callback taken',
+    how: 'Your server verifies the callback of an order and answers 2xx',
+    href: '/callbacks',
+  },
+  {
+    name: 'refund_requested',
+    label: 'Refund tried',
+    how: 'Refund one order, by the API or here',
+    href: '/checkouts?status=successful',
+  },
+  {
+    name: 'drill_passed',
+    label: 'Drill passed',
+    how: 'Ask your developer to run the drill: it plays what goes wrong with callbacks',
+    href: '/callbacks',
+  },
+  {
+    name: 'bank_account',
+    label: 'Bank account confirmed',
+    how: 'Propose it on the page of your shop, and the payment service confirms it',
+    href: '/merchants',
+  },
+];
+
+/** The list checks itself, and leaves when everything is done. */
+function GoLive({ of: home }: { of: Home }) {
+  const shown = steps.filter(({ name }) => home.go_live[name] !== null);
+  const done = shown.filter(({ name }) => home.go_live[name]);
+  if (done.length === shown.length) return null;
+  return (
+    <Card title="Going live" aside={`${done.length} of ${shown.length} done`} bare>
+      <ul className="needed">
+        {shown.map(({ name, label, how, href }) => {
+          const isDone = home.go_live[name];
+          const to = name === 'bank_account' ? `/merchants/${home.merchant_id}` : href;
+          return (
+            <li key={name} className={isDone ? 'done' : ''}>
+              <Link href={to}>
+                <strong>{label}</strong>
+                {!isDone && <span className="quiet small">{how}</span>}
+              </Link>
+              <Status of={isDone ? 'delivered' : 'pending'} name={isDone ? 'Done' : 'To do'} />
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}

@@ -1,0 +1,24 @@
+import { Button } from '@mantine/core';
+import { useAction } from './actions.tsx';
+import { Card, Notice } from './basics.tsx';
+
+/** Fills a sandbox without orders, so that a newcomer sees the console at work. */
+export function StoryCard({ isPlaying }: { isPlaying: boolean }) {
+  const { run, busy, problem } = useAction();
+  const play = () => run({ path: '/api/sandbox/story', body: {}, what: 'Play a season' });
+  return (
+    <Card title={isPlaying ? 'A season is being played' : 'This sandbox has no orders yet'}>
+      <p className="quiet">
+        {isPlaying
+          ? 'It takes about a minute. The figures grow while it plays, and the charts follow in a few minutes.'
+          : 'Play twelve weeks of a small shop: three hundred orders, late payments, refunds, disputes and payouts. The clock of the demo merchant moves forward with them.'}
+      </p>
+      {problem !== null && <Notice kind="bad">{problem}</Notice>}
+      {!isPlaying && (
+        <Button size="xs" mt="sm" loading={busy} onClick={play}>
+          Play a season
+        </Button>
+      )}
+    </Card>
+  );
+}
