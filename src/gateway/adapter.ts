@@ -1,6 +1,6 @@
 import type { Gateway } from './gateway.ts';
 
-/** The calls about disputes. Every adapter makes them in a file of its own. */
+/** The calls about disputes. Each adapter has them in a file of its own. */
 export type DisputeCalls = Pick<
   Gateway,
   | 'receivesEvents'

@@ -1,6 +1,6 @@
 /** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
-/** After so many, and for this long after the last, new shoppers are given another gateway. */
+/** After this many, and for this long after the last one, new shoppers get another gateway. */
 const doubtfulFailures = 3;
 const doubtMs = 60_000;
 const firstPauseMs = 1_000;
@@ -23,7 +23,10 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
   let isProbing = false;
   let failedAt = Number.NEGATIVE_INFINITY;
   return {
-    /** Whether a new shopper may be sent there. One that is let through later probes it. */
+    /**
+     * Whether a new shopper may be sent to this gateway. A shopper who is sent after the pause acts
+     * as a probe.
+     */
     isAnswering: (now: number): boolean => failures < doubtfulFailures || now - failedAt >= doubtMs,
     isOpen: (now: number): boolean => probesAt !== null && (isProbing || now < probesAt),
     /** Lets a request pass. While the breaker is open, that request is the probe. */

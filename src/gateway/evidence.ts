@@ -1,4 +1,4 @@
-/** Texts that support our side of a dispute. Dates are as a bank's clerk reads them. */
+/** Texts that support our side of a dispute. Dates are written for a bank's clerk to read. */
 export type Evidence = {
   customer_name?: string;
   customer_email?: string;
@@ -15,6 +15,6 @@ export type Evidence = {
   history?: string;
 };
 
-/** A dispute takes one file of each kind. `correspondence` is with the customer. */
+/** A dispute takes one file of each kind. `correspondence` is that with the customer. */
 export const evidenceFileKinds = ['delivery', 'correspondence', 'receipt', 'other'] as const;
 export type EvidenceFileKind = (typeof evidenceFileKinds)[number];

@@ -11,7 +11,7 @@ export type Gateway = {
 
   capabilities: Capabilities;
 
-  /** Whether its last requests had answers. Absent if no one counts them. */
+  /** Whether its last requests were answered. Absent if they are not counted. */
   isAnswering?(): boolean;
 
   /** Creates the gateway's record of a shopper. The same key gives the same record. */
@@ -23,11 +23,11 @@ export type Gateway = {
   }): Promise<{ customer_ref: string }>;
 
   /**
-   * Begins a payment with the shopper present; the amount, the term and the consent are committed
-   * before. A gateway that takes a card's token confirms it at once and answers with its outcome.
-   * Another one answers `begun`: the card form confirms it in the browser, and `payment` decides.
-   * The same attempt begins once: repeated, the call gives the state of what it began. The shopper's
-   * bank is asked to authenticate (3-D Secure).
+   * Begins a payment with the shopper present. The amount, the term and the consent are committed
+   * before the call. A gateway that takes a card's token confirms the payment at once and answers
+   * with its outcome. Any other gateway answers `begun`: the card form confirms the payment in the
+   * browser, and `payment` gives the outcome. An attempt begins only once: a repeated call returns
+   * the state of the first. The shopper's bank is asked to authenticate (3-D Secure).
    */
   begin(payment: {
     key: string;
@@ -38,7 +38,7 @@ export type Gateway = {
     customer_ref: string;
     amount: number;
     currency: string;
-    /** `later`: it is held, and captured or voided. */
+    /** `later` means that the amount is held, and captured or voided afterwards. */
     capture: 'later' | 'now';
     card: GivenCard;
     /** True if later payments are charged without the shopper. */
@@ -57,7 +57,7 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<PaymentState | null>;
 
-  /** All payments of any of the instalments that the gateway knows, whichever attempt made them. */
+  /** All payments that the gateway has for any of the instalments, whichever attempt made them. */
   listInstalmentPayments(
     merchant: MerchantTime,
     wanted: { customer_ref: string; checkout_id: string; instalments: number[] },
@@ -72,8 +72,8 @@ export type Gateway = {
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
   /**
-   * Voids a hold, even one that waits for a card or a challenge: from then on it cannot be confirmed.
-   * A hold that is voided already is no error.
+   * Voids a hold, even one that waits for a card or a challenge: from then on it cannot be
+   * confirmed. Voiding a hold twice is not an error.
    */
   void(payment: {
     key: string;
@@ -96,14 +96,14 @@ export type Gateway = {
   }): Promise<Charge>;
 
   /**
-   * The card behind a token that the shopper entered. It is neither charged nor stored. Its members
-   * are null if the gateway gives no tokens.
+   * The card behind a token that the shopper entered. It is neither charged nor stored. The members
+   * of the result are null if the gateway gives no tokens.
    */
   enteredCard(merchant: MerchantTime, card_token: string): Promise<Omit<HeldCard, 'card_ref'>>;
 
   /**
    * Begins to verify a card of the shopper, who is present, and to store it for later charges.
-   * Charges nothing. Otherwise as `begin`.
+   * Charges nothing. Otherwise it works like `begin`.
    */
   beginVerification(card: {
     key: string;
@@ -125,7 +125,7 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<CardVerification | null>;
 
-  /** Ends a verification that waits for a card or a challenge. One that succeeded before stays `verified`. */
+  /** Ends a verification that waits for a card or a challenge. A successful one stays `verified`. */
   voidVerification(verification: {
     key: string;
     merchant: MerchantTime;
@@ -133,14 +133,14 @@ export type Gateway = {
   }): Promise<CardVerification>;
 
   /**
-   * Removes a stored card, so that it cannot be charged any more. A card that is removed already is
-   * no error.
+   * Removes a stored card, so that it cannot be charged any more. Removing a card twice is not an
+   * error.
    */
   detachCard(card: { key: string; merchant: MerchantTime; card_ref: string }): Promise<void>;
 
   /**
-   * Deletes the gateway's record of a shopper and all its cards. A record that is deleted already
-   * is no error. Payments and refunds stay.
+   * Deletes the gateway's record of a shopper and all its cards. Deleting a record twice is not an
+   * error. Payments and refunds stay.
    */
   deleteCustomer(customer: { merchant: MerchantTime; customer_ref: string }): Promise<void>;
 
@@ -157,7 +157,7 @@ export type Gateway = {
     payment_ref: string;
     amount: number;
     refund_id: string;
-    /** The request that this refund is a part of: enough to record it again after a restore. */
+    /** The request that this refund is a part of, to record the refund again after a restore. */
     request?: RefundOrigin;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
@@ -186,7 +186,7 @@ export type Gateway = {
     heartbeat: Omit<Heartbeat, 'heartbeat_ref'> & { heartbeat_ref: string | null },
   ): Promise<void>;
 
-  /** Whether the gateway was given an address for events and we know its secret. */
+  /** Whether the gateway has an address to send events to, and we know its secret. */
   receivesEvents: boolean;
 
   /**
@@ -207,20 +207,20 @@ export type Gateway = {
 
   dispute(merchant: MerchantTime, dispute_ref: string): Promise<DisputeState>;
 
-  /** Gives the gateway a file, which evidence can name then. */
+  /** Uploads a file to the gateway. Evidence can then refer to it. */
   uploadEvidence(file: EvidenceFile): Promise<{ file_ref: string }>;
 
-  /** Puts evidence beside a dispute without sending it to the bank. */
+  /** Stores evidence with a dispute without sending it to the bank. */
   stageEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
   /** Sends evidence to the bank. The gateway takes it once. */
   submitEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
-  /** Gives a dispute up: it is lost. */
+  /** Concedes a dispute: it is lost. */
   acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
 };
 
-/** How gateways differ. Rules read this, and never ask which gateway it is. */
+/** How gateways differ. Rules read these values and never ask which gateway it is. */
 export type Capabilities = {
   /** How many days a hold lasts if the gateway does not say. */
   holdDays: number;
@@ -229,7 +229,7 @@ export type Capabilities = {
   /** How many refunds a payment can have, and for how many days. Null if there is no limit. */
   refundsMax: number | null;
   refundDays: number | null;
-  /** Whether it tells its fees and the movements of the balance. */
+  /** Whether it reports its fees and the movements of the balance. */
   knowsFees: boolean;
 };
 
@@ -238,24 +238,24 @@ export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
 
-/** Which payments of a plan these are. */
+/** Which payments of the plan these are. */
 export type PlanPlace = { instalments: number[]; number_of_payments: number };
 
 /** The merchant as its shoppers know it, and which payments of the plan these are. */
 export type Statement = PlanPlace & { merchant_name: string };
 
-/** The page shows the gateway's card form with this. The adapter knows all of it. */
+/** The settings of the gateway's card form on the page. The adapter supplies all of them. */
 export type CardEntry = {
   /** The adapter whose card form the page shows (`web/card-forms/`). */
   form: 'stripe' | 'hyperswitch';
   /**
-   * When the shopper enters the card. `before`: before the payment begins, and the form makes a token
-   * of it. `after`: in the session of a payment that has begun.
+   * When the shopper enters the card. `before`: before the payment begins, and the form turns the
+   * card into a token. `after`: in the session of a payment that has begun.
    */
   entersCard: 'before' | 'after';
   scriptUrl: string;
   publicKey: string;
-  /** Where the form calls the gateway's API; absent if its script knows. */
+  /** Where the form calls the gateway's API; absent if its script knows the address. */
   apiUrl?: string;
   /** Sources that the page's content security policy must allow besides our own origin. */
   scriptOrigins: string[];
@@ -286,12 +286,12 @@ export type Decline = {
   reason: DeclineReason;
   /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
-  /** The codes of the gateway and of the card network, as they are; null if they gave none. */
+  /** The codes of the gateway and of the card network, unchanged; null if they gave none. */
   code?: string | null;
   network_code?: string | null;
   /** The card that was declined, see `cardKeyOf`; absent if the gateway does not name it. */
   card_key?: string | null;
-  /** How many hours the card network asks to wait before a retry; absent if it asks for none. */
+  /** How many hours the card network asks to wait before a retry; absent if it does not ask. */
   wait_hours?: number;
 };
 
@@ -315,11 +315,11 @@ export type HeldCard = {
   last4: string | null;
   /** The last month in which it works, `2027-03`. */
   expires: string | null;
-  /** The same for the same card number, however often it is entered, if the gateway tells it. */
+  /** The same whenever the same card number is entered. Absent if the gateway does not report it. */
   fingerprint?: string | null;
 };
 
-/** Recognises a card that is entered again. Null if the gateway says nothing of it. */
+/** Recognises a card that is entered again. Null if the gateway describes no card. */
 export const cardKeyOf = ({ fingerprint, brand, last4, expires }: Omit<HeldCard, 'card_ref'>) =>
   fingerprint ?? (last4 === null ? null : `${brand} ${last4} ${expires}`);
 
@@ -329,7 +329,7 @@ export function cardToStore<Card extends HeldCard>(held: Card) {
   return { ...card, card_key: cardKeyOf(held) };
 }
 
-/** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
+/** The gateway refuses the checkout's data, so the checkout can never be paid (decision 0011). */
 export type RefusedData = { outcome: 'refused'; detail: string };
 
 /** The secret with which the page's card form confirms a payment that has begun. */
@@ -344,19 +344,19 @@ export type PaymentState =
       card: HeldCard;
       /** When the hold lapses by itself. */
       capture_before: Timestamp;
-      /** Null if the bank was not asked. */
+      /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** `unknown_status`: the gateway's word for a state that the adapter does not know. */
+  /** `unknown_status` is the gateway's name for a state that the adapter does not know. */
   | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
   | {
       outcome: 'captured';
       payment_ref: string;
       amount: number;
       card: HeldCard;
-      /** Null if the bank was not asked. */
+      /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
     }
   | { outcome: 'voided'; payment_ref: string };
@@ -368,7 +368,7 @@ export type CardVerification =
       outcome: 'verified';
       verification_ref: string;
       card: HeldCard & { card_ref: string };
-      /** Null if the bank was not asked. */
+      /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
@@ -390,7 +390,7 @@ type EvidenceFile = {
   content: Buffer;
 };
 
-/** All of the evidence. Fields and files that the gateway has and this has not are removed there. */
+/** All of the evidence. The gateway removes fields and files that are not in it. */
 type AnswerWithEvidence = DisputeAnswer & {
   evidence: Evidence;
   /** References of the files that the gateway has, by kind. */
@@ -432,8 +432,8 @@ export type GatewayRecord = {
   number_of_payments: number | null;
   request: RefundOrigin | null;
   /**
-   * The gateway's charge for a movement of its balance, with the type of the transaction; null for
-   * other records. A fee of the account was charged without a payment.
+   * The gateway's fee for a movement of its balance, with the type of the transaction; null for
+   * other records. An account fee was charged without a payment.
    */
   fee: { type: string; amount: number; currency: string; isOfAccount: boolean } | null;
 };
@@ -446,7 +446,7 @@ export type DisputeState = {
   currency: string;
   reason: string;
   network_reason_code: string | null;
-  /** An `inquiry` withdraws nothing yet. `closed`: it ended without being decided. */
+  /** An `inquiry` withdraws nothing yet. `closed` means that it ended without a decision. */
   status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
   opened_at: Timestamp;
   /** The time by which evidence can be submitted. */
@@ -469,7 +469,7 @@ export type RefundState = {
  * use. The caller keeps its row open and finds out later.
  */
 export class OutcomeUnknown extends Error {
-  /** `no_answer`: the gateway is not reached or fails. `too_many`: it asks for fewer requests. */
+  /** `no_answer`: the gateway cannot be reached or fails. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
   /** How long the gateway asks us to wait; null if it does not say. */
   readonly retryAfterMs: number | null;
@@ -487,7 +487,7 @@ export class OutcomeUnknown extends Error {
 
 /**
  * The gateway refused the request and did nothing: a wrong key, a missing permission, a parameter
- * that it does not accept, an idempotency key that belongs to a request that differs from this one.
- * The fault is ours, and a retry will not help until it is corrected.
+ * that it does not accept, an idempotency key that was used for a different request. The fault is
+ * ours, and a retry will not help until it is corrected.
  */
 export class RequestRefused extends Error {}

@@ -2,8 +2,8 @@ import { type CardEntry, type Gateway, OutcomeUnknown } from './gateway.ts';
 import type { ChosenGateways, GatewayName } from './gateway-name.ts';
 
 /**
- * The settings have no gateway of this name. Nothing was sent, and the row stays due until an operator
- * has put the settings back.
+ * The settings have no gateway of this name. Nothing was sent, and the row stays due until an
+ * operator restores the settings.
  */
 export class GatewayMissing extends OutcomeUnknown {
   constructor(name: string) {
@@ -17,9 +17,15 @@ export type Gateways = {
   /** The gateway that holds a row's payment. Throws `GatewayMissing`. */
   of(name: GatewayName): Gateway;
   isClosed(name: GatewayName): boolean;
-  /** The gateway of a new checkout: the merchant's, or the default while that one takes none. */
+  /**
+   * The gateway of a new checkout: the merchant's own, or the default while that one takes no new
+   * checkouts.
+   */
   choose(merchant: ChosenGateways): GatewayName;
-  /** The merchant's gateway that stands in for one that does not answer. Null while it answers. */
+  /**
+   * The gateway that stands in for the merchant's while that one does not answer. Null while it
+   * answers.
+   */
   findStandIn(name: GatewayName, merchant: ChosenGateways): GatewayName | null;
 };
 
@@ -56,7 +62,7 @@ export function createGateways(named: readonly NamedGateway[]): Gateways {
   };
 }
 
-/** A gateway that is closed, or that the settings do not have, takes no new checkout. */
+/** A gateway that is closed, or missing from the settings, takes no new checkout. */
 export function chooseGateway(
   named: readonly { name: GatewayName; isClosed?: boolean }[],
   { gateway, second_gateway }: ChosenGateways,
@@ -69,7 +75,7 @@ export function chooseGateway(
   return name;
 }
 
-/** The same gateways, each as `wrap` makes it. */
+/** The same gateways, each wrapped by `wrap`. */
 export const eachGateway = (
   gateways: Gateways,
   wrap: (gateway: Gateway, name: GatewayName) => Gateway,

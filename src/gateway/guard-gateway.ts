@@ -18,17 +18,16 @@ const guarded = new Set<keyof Gateway>([
 ]);
 
 /**
- * Whether money may move, as a shopper's attempt asks before it begins (decision 0097): at one gateway,
- * or at all of them.
+ * Whether money may move at one gateway, or at all of them. A shopper's attempt asks before it
+ * begins (decision 0097).
  */
 export type MoneyProblem = { problem(gateway?: GatewayName): Promise<string | null> };
 
 /**
  * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
- * whether it is. An attempt that began could meet one that the database has lost. If the database
- * does not answer, the payment goes on and waits for it: the guard asks again before the gateway is
- * called. A refused API key does not count here: the attempt gets the same refusal and raises an
- * alert.
+ * whether it is. A new attempt could duplicate one that the database has lost. If the database does
+ * not answer, the payment goes on: the guard asks again before the gateway is called. A refused API
+ * key does not count here: the attempt gets the same refusal and raises an alert.
  */
 export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName): Promise<boolean> {
   try {
@@ -38,7 +37,7 @@ export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName):
   }
 }
 
-/** Asks before every call that moves money whether it may, and throws `MoneyStopped` if not. */
+/** Checks before every call that moves money whether it may, and throws `MoneyStopped` if not. */
 export const guardGateways = (gateways: Gateways, money: MoneyProblem): Gateways =>
   eachGateway(gateways, (gateway, name) => guardGateway(gateway, () => money.problem(name)));
 

@@ -8,14 +8,14 @@ import { createPacer } from './pacer.ts';
 export type GatewayLimits = {
   /** The limit for all users of the gateway in this process. Null if there is no limit. */
   requestsPerSecond: number | null;
-  /** Tests need fewer. */
+  /** Tests use a lower value. */
   failuresMax?: number;
 };
 
 /** Called with each call that was sent, its outcome and how long it took. */
 export type ObserveCall = (operation: string, outcome: string, milliseconds: number) => void;
 
-/** Shoppers wait for these. The worker calls them, too, but seldom many at once. */
+/** Shoppers wait for these. The worker also calls them, but seldom many at once. */
 const shopperCalls = new Set([
   'createCustomer',
   'begin',
@@ -30,7 +30,8 @@ const shopperCalls = new Set([
 ]);
 
 /**
- * These send nothing to the gateway. Anyone may post an event, so it must not use up the budget.
+ * These send nothing to the gateway. Strangers can post events, so events must not use up the
+ * budget.
  */
 const localCalls = new Set(['readEvent']);
 

@@ -16,7 +16,7 @@ const textNames = {
 
 export const networkNames = [...Object.values(textNames), 'uncategorized_text'] as const;
 
-/** The one free text has what the others have no field for. */
+/** The one free text holds everything that has no field of its own. */
 export function networkEvidence(
   evidence: Evidence,
 ): Partial<Record<(typeof networkNames)[number], string>> {

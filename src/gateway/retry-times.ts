@@ -2,7 +2,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 // How long a claim on work at the gateway lasts, and when a request is repeated or looked up.
 
-/** Longer than one call to the gateway may take, with room to record its answer. */
+/** Longer than one call to the gateway may take, with time to record its answer. */
 export const leaseSeconds = 40;
 
 /** The gateway remembers a key for 24 hours. After 23 we look up what was sent instead. */
@@ -15,7 +15,9 @@ export function isKeyRemembered(keyed_at: Timestamp, now: Timestamp): boolean {
 /** A request that was sent this recently may still be in flight, whatever a look-up says. */
 const inFlightMinutes = 10;
 
-/** Both times are on the real clock: a sandbox merchant's clock may have moved by days since. */
+/**
+ * Both times are on the real clock: a sandbox merchant's clock may have moved by days since then.
+ */
 export function mayBeInFlight(asked_at: Timestamp, now: Temporal.Instant): boolean {
   return now.since(asked_at).total('minutes') < inFlightMinutes;
 }

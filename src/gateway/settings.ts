@@ -14,9 +14,9 @@ export type GatewaySettings = {
   environment: 'sandbox' | 'production';
   secretKey: string;
   publicKey: string;
-  /** The adapter's own address when absent. */
+  /** If absent, the adapter's own default. */
   apiUrl?: string;
-  /** The address of the card form's script. The adapter's own when absent. */
+  /** The address of the card form's script. If absent, the adapter's own default. */
   scriptUrl?: string;
   /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
   testGateway?: boolean;
@@ -30,13 +30,13 @@ export type GatewaySettings = {
 /** One of the gateways of a service. */
 export type NamedSettings = GatewaySettings & {
   name: GatewayName;
-  /** It takes no new checkouts, and collects and refunds those that it has. */
+  /** It takes no new checkouts, but still collects and refunds those that it has. */
   isClosed?: boolean;
 };
 
-/** The part of an adapter that knows its settings. Each has one in a file of its own. */
+/** The part of an adapter that knows its settings, in a file of its own. */
 export type AdapterSettings = {
-  /** The settings by which an operator names this gateway. */
+  /** The names of the settings by which an operator configures this gateway. */
   names: {
     secretKey: string;
     publicKey: string;
@@ -49,14 +49,14 @@ export type AdapterSettings = {
   problems(settings: GatewaySettings): string[];
   limits(settings: GatewaySettings): GatewayLimits;
   capabilities: Capabilities;
-  /** Where our test gateway has the script of the card form. */
+  /** The path of the card form's script at our test gateway. */
   testScript: string;
 };
 
 /** A shorter secret could be guessed, and events move money. */
 const webhookSecretCharactersMin = 16;
 
-/** Null if it is not known. The test gateway has its own. */
+/** Null if it is not known. The test gateway has its own prefix. */
 export function statementPrefix({ statementPrefix, testGateway }: GatewaySettings): string | null {
   return statementPrefix ?? (testGateway ? 'TRANCHE' : null);
 }
@@ -89,7 +89,9 @@ export function commonProblems(
   return problems;
 }
 
-/** Everything that is wrong with the addresses of a gateway. One that is not given is right. */
+/**
+ * Everything that is wrong with the addresses of a gateway. An address that is not given is fine.
+ */
 function addressProblems(addresses: Record<string, string | undefined>): string[] {
   return Object.entries(addresses).flatMap(([name, given]) => {
     if (given === undefined) return [];

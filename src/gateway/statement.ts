@@ -8,8 +8,8 @@ const separator = '* ';
 export const prefixCharactersMax = 10;
 
 /**
- * The text after the account's prefix on the shopper's card statement: the merchant's name, as much
- * of it as fits, and which payment this is. `Bean T 2 of 3` makes `TRANCHE* Bean T 2 of 3`.
+ * The text after the account's prefix on the shopper's card statement: as much of the merchant's
+ * name as fits, and which payment this is. `Bean T 2 of 3` makes `TRANCHE* Bean T 2 of 3`.
  */
 export function statementSuffix(
   prefix: string | null,
@@ -24,11 +24,11 @@ export function statementSuffix(
   const nameRoom = which === '' ? room : room - which.length - 1;
   const shown = name.slice(0, Math.max(0, nameRoom)).trim();
   const suffix = [shown, which].filter((part) => part !== '').join(' ');
-  // The card schemes demand a letter.
+  // The card schemes require a letter.
   return /[a-z]/i.test(suffix) ? suffix : 'Payment'.slice(0, room);
 }
 
-/** The description of a payment in the gateway's own records. Never personal data. */
+/** The description of a payment in the gateway's own records. It never has personal data. */
 export function paymentDescription(merchant_name: string, place: PlanPlace): string {
   const which = placeText(place);
   return which === '' ? `Payment to ${merchant_name}` : `Payment ${which} to ${merchant_name}`;
@@ -41,7 +41,7 @@ function placeText({ instalments, number_of_payments }: PlanPlace): string {
   return `${numbers.join('-')} of ${number_of_payments}`;
 }
 
-/** Letters without accents, and without the characters that the schemes refuse. */
+/** Text without accents, and without the characters that the schemes refuse. */
 function descriptorText(text: string): string {
   return text
     .normalize('NFKD')

@@ -1,7 +1,7 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown, type PaymentState } from './gateway.ts';
 
 /**
- * Voids payments that wait for the shopper or their bank although we have no attempt for them: a
+ * Voids payments that wait for the shopper or their bank but for which we have no attempt, because a
  * restored database has lost it. The shopper could confirm such a payment after another one has paid
  * the same instalment.
  */

@@ -18,8 +18,8 @@ type PageMembers = Pick<MerchantRow, 'short_name' | 'no_fees' | 'language'> & Me
 export type PageChange = Partial<Omit<PageMembers, 'logo'>> & { logo?: Buffer | null };
 
 /**
- * Sets what shoppers read about a merchant. Members that are absent keep their values. `was` has the
- * values that the operator read; the change is refused if they were changed since.
+ * Sets what shoppers read about a merchant. Absent members keep their values. `was` holds the values
+ * that the operator read; the change is refused if they have changed since.
  */
 export async function changePage(
   deps: OperatorDeps,
@@ -42,7 +42,7 @@ export async function changePage(
   });
 }
 
-/** Checks the members, and writes a logo anew. */
+/** Checks the members, and rewrites a logo from its pixels. */
 export function readPageChange({ logo, ...texts }: PageChange) {
   const problem = explainBadShortName(texts.short_name ?? null) ?? explainBadProfile(texts);
   if (problem !== null) throw new OperatorError(problem);

@@ -26,12 +26,12 @@ import {
 } from './merchant.ts';
 
 /**
- * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the term
- * that the hosted page selects at first, on open checkouts too, and the amount above which a refund
- * needs two people. What is absent stays as it is. `was` has the values that the operator read; the
- * change is refused if they were changed since. If fewer refunds need two people than before, the
- * change needs a person with `mayLiftReview`. The service bears the risk of an order, so bands that
- * take more than before need a person with `mayWidenBands`.
+ * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the
+ * term that the hosted page selects at first, on open checkouts too, and the amount above which a
+ * refund needs two people. Absent members keep their values. `was` holds the values that the
+ * operator read; the change is refused if they have changed since. If fewer refunds need two people
+ * than before, the change needs a person with `mayLiftReview`. The service bears the risk of an
+ * order, so only a person with `mayWidenBands` may make bands accept more than before.
  */
 export async function changeRules(
   deps: LiftDeps & FourEyesDefault,

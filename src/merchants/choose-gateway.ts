@@ -6,7 +6,7 @@ import type { MerchantRow } from './merchant.ts';
 
 /**
  * Chooses the gateway of a merchant's new checkouts, and the one that stands in for it while it does
- * not answer. Checkouts that exist keep the gateway that they began with (decision 0029).
+ * not answer. Existing checkouts keep the gateway that they began with (decision 0029).
  */
 export async function chooseGateways(
   deps: OperatorDeps,

@@ -17,8 +17,8 @@ import {
 } from './merchant.ts';
 
 /**
- * Adds a merchant. A threshold for two people that is looser than the default of all merchants
- * needs a person with `mayLiftReview`.
+ * Adds a merchant. Only a person with `mayLiftReview` may set a threshold for two people that is
+ * looser than the default.
  */
 export async function createMerchant(
   deps: LiftDeps & FourEyesDefault,

@@ -43,7 +43,7 @@ const selectMerchants = (db: Handle) =>
       'territories.payment_min',
     ]);
 
-/** One merchant, as `toMerchantRow` takes it. */
+/** One merchant in the form that `toMerchantRow` takes. */
 export const selectMerchant = (db: Handle, id: string) =>
   selectMerchants(db).where('merchants.id', '=', id);
 
@@ -144,7 +144,7 @@ export async function moveGateways(db: Handle, id: string, to: ChosenGateways): 
   await db.updateTable('merchants').set(to).where('id', '=', id).execute();
 }
 
-/** The image whose SHA-256 this is. Two merchants may have the same one. */
+/** The image with this SHA-256. Two merchants may have the same one. */
 export async function findLogo(db: Handle, logo: string): Promise<Buffer | null> {
   const row = await db
     .selectFrom('merchants')
@@ -155,7 +155,7 @@ export async function findLogo(db: Handle, logo: string): Promise<Buffer | null>
   return row?.logo_png ?? null;
 }
 
-/** The threshold as it is now. Read it under the lock of the checkout that is refunded. */
+/** The current threshold. Read it under the lock of the refunded checkout. */
 export const selectThreshold = (db: Handle, id: string) =>
   db.selectFrom('merchants').select('four_eyes_above').where('id', '=', id);
 
@@ -175,7 +175,7 @@ export async function moveThreshold(
   await db.updateTable('merchants').set({ four_eyes_above }).where('id', '=', id).execute();
 }
 
-/** Merchants by their ids, or a statement that selects the ids. */
+/** Ids of merchants, or a statement that selects them. */
 export type MerchantIds =
   | string[]
   | SelectQueryBuilder<Tables, 'managed_merchants', { merchant_id: string }>;
@@ -217,7 +217,7 @@ export async function moveClock(db: Handle, id: string, clock_ahead_ms: number):
   await db.updateTable('merchants').set({ clock_ahead_ms }).where('id', '=', id).execute();
 }
 
-/** The lead of every merchant's clock that is ahead of real time, in milliseconds. */
+/** How far each merchant's clock that is not on real time is ahead, in milliseconds. */
 export async function listMerchantClocks(db: Handle): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('merchants')

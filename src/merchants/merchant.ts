@@ -18,7 +18,7 @@ export type MerchantProfile = {
   logo: string | null;
 };
 
-/** A merchant as the database keeps it. */
+/** A merchant as the database stores it. */
 export type MerchantRow = MerchantProfile & {
   id: string;
   name: string;
@@ -47,15 +47,15 @@ export type MerchantRow = MerchantProfile & {
 };
 
 /**
- * A refund above this many cents needs two people (decision 0074). With `none` one person is enough
- * for any refund. Null follows the default of all merchants.
+ * A refund above this many cents needs two people (decision 0074). `none` means that one person is
+ * enough for any refund. Null follows the default of all merchants.
  */
 export type OwnThreshold = number | 'none' | null;
 
 /** The default of all merchants, in cents. Null if the setting says that one person is enough. */
 export type FourEyesDefault = { fourEyesAbove: number | null };
 
-/** The amount above which refunds of a merchant need two people. Null if none does. */
+/** The amount above which refunds of a merchant need two people. Null if no refund does. */
 export function thresholdOf(
   { fourEyesAbove }: FourEyesDefault,
   { four_eyes_above }: { four_eyes_above: OwnThreshold },
@@ -63,7 +63,7 @@ export function thresholdOf(
   return four_eyes_above === 'none' ? null : (four_eyes_above ?? fourEyesAbove);
 }
 
-/** An amount that is equal to the default is not the merchant's own: it follows the default. */
+/** An amount equal to the default is stored as "follow the default", not as the merchant's own. */
 export const ownThreshold = (
   { fourEyesAbove }: FourEyesDefault,
   own: OwnThreshold,
@@ -73,7 +73,7 @@ export const ownThreshold = (
 export const isLooser = (to: number | null, before: number | null): boolean =>
   before !== null && (to === null || to > before);
 
-/** Whether bands take an amount in a term that they did not take before. */
+/** Whether bands accept an amount in a term that they did not accept before. */
 export function isWider(to: Rule[], before: Rule[]): boolean {
   return to.some(({ from_amount, to_amount, terms }) =>
     terms.some((term) => {
@@ -96,7 +96,7 @@ export type Merchant = MerchantRow & {
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant when only its id and the lead of its clock are known. */
+/** The time of a merchant of which only the id and the lead of its clock are known. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
@@ -128,7 +128,7 @@ export function findRule(rules: Rule[], amount: number): Rule | undefined {
   return rules.find((rule) => rule.from_amount <= amount && amount <= rule.to_amount);
 }
 
-/** The terms of a band that split an amount into payments which the gateway takes. */
+/** The terms of a band that split an amount into payments which the gateway accepts. */
 export function offeredTerms(rule: Rule, amount: number, payment_min: number): number[] {
   return rule.terms.filter((term) => Math.floor(amount / term) >= payment_min);
 }
@@ -143,8 +143,8 @@ export function isPayable(
 }
 
 /**
- * The bands as merchants see them: each begins where its shortest term can be paid. Rules that were
- * set before the minimum was raised may begin lower.
+ * The bands as merchants see them: each begins where its shortest term can be paid. Rules may begin
+ * lower if they were set before the minimum was raised.
  */
 export function payableRules({ rules, territory }: Pick<Merchant, 'rules' | 'territory'>): Rule[] {
   return rules
@@ -224,7 +224,7 @@ export function explainBadThreshold(threshold: OwnThreshold): string | null {
 }
 
 /**
- * `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision
+ * `10000 and 99999 or between 200000 and 300000 cents`. Adjoining bands form one range (decision
  * 0002).
  */
 export function describeBands(rules: Rule[]): string {
@@ -276,8 +276,8 @@ export function explainBadRules(rules: unknown): string | null {
 }
 
 /**
- * The band that begins below what its shortest term needs, or null. Longer terms are offered once
- * the amount can be split into payments that the gateway takes.
+ * Explains which band begins below what its shortest term needs; null if none does. Longer terms are
+ * offered once the amount can be split into payments that the gateway accepts.
  */
 export function explainSmallPayments(
   rules: Rule[],

@@ -2,7 +2,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { type MerchantIds, moveHasEvents } from './merchant.sql.ts';
 
 /**
- * Notes that an integration that acts for these merchants asked for events. From then on their
+ * Records that an integration acting for these merchants asked for events. From then on their
  * changes look for receivers (decision 0033).
  */
 export async function noteEvents(db: Handle, merchant_ids: MerchantIds): Promise<void> {

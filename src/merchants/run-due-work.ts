@@ -23,15 +23,15 @@ export type MerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps> 
   due: DueWork<Table>;
   /** How long a claim lasts. Longer than `run` may take. */
   leaseSeconds: number;
-  /** How many rows of one merchant a claim takes. */
+  /** How many rows of one merchant are claimed at once. */
   batchSize: number;
   /** How many merchants a round serves. */
   merchantsMax: number;
   /** How many batches are in progress at once. A merchant that is alone may have all of them. */
   concurrency: number;
-  /** How long a round gives merchants further turns. If it is 0, each merchant gets one batch. */
+  /** How long a round gives merchants further turns. With 0, each merchant gets one batch. */
   roundMilliseconds: number;
-  /** Works on a claimed batch: one merchant, one lease. Never empty. */
+  /** Works on a claimed batch, which has one merchant and one lease and is never empty. */
   run(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;
 };
 
@@ -74,7 +74,8 @@ async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
   function next(): string | undefined {
     const [id] = queue;
     if (id === undefined || stopping?.aborted) return undefined;
-    // Every merchant gets one turn, however late it is. Further turns end with the round.
+    // Every merchant gets one turn, however late it is. No further turns begin after the end of the
+    // round.
     if (served.has(id) && deps.clock.monotonic() >= end) return undefined;
     queue.delete(id);
     served.add(id);

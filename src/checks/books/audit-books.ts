@@ -28,7 +28,7 @@ const leaseSeconds = 900;
 
 /**
  * Audits the next range of checkouts, or of merchants once all checkouts are audited, and moves the
- * position past it. Returns 0 if another process audits, or when a pass has ended.
+ * position past it. Returns 0 if another process is auditing, or when a pass has ended.
  */
 export async function auditSlice(deps: {
   database: Database;
@@ -45,7 +45,7 @@ export async function auditSlice(deps: {
   const found = range ? await range.find(deps.database, range.first, range.last) : [];
   for (const violation of found) {
     const detail = describeDifference(violation);
-    // Every round finds the difference again until it is repaired. One alert is enough.
+    // Every round finds the difference again until it is repaired, but one alert is enough.
     if (await hasAlert(db, 'books_differ', detail)) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }

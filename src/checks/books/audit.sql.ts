@@ -68,8 +68,8 @@ export async function findSlice(
 }
 
 /**
- * The range of the next merchants after an id. It ends after a number of merchants, or earlier once
- * they have a number of checkouts. The books of one merchant cannot be divided.
+ * The range of the next merchants after an id. It ends after so many merchants, or earlier if they
+ * have many checkouts. The books of one merchant cannot be split.
  */
 export async function findMerchantSlice(
   db: Handle,
@@ -103,7 +103,9 @@ export async function findMerchantSlice(
   return { first, last };
 }
 
-/** The number of all checkouts, from the totals of the lists instead of a count. */
+/**
+ * The number of all checkouts. It is the sum of the lists' totals, which is cheaper than a count.
+ */
 export async function sumCheckouts(db: Handle): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
     select coalesce(sum(total), 0)::bigint as sum from list_totals

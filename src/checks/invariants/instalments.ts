@@ -6,9 +6,12 @@ const isEarly = (collection: string, due_on: string, zone: string) =>
     when 'capture' then ${due_on} + 1 + time '${captureTime}'
     else ${due_on} + time '${collectionTime}' end) at time zone ${zone}`;
 
-/** Each instalment with its checkout, the collection that brought it, and what refunds took of it. */
+/**
+ * Each instalment with its checkout, the collection that collected it, and the amount that refunds
+ * took from it.
+ */
 export const instalmentRows: RowInvariants = {
-  // The unique index collections_collected allows one collected collection of an instalment.
+  // The unique index collections_collected allows one successful collection per instalment.
   rows: (within) => `
     select i.checkout_id, i.number, i.status, i.amount, i.reduced, i.amount - i.reduced as due,
       i.due_on, i.currency, i.payment_ref, c.completed_at, c.currency as sold_in,

@@ -2,8 +2,8 @@
  * A statement that returns no rows as long as the invariant holds.
  *
  * A plain string is about the whole database and holds once due work has been done. A function is
- * about a range of ids: it holds at any moment, so the continuous audit can ask it too. The range is
- * one of checkouts, or of merchants where the books of a whole merchant are compared.
+ * about a range of ids and holds at any moment, so the continuous audit can use it too. The ids are
+ * those of checkouts, or of merchants where the books of a whole merchant are compared.
  */
 export type Invariant =
   | { name: string; description: string; sql: string | ((within: Within) => string) }
@@ -11,7 +11,7 @@ export type Invariant =
 
 /**
  * Invariants about the same rows of a range of checkouts. One statement reads the rows once and
- * asks all of them: reading costs more than comparing.
+ * checks all of them, because reading costs more than comparing.
  */
 export type RowInvariants = {
   rows: (within: Within) => string;

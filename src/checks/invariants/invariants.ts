@@ -17,8 +17,8 @@ import { statusInvariants } from './statuses.ts';
 
 /**
  * Conditions that must be true after any fault, crash or race, once due work has been done. Every
- * fault test ends here. `tranche ledger check` and the worker's audit use the invariants that can
- * be asked of a range of checkouts or of merchants.
+ * fault test ends by checking them. `tranche ledger check` and the worker's audit use those that
+ * apply to a range of checkouts or of merchants.
  */
 const invariants: (Invariant | RowInvariants)[] = [
   saleRows,
@@ -64,7 +64,7 @@ export async function findViolations(
 const all = () => 'true';
 const isBetween = (column: string) => `${column} between $1 and $2`;
 
-/** The rows about the money of the checkouts from `first` to `last` that violate an invariant. */
+/** The rows that violate an invariant about the money of the checkouts from `first` to `last`. */
 export async function findDifferences(
   { pool }: { pool: pg.Pool },
   first: string,
@@ -73,7 +73,7 @@ export async function findDifferences(
   return await readOnly(pool, async (client) => {
     // PostgreSQL cannot estimate how many ids lie between two, nor how many checkouts their rows
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
-    // sort what a hash table groups in half the time.
+    // would sort what a hash table groups in half the time.
     await client.query('set local enable_nestloop = off; set local enable_sort = off');
     const range = [first, last];
     const violations: Violation[] = [];
@@ -90,7 +90,7 @@ export async function findDifferences(
 
 const merchantMinutes = 10;
 
-/** The rows about the books of the merchants from `first` to `last` that violate an invariant. */
+/** The rows that violate an invariant about the books of the merchants from `first` to `last`. */
 export async function findMerchantDifferences(
   { pool }: { pool: pg.Pool },
   first: string,
@@ -98,7 +98,7 @@ export async function findMerchantDifferences(
 ): Promise<Violation[]> {
   // The statistics say how many rows a merchant has, so the planner needs no help here.
   return await readOnly(pool, async (client) => {
-    // One statement adds up all entries of a merchant, and no request waits for it (decision 0036).
+    // One statement adds up all entries of a merchant. No request waits for it (decision 0036).
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
     const violations: Violation[] = [];
     for (const one of invariants) {

@@ -20,7 +20,8 @@ export const operatorInvariants: Invariant[] = [
           -- A refund that was recorded after a restore was reviewed before the restore.
           and (o.action in ('refunds retry', 'gateway record')
             or o.action = 'refunds create' and r.requested_by_name is not null))
-        -- An integration that was automatic once approved its refunds when they were asked for.
+        -- An integration may have been automatic when these refunds were requested, which approved
+        -- them at once.
         and not (r.approved_at = r.created_at
           and exists (select 1 from operator_actions o where o.subject_id = i.id
             and o.action = 'integrations refunds'))`,

@@ -17,7 +17,7 @@ export const payoutInvariants: Invariant[] = [
         select merchant_id, checkout_id, instalment,
           sum(case debit when 'collected' then amount else -amount end) as gross
         from postings
-        -- Many ranges have nothing to compare.
+        -- Most ranges have nothing to compare.
         where ${within('checkout_id')} and (select count(*) from settled) > 0
           and 'collected' in (debit, credit)
         group by merchant_id, checkout_id, instalment
@@ -96,8 +96,8 @@ export const payoutInvariants: Invariant[] = [
     description: 'the sums of what a merchant is owed, by kind, are those of its open entries',
     by: 'merchant',
     sql: (within) => `
-      -- The sums have the entries up to the stream's position. Those after it are added here, as
-      -- the pages add them. Reserves are lines at once and stay in the sums until they are released.
+      -- The sums include the entries up to the stream's position. Later ones are added here, as the
+      -- pages add them. A reserve becomes a line at once and stays in the sums until it is released.
       with summed as (
         select merchant_id, kind, sum(gross) as gross, sum(fee) as fee, sum(vat) as vat,
           sum(net) as net

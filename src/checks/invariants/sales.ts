@@ -72,7 +72,7 @@ const fees = (within: Within) => `
 
 /** Each checkout with sums of its instalments, postings and refunds, and with its payment. */
 export const saleRows: RowInvariants = {
-  // The unique index payment_attempts_outcome allows one authorised attempt of a checkout.
+  // The unique index payment_attempts_outcome allows one authorised attempt per checkout.
   rows: (within) => `
     select c.id, c.status, c.amount, c.terms, c.number_of_payments, c.expires_at, c.completed_at,
       c.currency, coalesce(p.instalments, 0) as instalments, p.lowest, p.highest, p.sum, p.first,

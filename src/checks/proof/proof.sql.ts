@@ -2,17 +2,19 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** An export of payouts, as the chained record of the operators' actions has it. */
+/** An export of payouts, as recorded in the chain of the operators' actions. */
 export type RecordedExport = {
   number: number;
   export_id: string;
   payouts: number;
-  /** Null if a version without digests exported it. */
+  /** Null if it was exported by a version without digests. */
   payouts_sha256: string | null;
   file_sha256: string | null;
 };
 
-/** The exports after a number of the chain, in their order. A file that was read again counts too. */
+/**
+ * The exports after a number in the chain, in order. Reading a file again counts as an export too.
+ */
 export async function listRecordedExports(
   db: Handle,
   after: number,
@@ -31,7 +33,7 @@ export async function listRecordedExports(
 
 /**
  * Exported payouts that no recorded export names. A payout that the bank paid before a restore has
- * no export here: its payment is recorded instead.
+ * no export here, because only its payment was recorded.
  */
 export async function listUnrecordedExports(db: Handle, limit: number): Promise<string[]> {
   const { rows } = await sql<{ reference: string }>`
@@ -53,7 +55,7 @@ export type CountedCallbacks = {
   delivered: number;
   waiting: number;
   exhausted: number;
-  /** Delivered, and the attempts were deleted at the end of their retention. */
+  /** Delivered callbacks whose attempts were deleted at the end of their retention. */
   expired: number;
   unanswered: string[];
 };
@@ -83,7 +85,7 @@ export async function countCallbacks(
   return rows[0] ?? null;
 }
 
-/** When the first checkout was created. Null without one. */
+/** When the first checkout was created; null if there is none. */
 export async function findFirstSale(db: Handle): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('checkouts')

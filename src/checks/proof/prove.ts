@@ -16,18 +16,18 @@ import {
   type RecordedExport,
 } from './proof.sql.ts';
 
-/** One claim about the installation, and how far it was compared. */
+/** One claim about the installation, and how much of it was checked. */
 export type Proof = {
   name: 'books' | 'gateway' | 'payouts' | 'record' | 'callbacks';
   claim: string;
   outcome: 'holds' | 'differs' | 'not compared';
-  /** Each count with what was counted. */
+  /** How many of each kind of thing were compared. */
   compared: Record<string, number>;
-  /** The time of the first thing that was compared. Null means everything that there is. */
+  /** The time of the first thing that was compared. Null means that everything was. */
   since: Timestamp | null;
-  /** At most twenty. */
+  /** At most twenty of them. */
   differences: string[];
-  /** Where this proof ends. */
+  /** The limits of this proof. */
   cannot_compare: string[];
 };
 
@@ -93,7 +93,7 @@ export async function proveGateway(
   }
 }
 
-/** The claim about the gateway, where no one asks it. */
+/** The claim about the gateway, if it is not asked. */
 export const notCompared = (reason: string): Proof => ({
   name: 'gateway',
   claim: gatewayClaim,
@@ -104,7 +104,7 @@ export const notCompared = (reason: string): Proof => ({
   cannot_compare: [reason],
 });
 
-/** Exports whose rows are read together. One has at most a thousand. */
+/** The rows of this many exports are read together. An export has at most a thousand. */
 const exportsTogether = 20;
 
 export async function provePayouts(
@@ -162,7 +162,7 @@ async function compareExports(db: Handle, exports: RecordedExport[]) {
   return { differences, withoutDigest, payouts: rows.length };
 }
 
-/** More days than an installation has. */
+/** More days than any installation has run. */
 const publishedMax = 20_000;
 
 export async function proveRecord(

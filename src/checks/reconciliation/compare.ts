@@ -30,7 +30,7 @@ const captureGraceHours = 24;
 /** Null if differences are only reported. */
 export type Recording = { isStopped: boolean } | null;
 export type Comparing = {
-  /** The gateway whose records they are. Rows of another gateway's payments are not about them. */
+  /** The gateway whose records these are. Rows about another gateway's payments do not count. */
   gateway: GatewayName;
   nowOf: (merchant_id: string) => Temporal.Instant;
   recorder: Recording;
@@ -61,10 +61,10 @@ export async function compareWithRows(
 }
 
 /**
- * Finds what `recordLost` must record although it is no difference. A refund in flight without a
- * row was sent by the lost database, which would ask for it again. A payment that a shopper can
- * still approve at their bank could be charged a second time on its date. While money is stopped,
- * no process settles an attempt whose hold or capture the gateway has.
+ * Finds what `recordLost` must record although it is not a difference. A refund in flight without a
+ * row was sent by the lost database, and would be requested again. A payment that a shopper can
+ * still approve at their bank could be charged a second time on its date. While money is stopped, no
+ * process settles an attempt whose hold or capture the gateway has.
  */
 function compareToRecord(
   kind: ComparedKind,
@@ -75,8 +75,8 @@ function compareToRecord(
   if (recorder === null) return null;
   const isLost = state === 'in_flight' && own.length === 0;
   const isLostRefund = kind === 'refunds' && isLost;
-  // Only payments and new cards on the plan have no term. The others need no record here: a hold
-  // takes nothing, and a charge is looked up.
+  // Only a shopper's payments and new cards on the plan page have no term. The others need no
+  // recording here: a hold takes nothing, and a charge is looked up.
   const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
   const isUnsettled = recorder.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
@@ -84,9 +84,9 @@ function compareToRecord(
 }
 
 /**
- * Whether a row that has our id of a gateway record is really about that record. A request that was
- * declined and then lost by a restore gave its id to the next request, and the row names the
- * payment of that request.
+ * Whether a row that has our id of a gateway record is really about that record. If a restore lost a
+ * request that was declined, the next request got the same id, and the row names that request's
+ * payment.
  */
 const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
   record.state !== 'nothing' || reference === null || reference === record.reference;
@@ -134,7 +134,7 @@ export function compare(
 ): DifferenceKind | null {
   const isLive = record.state === 'taken' || record.state === 'held';
   if (own.length === 0) return isLive ? 'unknown_to_us' : null;
-  // The service will find the outcome by itself.
+  // The service will find out the outcome by itself.
   if (record.state === 'in_flight' || own.some(({ state }) => state === 'in_flight')) return null;
   const taken = own.filter(({ state }) => state === 'taken');
   const held = own.find(({ state }) => state === 'held');

@@ -3,8 +3,9 @@ import { type OperatorDeps, OperatorError, operate } from '#record/actions/opera
 import { findAccessStop, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
 
 /**
- * An operator has compared the people and the credentials with what was revoked or rotated since the
- * backup. People can sign in again. Whether money moves is another question (decision 0097).
+ * An operator confirms that people and credentials were compared with what was revoked or rotated
+ * since the backup. People can then sign in again. Whether money moves is decided separately
+ * (decision 0097).
  */
 export async function confirmAccess(
   deps: OperatorDeps,

@@ -15,7 +15,7 @@ export type DatabaseHeartbeat = {
   server: string | null;
   stopped_at: Timestamp | null;
   stopped_reason: string | null;
-  /** The server that answered now. */
+  /** The server that is answering now. */
   current_server: string;
   /** Some of these gateways were last compared on another server. */
   has_moved: boolean;
@@ -23,9 +23,8 @@ export type DatabaseHeartbeat = {
 
 /**
  * A separate statement asks for the server, because Citus may answer the other statement on any
- * node. A restored cluster begins a new timeline, and so does a standby that takes over. A dump
- * that is read into another server, or under another name, has another system identifier or
- * database.
+ * node. A restored cluster begins a new timeline, and so does a standby that takes over. A dump that
+ * is restored into another server, or under another name, has another system identifier or database.
  */
 export async function readHeartbeat(
   db: Handle,
@@ -76,7 +75,7 @@ export async function listUsedGateways(db: Handle): Promise<GatewayName[]> {
   return rows.map(({ gateway }) => gateway);
 }
 
-/** Claims the next heartbeat. Returns false if it is not due, or another process makes it. */
+/** Claims the next heartbeat. Returns false if it is not due, or if another process is making it. */
 export async function claimHeartbeat(
   db: Handle,
   gateway: GatewayName,
@@ -93,7 +92,7 @@ export async function claimHeartbeat(
   return numUpdatedRows > 0n;
 }
 
-/** Money is not stopped. */
+/** Whether money is not stopped. */
 const isMoving = sql<boolean>`exists (select from gateway_heartbeat where stopped_at is null)`;
 
 /** Returns null if money was stopped meanwhile. */
@@ -113,7 +112,7 @@ export async function raiseHeartbeat(
   return row?.heartbeat ?? null;
 }
 
-/** The database runs on another server and has lost nothing of the gateway's. */
+/** Records that the database runs on another server and has lost nothing that the gateway knows. */
 export async function moveServer(db: Handle, gateway: GatewayName, server: string): Promise<void> {
   await db
     .updateTable('gateway_heartbeats')
@@ -122,7 +121,7 @@ export async function moveServer(db: Handle, gateway: GatewayName, server: strin
     .execute();
 }
 
-/** Stops money, and sign-ins. Returns false if money is stopped already. */
+/** Stops money and sign-ins. Returns false if money is already stopped. */
 export async function stopMoney(db: Handle, at: Timestamp, reason: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('gateway_heartbeat')
@@ -154,7 +153,7 @@ export async function resumeMoney(db: Handle): Promise<void> {
     .execute();
 }
 
-/** The time since which no one can sign in. Null if people can. */
+/** The time since which sign-ins are stopped. Null if people can sign in. */
 export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('gateway_heartbeat')

@@ -14,7 +14,7 @@ type ImportDeps = OperatorDeps & {
   clock: Clock;
   random: Random;
   log: Logger;
-  /** The gateway whose report it is. */
+  /** The gateway that the report is about. */
   gateway: { name: GatewayName; capabilities: Capabilities };
 };
 
@@ -41,9 +41,9 @@ type Fee = {
 
 export type ImportedFees = {
   rows: number;
-  /** Fees that were posted now; the others were posted before, or are of unknown payments. */
+  /** Fees posted now. The others were posted before, or belong to unknown payments. */
   posted: number;
-  /** The first of the payments that this service does not know, and their number. */
+  /** How many payments this service does not know, and the first of them. */
   unknown: number;
   unknown_payments: string[];
 };
@@ -52,8 +52,9 @@ const batchSize = 500;
 const unknownShown = 20;
 
 /**
- * Posts the fees of an acquirer's settlement report, for a gateway that does not tell them (decision
- * 0083). Each row counts once, by its transaction: a report that was read half can be read again.
+ * Posts the fees in an acquirer's settlement report, for a gateway that does not report them
+ * (decision 0083). Each row counts once, by its transaction, so a report that was only half read can
+ * be read again.
  */
 export async function importFees(
   deps: ImportDeps,
@@ -134,7 +135,7 @@ async function postBatch(
   sum.posted += ofPayments.length + posted;
 }
 
-/** Splits a line at its commas. A cell in quotes may contain commas, and quotes twice. */
+/** Splits a line at its commas. A quoted cell may contain commas, and quotes written twice. */
 function readLine(text: string, line: number): string[] {
   const cells: string[] = [];
   const cell = /\s*(?:"((?:[^"]|"")*)"|([^",]*))\s*(,|$)/gy;

@@ -31,7 +31,7 @@ export type MoneyGuard = {
   /**
    * Why no money may move at a gateway, or at any of them; null if it may. Asks a gateway that this
    * process has not asked yet, and throws what its client throws: a call that moves money would have
-   * ended in the same way.
+   * failed the same way.
    */
   problem(gateway?: GatewayName): Promise<string | null>;
   /** Why an operator must act, or null. Asks no gateway. */
@@ -51,10 +51,11 @@ type GuardDeps = {
   endAccess(db: Handle, at: Timestamp): Promise<void>;
 };
 
-/** A restore is noticed if a heartbeat came after the backup. */
+/** A restore is noticed only if there was a heartbeat after the backup. */
 const heartbeatSeconds = 60;
 /**
- * How long a process may use the row as it last read it. It does not read the row for each payment.
+ * How long a process may use the row as it last read it, so that it need not read it for each
+ * payment.
  */
 const freshMilliseconds = 1_000;
 
@@ -103,10 +104,10 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       const guard = guards.get(gateway);
       if (!guard) throw new GatewayMissing(gateway);
       const problem = await findProblem(guard);
-      // A restore may have brought a payment of another gateway back as one that did not begin.
+      // A restore may have reset a payment of another gateway to one that has not begun.
       if (problem !== null || !guard.known.hasMoved) return problem;
       return await findAnyProblem([...guards.values()]).catch((error: Error) => {
-        // This gateway refused nothing.
+        // This gateway refused nothing, so the error of another one must not count as its refusal.
         throw error instanceof OutcomeUnknown
           ? error
           : new OutcomeUnknown(unknownReason, 'no_answer');
@@ -124,7 +125,8 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
         try {
           await raise(guard);
         } catch (error) {
-          // The next heartbeat will compare again. A refused key at one gateway stops no other one.
+          // The next heartbeat compares again. A refused key at one gateway does not stop the
+          // others.
           if (!(error instanceof OutcomeUnknown)) failures.push(error);
           const { name: gateway } = guard;
           deps.log.warn({ err: error, gateway }, 'the heartbeat at a gateway was not written');
@@ -154,7 +156,7 @@ function createGuard(deps: GuardDeps, name: GatewayName): Guard {
   return guard;
 }
 
-/** One gateway that does not answer must not hide that another one is ahead. */
+/** If one gateway does not answer, that must not hide that another one is ahead. */
 async function findAnyProblem(guards: Guard[]): Promise<string | null> {
   const found = await Promise.allSettled(guards.map(findProblem));
   const stopped = found.find((one) => one.status === 'fulfilled' && one.value !== null);
@@ -194,7 +196,7 @@ async function knowRow({ deps, known, readRow }: Guard): Promise<void> {
 const isFresh = ({ clock }: GuardDeps, at: number) => clock.monotonic() - at < freshMilliseconds;
 
 async function readRow({ deps, name, known }: Guard): Promise<void> {
-  // A heartbeat that this process writes meanwhile may be missing from what it reads.
+  // A heartbeat that this process writes during the read may be missing from the result.
   const { highestHeartbeat } = known;
   const row = await readNamedHeartbeat(deps, name);
   known.reason = row.stopped_reason;
@@ -234,7 +236,7 @@ async function raise(guard: Guard): Promise<void> {
   if (known.dueAt !== null && known.dueAt > timestamp(now)) return;
   if (!(await claimHeartbeat(db, name, timestamp(now), next))) return;
   const { row, heartbeat_ref, stopped } = await compareHeartbeats(deps, name, known);
-  // A server that this process has not verified must not count as the one that wrote the heartbeat.
+  // The heartbeat must not be credited to a server that this process has not verified.
   if (stopped !== null || row.id === null || row.current_server !== known.verifiedServer) return;
   // Raise the heartbeat here first, so that the gateway's is higher only if a change here was lost.
   const heartbeat = await raiseHeartbeat(db, name, timestamp(now), row.current_server);
@@ -245,7 +247,7 @@ async function raise(guard: Guard): Promise<void> {
 }
 
 /**
- * Read the gateway first and then the database. A heartbeat is written to the database first, so a
+ * Reads the gateway first and then the database. A heartbeat is written to the database first, so a
  * heartbeat in flight never makes the gateway look ahead.
  */
 async function compareHeartbeats(
@@ -280,7 +282,7 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });
   known.reason = reason;
-  // A read of the row that began before the stop may reset the reason. Compare again then.
+  // A read of the row that began before the stop may reset the reason. Then we must compare again.
   known.verifiedServer = null;
   return reason;
 }

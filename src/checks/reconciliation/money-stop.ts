@@ -1,7 +1,7 @@
 import type { Heartbeat } from '#gateway/gateway.ts';
 import type { DatabaseHeartbeat } from './gateway-heartbeat.sql.ts';
 
-// When money must stop (decision 0097), decided from what the database and the gateway know. Each
+// Decides from what the database and the gateway know whether money must stop (decision 0097). Each
 // function returns the reason, or null if money may move.
 
 /** Compares this database's heartbeat with those at the gateway. */
@@ -21,7 +21,7 @@ export function explainAhead(
   return null;
 }
 
-/** Compares a row with the highest heartbeat that the process knew before it read the row. */
+/** Compares a row with the highest heartbeat that the process knew before reading it. */
 export function explainFall(
   { stopped_reason, heartbeat }: Pick<DatabaseHeartbeat, 'stopped_reason' | 'heartbeat'>,
   highestHeartbeat: number,

@@ -67,7 +67,7 @@ export type ReconcileDeps = {
 
 export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
 
-/** A run that was interrupted longer ago begins anew. */
+/** A run that was interrupted longer ago than this starts again. */
 const continuesHours = 24;
 /** How many differences are settled between two reads of the table. */
 const differencesBatchSize = 100;
@@ -75,7 +75,7 @@ const differencesBatchSize = 100;
 type Range = {
   from: Timestamp | null;
   to: Timestamp | null;
-  /** Without it every gateway is read. */
+  /** If absent, every gateway is read. */
   gateway?: GatewayName;
 };
 type Recorder = Omit<RecordingDeps, 'gateway'>;
@@ -166,8 +166,8 @@ const present = ({ alert_id, kind, reference, checkout_id }: RunDifference): Dif
 });
 
 /**
- * Reads what is left of the run, page after page. One batch of pages is compared while the next is
- * read. After an interruption only a little is read again.
+ * Reads the rest of the run, page by page. One batch of pages is compared while the next is read.
+ * After an interruption only a little is read twice.
  */
 async function readThrough(
   deps: ReconcileDeps,
@@ -195,14 +195,14 @@ async function readThrough(
       const batch = await readBatch(deps, kind, run, after);
       await comparing;
       comparing = compareBatch(kind, batch.records, batch.next);
-      // The awaits above and below throw its failure.
+      // This only prevents an unhandled rejection. The awaits above and below throw the failure.
       comparing.catch(() => {});
       after = batch.next;
       if (after === null) kind = nextKind(kind);
     }
     await comparing;
   } finally {
-    // The connection is still in use if the gateway failed.
+    // If the gateway failed, the comparison may still be using the connection.
     await comparing.catch(() => {});
   }
   return checked;
@@ -259,7 +259,7 @@ async function compareRecords(
   if (records.length === 0) return [];
   if (kind === 'transactions') {
     await takeFees(deps, client, by.gateway, records);
-    // This movement belongs to no payment and is no fee of the account.
+    // These movements belong to no payment and are not fees of the account.
     return records
       .filter(({ state }) => state === 'taken')
       .map((record) => differenceOf(kind, record, 'unknown_to_us', null));
@@ -274,7 +274,7 @@ async function compareRecords(
 
 /**
  * Posts the fees of the account, and those of payments that we know. Others are posted once their
- * payment is.
+ * payment is known.
  */
 async function takeFees(
   deps: ReconcileDeps,
@@ -317,7 +317,7 @@ async function takeFees(
   }
 }
 
-/** One alert for all fees in a currency: the cause is a setting of the gateway's account. */
+/** One alert covers all fees in a currency: the cause is a setting of the gateway's account. */
 async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: string) {
   const { db } = deps.database;
   const kind = 'gateway_currency';
@@ -325,7 +325,7 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
   if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 
-/** Our rows that the gateway did not list. Its records have been read through. */
+/** Notes our rows that the gateway did not list. All its records have been read by now. */
 async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;
@@ -341,8 +341,7 @@ async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Pro
 
 /**
  * Records or reports every difference of the run, the oldest first: a refund needs its payment.
- * Disputes come last. They pause plans, and the lost service may have charged before it knew of
- * them.
+ * Disputes come last. They pause plans, and the service may have charged before it learnt of them.
  */
 async function settleDifferences(
   deps: ReconcileDeps,
@@ -394,9 +393,9 @@ async function report(
   // An earlier run may have found this under another kind.
   const block = of === null ? null : await findBlockAlert(db, of, reference);
   if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. An
-  // interrupted run may find another reason when it goes on, because the payment is paused by then.
-  // So the reason is not compared.
+  // The text of a block says how to release the checkout, so an operator must see it. A run that
+  // continues may find another reason, because the payment is paused by then, so the reason is not
+  // compared.
   const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
   const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (
@@ -410,7 +409,7 @@ async function report(
   );
 }
 
-/** Each batch renews the lease. A killed process delays the run by this time. */
+/** Each batch renews the lease. A killed process delays the run by this much. */
 const dailyLeaseSeconds = 1_800;
 const daySeconds = 86_400;
 /** An operator is called if no run has ended for a day and a half. */
@@ -419,9 +418,9 @@ const lateSeconds = daySeconds / 2;
 const dailyDays = 40;
 
 /**
- * Reconciles each gateway once a day, in one process. Returns 0, because nothing more is due today.
- * While money is stopped it waits: it would report everything that `recordLost` is about to record. A
- * gateway that does not answer does not keep the others waiting.
+ * Reconciles each gateway once a day, in one process. Returns 0, because nothing else is due today.
+ * While money is stopped it waits: it would report everything that `recordLost` is about to record.
+ * A gateway that does not answer does not delay the others.
  */
 export async function runDailyReconciliation(
   deps: ReconcileDeps & { money: MoneyProblem },
@@ -448,7 +447,7 @@ async function runDaily(
     (problem) => problem !== null,
     (error) => {
       if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
-      // Reading the records meets the same failure, and reports that the run is late.
+      // Reading the records will meet the same failure, and report that the run is late.
       return false;
     },
   );
@@ -461,7 +460,7 @@ async function runDaily(
   });
   if (claim === 'not due') return;
   if (claim === 'claimed by another') return await callIfLate(deps, gateway);
-  // The whole day, so that a run which continues has the same range.
+  // The range is whole days, so that a continued run has the same range.
   const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
   const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
   try {

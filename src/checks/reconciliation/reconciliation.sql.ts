@@ -7,8 +7,8 @@ import { isDistributed } from '#platform/database/distribute-database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 
-// Our rows about records of the gateway. A batch of records is one statement by index, whatever the
-// size of the tables.
+// Our rows about records of the gateway. One statement reads those of a whole batch by index,
+// however large the tables are.
 
 /** Our facts about one record of the gateway. */
 export type OwnRow = {
@@ -22,29 +22,31 @@ export type OwnRow = {
    * not known yet.
    */
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
-  /** When a hold should have been captured; null if it is no hold or is paused. */
+  /** When a hold should have been captured; null if it is not a hold or is paused. */
   captures_at: Timestamp | null;
-  /** A first payment whose outcome is not known yet: `unsent` if no request of it was noted. */
+  /**
+   * For a first payment whose outcome is not known yet: `unsent` if no request for it was recorded.
+   */
   attempt: 'unsent' | 'open' | null;
 };
 
 export type Client = Pick<pg.ClientBase, 'query'>;
 
-/** Runs the query in the transaction of a handle. */
+/** Runs queries in the transaction of a handle. */
 export const clientOf = (db: Handle) =>
   ({
     query: async ({ text, values }: { text: string; values: unknown[] }) =>
       await db.executeQuery(CompiledQuery.raw(text, values)),
   }) as unknown as Client;
 
-/** The checkout of a row holds its payments at the gateway that `$1` names. */
+/** Whether the checkout of a row holds its payments at the gateway `$1`. */
 const isThere = (row: string) =>
   `exists (select from checkouts c where c.id = ${row}.checkout_id
      and c.merchant_id = ${row}.merchant_id and c.gateway = $1)`;
 
 /**
  * Attempts, collections and shoppers' own payments, by reference or by our id. Collections have no
- * index by id, so all of a checkout are read: they are few.
+ * index by id, so all of a checkout's are read; there are few.
  */
 const payments = `
   select a.payment_ref as reference, a.id as own_id, a.merchant_id, a.checkout_id, a.amount,
@@ -209,8 +211,8 @@ export async function claimRun(
 }
 
 /**
- * One process records what was lost at a time. The lock ends with the connection, so a process that
- * was killed does not keep it. Returns false if another process has it.
+ * Only one process at a time records what was lost. The lock ends with the connection, so a killed
+ * process does not keep it. Returns false if another process has it.
  */
 export async function lockRecording(client: Client): Promise<boolean> {
   return await lockRun(client, 'recording');
@@ -237,7 +239,7 @@ export type RunDifference = {
 
 export type NewDifference = Omit<RunDifference, 'alert_id' | 'outcome'>;
 
-/** Records what a batch of pages brought and the position in the records, in one statement. */
+/** Writes what a batch of pages brought, and the position in the records, in one statement. */
 export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
@@ -342,9 +344,9 @@ export async function listRequestDifferences(
 const marginMinutes = 5;
 
 /**
- * Payments, holds, refunds and disputes of ours that the gateway did not list and must have: the
- * record was created in the range and before the run began. A hold is as old as its attempt, also
- * once it is captured. A dispute may be older than our row, but not than its payment.
+ * Payments, holds, refunds and disputes of ours that the gateway must have but did not list: the
+ * record was created in the range and before the run began. A hold is as old as its attempt, even
+ * once it is captured. A dispute may be older than our row, but not older than its payment.
  */
 export async function listUnseen(
   client: Client,
@@ -393,7 +395,7 @@ export async function listUnseen(
 }
 
 /**
- * Claims the daily run of a gateway. The first call of all only sets its time: a service that has just
+ * Claims the daily run of a gateway. The very first call only sets its time: a service that has just
  * started has other work.
  */
 export async function claimDailyRun(
@@ -416,7 +418,7 @@ export async function claimDailyRun(
   return isDue ? 'claimed by another' : 'not due';
 }
 
-/** When the daily run of a gateway is or was due. Null if no process has used it yet. */
+/** When the daily run of a gateway is or was due. Null if no process has used the gateway yet. */
 export async function findDailyRun(
   client: Client,
   gateway: GatewayName,

@@ -36,19 +36,19 @@ export type RecordingDeps = ReconcileDeps &
     operator: string;
     /** The gateway whose records are read. */
     gateway: GatewayName;
-    /** Money is stopped, so no process settles what was in flight at the backup. */
+    /** Whether money is stopped. Then no process settles what was in flight at the backup. */
     isStopped: boolean;
   };
 
-/** Our rows are as the gateway's record says: an earlier run has recorded it. */
+/** Our rows already match the gateway's record: an earlier run has recorded it. */
 class AlreadyRecorded extends Error {}
 
-/** Shoppers were told of everything before the database was restored. */
+/** Shoppers got all messages before the database was restored. */
 const silent = { sendsMessages: false };
 
 /**
- * Records what the gateway did and we do not know (decision 0098). If that is not possible, raises
- * an alert and blocks the checkout, so that nothing of it is charged or refunded twice. Returns the
+ * Records what the gateway did without our knowing (decision 0098). If that is not possible, raises
+ * an alert and blocks the checkout, so that nothing in it is charged or refunded twice. Returns the
  * differences that are settled: all refunds of one request are recorded together.
  */
 export async function recordDifference(
@@ -72,7 +72,7 @@ export async function recordDifference(
       ? (difference.checkout_id ?? (await findPaidCheckout(deps, client, record)))
       : difference.checkout_id;
   const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
-  // It belongs to a checkout that is not in this database, so nothing of it can be done twice.
+  // It belongs to a checkout that is not in this database, so nothing can be done twice.
   if (checkout_id === null || merchant === null) return await reported();
   const group =
     record_kind === 'refund' && record.request
@@ -166,7 +166,7 @@ async function recordLostPayment(
     await recordLostCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
     return 'all';
   });
-  // The capture is an action of its own. If it cannot be recorded, the plan exists and is blocked.
+  // The capture is a separate action. If it cannot be recorded, the plan exists and is blocked.
   if (recorded === 'purchase') await recordLostPayment(deps, merchant, checkout_id, record);
 }
 
@@ -223,8 +223,8 @@ async function recordLostRefunds(
 }
 
 /**
- * Each recording is one action of the operator, with its audit row. Returns null, and writes
- * nothing, if there was nothing to record.
+ * Makes each recording one action of the operator, with its audit row. If there was nothing to
+ * record, writes nothing and returns null.
  */
 async function withCheckout<T>(
   deps: RecordingDeps,
@@ -236,7 +236,7 @@ async function withCheckout<T>(
     return await operate(deps, deps.operator, 'gateway record', async (db) => {
       const locked = await lockCheckout(db, merchant_id, checkout_id);
       if (!locked) throw new CannotRecord('the checkout is gone');
-      // The lost database may have given it to this gateway before its first attempt.
+      // The lost database may have moved the checkout to this gateway before its first attempt.
       const isThere = locked.gateway === deps.gateway;
       const checkout = isThere ? locked : await moveToGateway(db, locked, deps.gateway);
       if (!checkout) throw new CannotRecord(`its checkout is at the gateway ${locked.gateway}`);

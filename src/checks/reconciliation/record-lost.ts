@@ -15,12 +15,13 @@ import { settleInFlight } from './settle-in-flight.ts';
 
 /** A hold of the days before the backup may have been captured or voided since. */
 const marginDays = 8;
-/** The range of a database that has no heartbeat to count from. */
+/** The range for a database without a heartbeat to count from. */
 const ordinaryDays = 40;
 
 /**
- * Reconciles, records what the gateway did and this database does not know, and then lets money
- * move again (decision 0098). What could not be recorded is an alert that blocks its checkout.
+ * Reconciles, records what the gateway did without this database knowing, and then lets money move
+ * again (decision 0098). Anything that could not be recorded becomes an alert that blocks its
+ * checkout.
  */
 export async function recordLost(
   deps: ReconcileDeps & OperatorDeps,
@@ -52,8 +53,8 @@ async function recordOn(
   for (const name of names) await nameDatabase(db, deps.random.uuid(), name);
   const before = await Promise.all(names.map((name) => readHeartbeat(db, name)));
   const isStopped = before.some(({ stopped_at }) => stopped_at !== null);
-  // Settle these first. Otherwise an attempt that has ended would prevent the recording of a later
-  // one.
+  // These are settled first. Otherwise an attempt that has ended would prevent the recording of a
+  // later one.
   const recorder = { ...deps, operator, isStopped };
   const answer: Reconciled = { checked: 0, differences: [], recorded: 0 };
   if (isStopped) answer.recorded += await settleInFlight(recorder);
@@ -85,8 +86,8 @@ async function recordOn(
 }
 
 /**
- * Raises the heartbeats at the gateways first, while money is stopped. Then the heartbeats here are
- * never behind once money moves.
+ * Raises the heartbeats at the gateways first, while money is still stopped, so that the heartbeats
+ * here are never behind once money moves.
  */
 async function raiseHeartbeats(
   deps: ReconcileDeps,
@@ -110,7 +111,7 @@ async function raiseHeartbeats(
 
 const day = 86_400;
 
-/** From when the records of a gateway are read; null if all of them are. */
+/** The time from which a gateway's records are read; null for all of them. */
 function readsFrom(
   { clock }: ReconcileDeps,
   heartbeat_at: Timestamp | null,
@@ -122,6 +123,6 @@ function readsFrom(
   return isStopped ? null : timestamp(secondsAfter(startOfDay(clock.now()), -ordinaryDays * day));
 }
 
-/** A run that continues must have the same range. */
+/** The start of the day: a run that continues must have the same range. */
 const startOfDay = (now: Temporal.Instant) =>
   Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);

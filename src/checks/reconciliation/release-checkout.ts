@@ -4,7 +4,10 @@ import { unblockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 
-/** An operator has settled what the gateway did for a checkout: its plan and refunds go on. */
+/**
+ * Releases a checkout once an operator has settled what the gateway did for it: its plan and refunds
+ * go on.
+ */
 export async function releaseCheckout(
   deps: OperatorDeps,
   operator: string,

@@ -9,8 +9,9 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { listUsedGateways } from './gateway-heartbeat.sql.ts';
 
 /**
- * Raises an alert for each gateway that this database has used and whose settings are gone. Its rows
- * stay due, and every attempt at them says the same. Returns the names.
+ * Raises an alert for each gateway that this database has used but that is missing from the
+ * settings. Its rows stay due, and every attempt at them fails with the same message. Returns the
+ * names.
  */
 export async function reportMissingGateways(deps: {
   database: Database;

@@ -13,11 +13,11 @@ import type { RecordingDeps } from './record-difference.ts';
 type SettlingDeps = Omit<RecordingDeps, 'gateway'>;
 
 /**
- * Settles what was in flight when the backup was made, as the gateway says it ended (decision
- * 0098). Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a
- * capture are recorded when the gateway's records are read (`compareToRecord`). Attempts that have
- * not ended, and attempts that the gateway does not know, are left to the service. Open disputes
- * are read again. Returns how many attempts were settled.
+ * Settles what was in flight when the backup was made, with the outcome that the gateway reports
+ * (decision 0098). It only looks things up: nothing is sent, held or voided. First payments that
+ * ended in a hold or a capture are recorded when the gateway's records are read (`compareToRecord`).
+ * Attempts that have not ended, and attempts that the gateway does not know, are left to the
+ * service. Open disputes are read again. Returns how many attempts were settled.
  */
 export async function settleInFlight(deps: SettlingDeps): Promise<number> {
   let settled = 0;
@@ -37,8 +37,8 @@ export async function settleInFlight(deps: SettlingDeps): Promise<number> {
 }
 
 /**
- * Leaves a first payment with a hold to the reading of the records: a later attempt, which was
- * lost, may have a hold too.
+ * Leaves a first payment with a hold to the reading of the records: a later attempt that was lost
+ * may have a hold too.
  */
 async function settleEnded(
   deps: SettlingDeps,
@@ -57,8 +57,8 @@ async function settleEnded(
 }
 
 /**
- * An attempt that cannot be settled now is left to the service, so that the others do not wait for
- * it.
+ * An attempt that cannot be settled now is left to the service, so that it does not delay the
+ * others.
  */
 async function tried(
   deps: SettlingDeps,

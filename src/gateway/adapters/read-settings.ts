@@ -24,7 +24,7 @@ export const gatewayLimits = (settings: GatewaySettings): GatewayLimits =>
 
 export const capabilitiesOf = ({ protocol }: GatewaySettings) => adapters[protocol].capabilities;
 
-/** The settings that are secrets, of every adapter. */
+/** The settings of all adapters that are secrets. */
 export const secretNames = Object.values(adapters).flatMap(({ names }) => [
   names.secretKey,
   names.webhookSecret,
@@ -38,7 +38,7 @@ export const givenProtocols = (read: Read): Protocol[] =>
     (protocol) => read(adapters[protocol].names.secretKey) !== undefined,
   );
 
-/** The settings that an operator has given of a gateway, checked by `gatewayProblems`. */
+/** The settings that an operator has given for a gateway, checked by `gatewayProblems`. */
 export function readGatewaySettings(
   name: GatewayName,
   protocol: Protocol,
@@ -68,10 +68,13 @@ export function readGatewaySettings(
 const testGatewaySetting = 'TEST_GATEWAY_URL';
 export const closedSetting = 'CLOSED';
 
-/** The block of a gateway's settings: `GATEWAY_PEACH_` before the names that a single gateway has. */
+/**
+ * The prefix of a gateway's settings: `GATEWAY_PEACH_` stands before the names that a single gateway
+ * has.
+ */
 export const prefixOf = (name: GatewayName) => `GATEWAY_${name.toUpperCase()}_`;
 
-/** The members by which an adapter finds our test gateway. */
+/** The settings by which an adapter finds our test gateway. */
 export const atTestGateway = (protocol: Protocol, url: string) => ({
   apiUrl: url,
   scriptUrl: `${url}${adapters[protocol].testScript}`,
@@ -96,7 +99,7 @@ export function environmentOf(gateways: readonly NamedSettings[]): Record<string
   };
 }
 
-/** The names of the settings with which a command finds the same test gateway. */
+/** The names of the settings by which a command finds the same test gateway. */
 export const settingsToFind = (protocol: Protocol): string[] => {
   const { names } = adapters[protocol];
   return [testGatewaySetting, names.secretKey, names.publicKey];

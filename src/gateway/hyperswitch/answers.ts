@@ -64,7 +64,7 @@ export type Refund = {
 export type Dispute = {
   dispute_id: string;
   payment_id: string;
-  /** Cents, as a text. */
+  /** The amount in cents, as a string. */
   amount: string;
   currency: string;
   dispute_stage: string;

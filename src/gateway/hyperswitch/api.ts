@@ -4,7 +4,7 @@ import type { GatewaySettings } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
 import { hyperswitchSettings } from './settings.ts';
 
-/** The gateway answered with an error. Its message may repeat what we sent, so it is not kept. */
+/** The gateway answered with an error. Its message may repeat what we sent, so we do not keep it. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string | null;
@@ -39,7 +39,7 @@ export type HyperswitchApi = {
 };
 
 const timeoutMs = 15_000;
-/** A page of a hundred payments. An answer of this size is no answer of a gateway. */
+/** A page has a hundred payments. No real answer of the gateway is larger than this. */
 const answerBytesMax = 8 * 1024 * 1024;
 
 export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
@@ -83,7 +83,7 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
         return readAnswer<T>(response.statusCode, response.headers, text);
       } catch (error) {
         if (error instanceof ApiError) throw error;
-        // The name of the error says what happened. Its text may name more than we want to log.
+        // The error's name says what happened. Its text may contain more than we want to log.
         const why = error instanceof Error ? error.name : 'unknown';
         throw new OutcomeUnknown(`the gateway did not answer (${why})`, 'no_answer');
       }
@@ -97,7 +97,7 @@ function readAnswer<T>(
   text: string,
 ): T {
   const body = readJson(text);
-  // A payment that a rule of the account blocks is refused with the status 200.
+  // A payment that a rule of the account blocks is refused with status 200.
   if (status === 200 && body !== null && body.error === undefined) return body as T;
   const code = body?.error?.code;
   const requestId = headers['x-request-id'];
@@ -129,19 +129,19 @@ export function isCode(error: unknown, ...codes: string[]): boolean {
 export const codes = {
   exists: 'HE_01',
   missing: 'HE_02',
-  /** The state does not allow it. */
+  /** The payment's state does not allow the call. */
   state: 'IR_14',
   precondition: 'IR_16',
   unreadable: 'IR_06',
   invalidFormat: 'IR_05',
   invalidValue: 'IR_07',
   redacted: 'IR_11',
-  /** There are too many refunds, or the customer exists. */
+  /** There are too many refunds, or the customer already exists. */
   tooMany: 'IR_12',
   exceeds: 'IR_13',
 } as const;
 
-/** Throws as the port demands, without the gateway's message. */
+/** Throws the port's own errors, without the gateway's message. */
 export function fail(error: unknown): never {
   if (!(error instanceof ApiError)) throw error;
   const { status, code, requestId } = error;

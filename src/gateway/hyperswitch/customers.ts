@@ -13,7 +13,7 @@ type CustomerCalls = Pick<
   | 'writeHeartbeat'
 >;
 
-/** The gateway has no place for notes of an account. A customer without payments serves as one. */
+/** The gateway cannot store notes on an account. A customer without payments serves as one. */
 const heartbeats = 'tranche_heartbeats';
 
 /** The part of the port that is about the gateway's records of shoppers and their stored cards. */
@@ -58,8 +58,8 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
     },
 
     /**
-     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is lost,
-     * and the next one writes it (decision 0097).
+     * The metadata is replaced as a whole. If two databases write at once, one heartbeat is lost
+     * until its database writes the next (decision 0097).
      */
     async writeHeartbeat({ database, count }) {
       const found = await readHeartbeats(api);
@@ -92,7 +92,7 @@ async function createCustomer(
     try {
       await api.call('POST', '/customers', { merchant, body });
     } catch (error) {
-      // The id is the checkout's, so it is the same shopper.
+      // The id is derived from the checkout, so it is the same shopper.
       if (!isCode(error, codes.tooMany)) throw error;
     }
   };
@@ -104,7 +104,7 @@ async function createCustomer(
   try {
     await create(contact);
   } catch (error) {
-    // The gateway does not need the contact. Leave it out, so that the shopper can pay.
+    // The gateway does not need the contact details. They are left out, so that the shopper can pay.
     if (!isCode(error, codes.invalidValue, codes.invalidFormat, codes.unreadable)) fail(error);
     await create({}).catch(fail);
   }

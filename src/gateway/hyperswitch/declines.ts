@@ -3,8 +3,8 @@ import { waitOf } from '#gateway/network-advice.ts';
 import type { Payment } from './answers.ts';
 import { cardOf } from './card.ts';
 
-// Why a bank or the gateway declined a card, and whether a retry may help. Hyperswitch reads the
-// acquirers' codes where its operator mapped them; else we read them.
+// Why a bank or the gateway declined a card, and whether a retry may help. Hyperswitch translates
+// the acquirers' codes that its operator has mapped; we read the others.
 
 const standardised: Record<string, DeclineReason> = {
   insufficient_funds: 'insufficient_funds',
@@ -42,7 +42,7 @@ const issuer: Record<string, DeclineReason> = {
   '1A': 'authentication_required',
 };
 
-/** Words that acquirers use in codes of their own. */
+/** Patterns in the acquirers' own codes. */
 const raw: [pattern: RegExp, reason: DeclineReason][] = [
   [/insufficient/i, 'insufficient_funds'],
   [/stolen/i, 'stolen_card'],
@@ -55,7 +55,7 @@ const raw: [pattern: RegExp, reason: DeclineReason][] = [
   [/processing/i, 'processing_error'],
 ];
 
-/** After these a retry with the same card is pointless, whatever the network advises. */
+/** After these reasons a retry with the same card is pointless, whatever the network advises. */
 const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'lost_card',
   'stolen_card',
@@ -67,7 +67,7 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
 const forbidding = new Set(['do_not_retry', 'stop_recurring']);
 /** Mastercard's advice codes: the account is closed, or the cardholder forbids it. */
 const forbiddingAdvice = new Set(['03', '21']);
-/** Reasons that Hyperswitch names for which the same card will not work. */
+/** Hyperswitch's codes that mean that the same card will not work. */
 const forbiddingCodes = new Set([
   'account_closed_or_invalid',
   'authorization_missing_or_revoked',
@@ -77,12 +77,12 @@ const forbiddingCodes = new Set([
   'transaction_not_permitted',
 ]);
 
-/** Codes of acquirers after which the issuer forbids a retry. */
+/** Acquirers' codes that mean that the issuer forbids a retry. */
 const forbiddingRaw =
   /blacklist|fraud|invalid_account|pick.?up|restricted|revocation|security_violation|stop_payment/i;
 
 function reasonOf(standard: string, network: string, code: string): DeclineReason {
-  // The issuer tells a stolen card from a lost one, and Hyperswitch does not.
+  // The issuer distinguishes a stolen card from a lost one, and Hyperswitch does not.
   if (standard === 'card_lost_or_stolen' && network === '43') return 'stolen_card';
   return (
     standardised[standard] ??
@@ -92,7 +92,7 @@ function reasonOf(standard: string, network: string, code: string): DeclineReaso
   );
 }
 
-/** The gateway passes the network's advice on in words of its own: `retry_after_4_days`. */
+/** The gateway passes on the network's advice in its own words: `retry_after_4_days`. */
 function adviceOf(action: string, adviceCode: string | null | undefined): { wait_hours?: number } {
   const [, count, unit] = /^retry_after_(\d{1,3})_(hour|day)s?$/.exec(action) ?? [];
   if (count === undefined) return waitOf(adviceCode);

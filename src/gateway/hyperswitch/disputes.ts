@@ -34,7 +34,9 @@ function statusOf(dispute: Dispute): DisputeState['status'] {
   }
 }
 
-/** The gateway tells neither fees nor movements: the amount is withdrawn until we win. */
+/**
+ * The gateway reports neither fees nor movements, so the amount counts as withdrawn until we win.
+ */
 function withdrawnBy(dispute: Dispute): number {
   const isWithdrawn = ['needs_response', 'under_review', 'lost'].includes(statusOf(dispute));
   return isWithdrawn ? Number(dispute.amount) : 0;
@@ -64,9 +66,9 @@ export function disputeState(dispute: Dispute): DisputeState {
 const pageSize = 100;
 
 /**
- * One page of all disputes, the newest first. `after` is how many came before it, and the first of
- * the page before. Only the server's source names the offset: a server that ignores it answers with
- * the same page again, and the list ends there.
+ * One page of all disputes, the newest first. `after` is the number of disputes before this page,
+ * and the first dispute of the previous page. Only the server's source code documents the offset: a
+ * server that ignores it answers with the same page again, and the list ends there.
  */
 export async function listDisputes(
   api: HyperswitchApi,
@@ -123,7 +125,8 @@ export function disputeCalls(api: HyperswitchApi): DisputeCalls {
       );
     },
 
-    // The gateway sends what it is given at once. Until then, the evidence is in our own rows.
+    // The gateway sends evidence as soon as it gets it. Until then, we keep the evidence in our own
+    // rows.
     stageEvidence: ({ merchant, dispute_ref }) => retrieve(merchant, dispute_ref),
 
     async submitEvidence({ merchant, dispute_ref, evidence }) {

@@ -16,7 +16,7 @@ export function holdCalls(api: HyperswitchApi) {
       const path = `/payments/${encodeURIComponent(payment_ref)}/cancel`;
       return await api.call<Payment>('POST', path, { merchant, body: {} });
     } catch (error) {
-      // It may have been voided or captured before: the state says so.
+      // It may have been voided or captured before. Its state tells.
       if (!isCode(error, codes.precondition, codes.state)) fail(error);
       return await retrieve(api, merchant, payment_ref);
     }
@@ -37,7 +37,7 @@ export function holdCalls(api: HyperswitchApi) {
 
     async voidVerification({ key, merchant, verification_ref }: VoidVerification) {
       const payment = await cancel({ key, merchant, payment_ref: verification_ref });
-      // A card that was declined is not stored, and there is nothing to void.
+      // A declined card is not stored, and there is nothing to void.
       return payment.status === 'failed'
         ? ({ outcome: 'voided', verification_ref } as const)
         : verificationState(payment);

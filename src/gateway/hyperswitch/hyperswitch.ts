@@ -24,7 +24,7 @@ export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
   };
 }
 
-/** The script, its frames and the API may be on different origins. */
+/** The script, its frames and the API may have different origins. */
 function cardEntry({ publicKey, scriptUrl = '', apiUrl = '' }: GatewaySettings): CardEntry {
   const { origin } = new URL(scriptUrl);
   return {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-// Hyperswitch takes our own ids of exactly 30 characters, and takes each of them once. So a request
-// that is repeated finds what the first one did, however long ago that was.
+// Hyperswitch lets us choose ids, of exactly 30 characters, and accepts each id once. So a repeated
+// request finds what the first one did, however long ago that was.
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
@@ -10,7 +10,7 @@ const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 const idOf = (prefix: 'pay' | 'ver' | 'ref' | 'cus', id: string) =>
   `${prefix}_${base32(uuid.test(id) ? id.replaceAll('-', '') : hashOf(id))}`;
 
-/** An id that is no UUID is reduced to as many bits. */
+/** An id that is not a UUID is hashed to the same number of bits. */
 const hashOf = (id: string) => createHash('sha256').update(id).digest('hex').slice(0, 32);
 
 function base32(hex: string): string {
@@ -25,5 +25,5 @@ export const paymentId = (attempt_id: string) => idOf('pay', attempt_id);
 export const verificationId = (attempt_id: string) => idOf('ver', attempt_id);
 export const customerId = (checkout_id: string) => idOf('cus', checkout_id);
 
-/** Made from the key: a refund that failed is repeated under another one. */
+/** The id is made from the key: a refund that failed is repeated under another key. */
 export const refundId = (key: string) => idOf('ref', key);

@@ -36,7 +36,7 @@ type PaymentCalls = Pick<
 /** How long a shopper may take to enter a card. The checkout itself ends first. */
 const sessionSeconds = 60 * 60;
 
-/** Reads a payment. If the gateway is not done, it is told to ask the acquirer. */
+/** Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer. */
 export async function retrieve(
   api: HyperswitchApi,
   merchant: MerchantTime,
@@ -75,8 +75,8 @@ type NewPayment = {
 } & Record<string, unknown>;
 
 /**
- * Creates a payment under our id. The gateway takes an id once: if it has the payment already, that
- * is the answer, provided that it is the same payment. Throws `ApiError` for any other refusal.
+ * Creates a payment under our id. The gateway accepts an id once. If it already has this payment,
+ * that is the answer, provided that it is the same payment. Throws `ApiError` for any other refusal.
  */
 async function create(
   api: HyperswitchApi,
@@ -88,7 +88,7 @@ async function create(
   } catch (error) {
     if (!isCode(error, codes.exists)) throw error;
     const found = await retrieve(api, merchant, body.payment_id);
-    // A payment that neither took nor holds money cannot be wrong.
+    // A payment that neither took nor holds money needs no comparison.
     if (['failed', 'cancelled', 'expired'].includes(found.status)) return found;
     if (found.amount !== body.amount || found.currency !== body.currency) {
       throw new RequestRefused(
@@ -109,7 +109,7 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
     beginVerification: (card) => beginVerification(api, card),
     charge: (payment) => charge(api, payment),
 
-    // The gateway tells nothing of a card before it is used.
+    // The gateway reports nothing about a card before it is used.
     enteredCard: async () => cardOf({} as Payment),
 
     async payment(merchant, payment_ref) {
@@ -170,8 +170,8 @@ async function* listAll(
 }
 
 /**
- * Begins a payment. The shopper's browser confirms it with the card. The stored card is charged at
- * once: only a widget of the gateway could show it to the shopper.
+ * Begins a payment. The shopper's browser confirms it with the card. A stored card is charged at
+ * once, because only the gateway's own widget could show it to the shopper.
  */
 async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState | RefusedData> {
   const { merchant, card, instalments, statement, capture } = payment;

@@ -70,8 +70,8 @@ const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
   (from === null || created_at >= from) && (to === null || created_at < to);
 
 /**
- * The document and the server name the filters by time differently, so they are not used. Records
- * come newest first: the list ends with the first page that is older than the range.
+ * The documentation and the server disagree on the names of the time filters, so we do not use them.
+ * Records come newest first: the list ends with the first page that is older than the range.
  */
 async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
   const query = new URLSearchParams({

@@ -14,7 +14,7 @@ export const hyperswitchSettings: AdapterSettings = {
   problems(settings) {
     const problems: string[] = [];
     const { environment, secretKey, publicKey, apiUrl, scriptUrl } = settings;
-    // A company that runs the protocol has addresses of its own.
+    // Each company that runs the protocol has its own addresses, so there is no default.
     if (apiUrl === undefined || scriptUrl === undefined) {
       problems.push('HYPERSWITCH_API_URL and HYPERSWITCH_SCRIPT_URL must be set.');
     }
@@ -27,10 +27,10 @@ export const hyperswitchSettings: AdapterSettings = {
     return [...problems, ...commonProblems(settings, hyperswitchSettings)];
   },
 
-  /** Its document names no limit. An operator's proxy may have one, and answers 429. */
+  /** The documentation states no limit. An operator's proxy may have one, and answers 429. */
   limits: ({ testGateway }) => ({ requestsPerSecond: testGateway ? null : 50 }),
 
-  /** The server's defaults, which an operator of it may raise. */
+  /** The server's defaults, which its operator may raise. */
   capabilities: {
     holdDays: 7,
     refundMin: 100,

@@ -40,7 +40,10 @@ export function paymentState(payment: Payment): PaymentState {
   }
 }
 
-/** The shopper has not entered a card, or the bank asks; else the gateway is not done yet. */
+/**
+ * The shopper has not entered a card, or the bank asks for a challenge, or the gateway is still
+ * processing.
+ */
 function undecided(payment: Payment) {
   const { payment_id: payment_ref, next_action, client_secret } = payment;
   const url = next_action?.redirect_to_url;
@@ -70,7 +73,7 @@ const undecidedStatuses = new Set([
 const unknownOf = (status: string) =>
   undecidedStatuses.has(status) ? {} : { unknown_status: status.slice(0, 50) };
 
-/** A payment of nothing, which stores a card. */
+/** A payment of nothing: it stores a card. */
 export function verificationState(payment: Payment): CardVerification {
   const { payment_ref: _, ...state } = paymentState(payment);
   const { payment_id: verification_ref } = payment;
@@ -97,7 +100,7 @@ function heldCard(payment: Payment): HeldCard {
 
 const results: Record<string, string> = { success: 'authenticated', failed: 'failed' };
 
-/** Null where the acquirer authenticates by itself: then it tells nothing of it. */
+/** Null if the acquirer itself authenticates the shopper: then it reports nothing about it. */
 function authenticationOf({
   external_authentication_details: details,
 }: Payment): Authentication | null {

@@ -22,7 +22,7 @@ export function openStripeApi(settings: GatewaySettings): StripeApi {
     port: api.port || (api.protocol === 'https:' ? 443 : 80),
     protocol: api.protocol === 'https:' ? 'https' : 'http',
     timeout: settings.timeoutMs ?? 15_000,
-    // The caller keeps a row open and retries. Hidden retries here would only make that slower.
+    // The caller keeps a row open and retries. Retries by the SDK would only delay that.
     maxNetworkRetries: 0,
     telemetry: false,
   });
@@ -39,24 +39,24 @@ export function openStripeApi(settings: GatewaySettings): StripeApi {
   return { stripe, settings, options };
 }
 
-/** A request that must have its effect once. */
+/** A request that must take effect only once. */
 type Request<T> = {
   key: string;
   merchant: MerchantTime;
   send: (options: Stripe.RequestOptions) => Promise<T>;
   /** Looks for the effect of an earlier request; null if there is none. */
   find: () => Promise<T | null>;
-  /** Whether the gateway itself takes the request only once, whatever its key. */
+  /** Whether the gateway itself accepts the request only once, whatever its key. */
   isSafe?: boolean;
 };
 
 /**
- * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day,
- * whatever really happened. A repeated 500 means that the request has ended: look whether it had
- * its effect. If not, send it under the next key. A retry reaches that key by the same steps.
+ * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day, whatever
+ * really happened. A repeated 500 means that the request has ended, so we look up whether it took
+ * effect. If not, we send it under the next key. A retry reaches that key by the same steps.
  *
- * A key that was used with other parameters says nothing about the request that used it: it may
- * be in flight. A safe request is then sent under the next key. Any other is looked up and not sent
+ * A key that was used with other parameters says nothing about the request that used it: it may be
+ * in flight. A safe request is then sent under the next key. Any other is looked up and not sent
  * (decision 0049).
  */
 export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<T> {

@@ -16,7 +16,7 @@ export function customerCalls(api: StripeApi): CustomerCalls {
 
     async deleteCustomer({ merchant, customer_ref }) {
       try {
-        // A DELETE needs no key: deleting twice is the same as once.
+        // A DELETE needs no key: deleting twice is the same as deleting once.
         await stripe.customers.del(customer_ref, {}, options(merchant));
       } catch (error) {
         if (!isCode(error, 'resource_missing')) fail(error);
@@ -41,7 +41,7 @@ export function customerCalls(api: StripeApi): CustomerCalls {
       } catch (error) {
         if (isCode(error, 'resource_missing')) return;
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) fail(error);
-        // It may be detached already, by a request under a key that the gateway has forgotten.
+        // The card may be detached already, by a request whose key the gateway has forgotten.
         if ((await find().catch(fail)) === null) fail(error);
       }
     },
@@ -68,7 +68,8 @@ async function createCustomer(
   try {
     return await create({ ...contact, metadata }, key);
   } catch (error) {
-    // The gateway does not need the contact. Leave out what it refuses, so that the shopper can pay.
+    // The gateway does not need the contact details. Those that it refuses are left out, so that the
+    // shopper can pay.
     if (!isContactRefused(error)) fail(error);
     return await create({ metadata }, `${key}:bare`).catch(fail);
   }

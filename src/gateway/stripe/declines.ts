@@ -36,7 +36,7 @@ const reasons: Record<string, DeclineReason> = {
   setup_intent_authentication_failure: 'authentication_failed',
 };
 
-/** After these a retry with the same card is pointless, whatever the network advises. */
+/** After these reasons a retry with the same card is pointless, whatever the network advises. */
 const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'lost_card',
   'stolen_card',
@@ -45,7 +45,7 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'authentication_required',
 ]);
 
-/** After these the issuer forbids a retry, even if it does not say so in its advice. */
+/** After these codes the issuer forbids a retry, even if its advice does not say so. */
 const finalCodes: ReadonlySet<string> = new Set([
   'fraudulent',
   'invalid_account',
@@ -76,7 +76,7 @@ export function declineOf(refusal: CardRefusal): Decline {
 
 type Declined = { outcome: 'declined'; payment_ref: string | null; decline: Decline };
 
-/** The decline of a payment by the shopper's bank; null if the error is not one. */
+/** The decline of a payment by the shopper's bank; null if the error is something else. */
 export function declinedByBank(error: unknown): Declined | null {
   if (!(error instanceof Stripe.errors.StripeCardError)) return null;
   const payment_ref = error.payment_intent?.id ?? null;

@@ -26,8 +26,9 @@ const idOf = (value: string | { id: string } | null) =>
 
 /**
  * The amounts that a dispute moved, in the currency of the payment. Balance transactions are in the
- * currency in which the account settles. If that is another one, a withdrawal and its reversal may
- * be converted at different rates, so only their signs count: each moves the disputed amount.
+ * currency in which the account settles. If that is a different currency, a withdrawal and its
+ * reversal may be converted at different rates, so only their signs count: each moves the disputed
+ * amount.
  */
 export function movedBy({
   amount: disputed,
@@ -56,12 +57,12 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
     currency: dispute.currency.toUpperCase(),
     reason: dispute.reason,
     network_reason_code: dispute.network_reason_code ?? null,
-    // An inquiry that ended, and whatever Stripe adds: nothing can be done about it.
+    // An inquiry that ended, or a status that Stripe added later: we can do nothing about it.
     status: statuses[dispute.status] ?? 'closed',
     opened_at: timeOf(dispute.created),
     due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
-    // An inquiry that was answered keeps its count of answers when it becomes a dispute. The
-    // dispute still needs evidence.
+    // Stripe keeps the count of answers when an answered inquiry becomes a dispute, but the dispute
+    // still needs evidence.
     has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
     ...movedBy(dispute),
   };
@@ -77,7 +78,7 @@ const fileNames = {
 const stripeNames = [...networkNames, ...Object.values(fileNames)] as const;
 type StripeEvidence = Partial<Record<(typeof stripeNames)[number], string>>;
 
-/** The evidence by Stripe's names. */
+/** The evidence under Stripe's names. */
 export function stripeEvidence({
   evidence,
   files,
@@ -89,7 +90,7 @@ export function stripeEvidence({
   };
 }
 
-/** Stripe keeps a field that is not sent, so a field that it has is emptied unless it is sent. */
+/** Stripe keeps a field that is not sent, so fields that it has and we do not send are emptied. */
 const emptied = (held: Stripe.Dispute.Evidence): StripeEvidence =>
   Object.fromEntries(stripeNames.filter((name) => held[name] !== null).map((name) => [name, '']));
 

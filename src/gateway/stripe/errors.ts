@@ -39,7 +39,7 @@ export function isOtherRequest(error: unknown): boolean {
 export const differs = (what: string, ours: number, theirs: number) =>
   new RequestRefused(`the gateway made this ${what} of ${ours} cents for ${theirs} cents`);
 
-/** The request under this key has ended, and the key does not say how. */
+/** The request under this key has ended, but the key does not tell how. */
 export function isRepeatedFailure(error: unknown): boolean {
   return (
     error instanceof Stripe.errors.StripeError &&

@@ -2,12 +2,12 @@ import type { Gateway } from '#gateway/gateway.ts';
 import type { StripeApi } from './api.ts';
 import { fail } from './errors.ts';
 
-// The gateway has no place for notes of an account. A customer without payments serves as one.
+// The gateway cannot store notes on an account. A customer without payments serves as one.
 
 /** All heartbeats of the account have this address, because the gateway finds customers by it. */
 const heartbeatEmail = 'tranche-heartbeat@example.com';
 
-/** The part of the port that tells whether a database was restored (decision 0097). */
+/** The part of the port that shows whether a database was restored (decision 0097). */
 export function heartbeatCalls({
   stripe,
 }: StripeApi): Pick<Gateway, 'listHeartbeats' | 'writeHeartbeat'> {
@@ -35,7 +35,7 @@ export function heartbeatCalls({
           const description =
             'The heartbeat of Tranche. Do not delete it: it protects against restores.';
           const params = { email: heartbeatEmail, description, metadata: { database } };
-          // Two processes that begin at once make one customer.
+          // Two processes that begin at once create only one customer.
           const made = await stripe.customers.create(params, {
             idempotencyKey: `heartbeat:${database}`,
           });

@@ -56,7 +56,7 @@ function captured(
   intent: Stripe.PaymentIntent,
   amount: number,
 ): { outcome: 'captured' | 'lapsed' } {
-  // An earlier request may have captured it, under a key that the gateway has forgotten.
+  // An earlier request, whose key the gateway has forgotten, may have captured it.
   if (intent.status === 'succeeded' && intent.amount_received === amount) {
     return { outcome: 'captured' };
   }

@@ -16,7 +16,7 @@ export async function retrieveIntent(
     .catch(fail);
 }
 
-/** Stripe's search lags behind by a minute. The list is up to date. */
+/** Stripe's search lags by a minute. The list is up to date. */
 export function listIntents(
   { stripe, options }: StripeApi,
   merchant: MerchantTime,
@@ -67,13 +67,13 @@ async function findSameIntent(
 ): Promise<Stripe.PaymentIntent | null> {
   const { merchant, customer_ref, attempt_id, amount, currency } = payment;
   const found = await findIntent(api, merchant, customer_ref, attempt_id);
-  // A payment that neither took nor holds money cannot be wrong.
+  // A payment that neither took nor holds money needs no comparison.
   if (found === null || ['requires_payment_method', 'canceled'].includes(found.status)) {
     return found;
   }
   const isSame = found.amount === amount && found.currency === currency.toLowerCase();
   if (!isSame) throw differs('payment', amount, found.amount);
-  // The card of a charge is stored already.
+  // The card of a charge is already stored.
   if ('store_card' in payment && payment.store_card !== isStored(found)) {
     throw new RequestRefused('the gateway holds a payment of the attempt with another term');
   }

@@ -58,8 +58,8 @@ export function paymentCalls(api: StripeApi): PaymentCalls {
 }
 
 /**
- * Creates a payment and confirms it with the token of the card, in one request: there is no session
- * that the browser could confirm later, and a declined payment stays declined (decision 0029).
+ * Creates a payment and confirms it with the token of the card, in one request: the browser has no
+ * session that it could confirm later, and a declined payment stays declined (decision 0029).
  */
 async function begin(api: StripeApi, payment: Begin): Promise<PaymentState | RefusedData> {
   const { card, capture, instalments, statement } = payment;

@@ -38,7 +38,7 @@ function paymentRecord(intent: Stripe.PaymentIntent): GatewayRecord {
   };
 }
 
-/** A charge belongs to a payment. Only a charge that another program made has none. */
+/** A charge belongs to a payment, unless another program made it. */
 function chargeRecord(charge: Stripe.Charge): GatewayRecord {
   return {
     ...noMembers,
@@ -83,13 +83,13 @@ function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
 }
 
 /**
- * Transactions in which the gateway charges an account for its services. The charge is the amount,
+ * Transactions by which the gateway charges an account for its services. The charge is the amount,
  * not the fee.
  */
 const accountFees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee', 'network_cost']);
 /** Movements between the account and its owner's bank, and what the gateway keeps as a reserve. */
 const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
-/** Transactions of records that are compared by themselves. */
+/** The sources of transactions that are compared on their own. */
 const comparedSources = new Set(['charge', 'refund', 'dispute']);
 
 /** A movement of the balance is `taken` if no other record of the run explains it. */

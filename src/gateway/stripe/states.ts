@@ -12,7 +12,7 @@ import { faceOf } from './card.ts';
 import { cardToEnterAgain, declineOf } from './declines.ts';
 import { stripeSettings } from './settings.ts';
 
-// The gateway's objects in the words of the port.
+// Translates the gateway's objects into the port's words.
 
 export const expanded = ['latest_charge', 'payment_method'] as const;
 export const expandedSetup = ['latest_attempt', 'payment_method'] as const;
@@ -55,7 +55,10 @@ export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
   }
 }
 
-/** The state of a payment that is confirmed and, unless the bank asks, held or taken at once. */
+/**
+ * The state of a payment that is confirmed and, unless the bank asks for a challenge, held or taken
+ * at once.
+ */
 export function takenState(
   intent: Stripe.PaymentIntent,
   wanted: 'authorised' | 'captured',
@@ -67,7 +70,7 @@ export function takenState(
     case 'declined':
       return state;
     case 'voided':
-      // It was voided before we learnt of it, after a failed answer. Nothing is held.
+      // It was voided after a failed answer, before we learnt of it. Nothing is held.
       return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
     default:
       throw new OutcomeUnknown(`a payment that begins is ${intent.status}`);
@@ -139,7 +142,7 @@ function readSecure(
   };
 }
 
-/** The gateway's times are seconds. */
+/** The gateway's times are in seconds. */
 export const timeOf = (seconds: number) =>
   timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 

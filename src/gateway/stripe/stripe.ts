@@ -31,7 +31,7 @@ export function createStripeGateway(settings: GatewaySettings): Gateway {
 
 function cardEntry({ publicKey, scriptUrl }: GatewaySettings): CardEntry {
   const about = { form: 'stripe', entersCard: 'before', publicKey } as const;
-  // The script's release is that of the pinned SDK's API version.
+  // The script's release must match the API version of the pinned SDK.
   if (scriptUrl === undefined) {
     return {
       ...about,

@@ -11,8 +11,8 @@ export type SignedPost = {
 };
 
 /**
- * Whether the transaction of these POSTs has to record or check anything about signing. Nothing has
- * to be recorded once an integration has signed with its current key.
+ * Whether the transaction of these POSTs has to record or check anything about signing. Once an
+ * integration has signed with its current key, there is nothing left to record.
  */
 export function needsAcceptance(posts: SignedPost[]): boolean {
   return posts.some(
@@ -23,7 +23,7 @@ export function needsAcceptance(posts: SignedPost[]): boolean {
 
 /**
  * The integrations whose unsigned POSTs must be refused because an earlier POST was signed. An
- * unsigned POST locks its integration. So it is committed before the first signed one, or sees it.
+ * unsigned POST locks its integration, so it either commits before the first signed one or sees it.
  */
 export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<Set<string>> {
   const touched = posts

@@ -5,7 +5,7 @@ import type { Environment } from '#platform/shared/environment.ts';
 import type { Callers } from './callers.ts';
 import { type Caller, readCredential } from './integration.ts';
 
-/** Recognises a caller by its client secret. Counts failures per network, but never successes. */
+/** Recognises a caller by its client secret. Counts failures per network, but not successes. */
 export async function authenticate(
   deps: { callers: Callers; rateLimits: RateLimits; environment: Environment },
   request: { authorization: string | undefined; network: string },

@@ -10,8 +10,8 @@ import { currentSigningKey, type SigningKey } from './integration.ts';
 
 /**
  * The keys that sign integrations' callbacks now, and how far the clocks of merchants are ahead. A
- * revoked integration keeps its keys, because its open checkouts still end in callbacks (decision
- * 0005).
+ * revoked integration keeps its keys, because its open checkouts still send callbacks when they end
+ * (decision 0005).
  */
 export async function findKeysAndClocks(
   deps: { sealing: Sealing },
@@ -38,7 +38,10 @@ const selectKeysAndClocks = compileOnce(
     }),
 );
 
-/** The keys of an integration in force, the newest first. There are two during a rotation. */
+/**
+ * The signing keys of an integration that are in force, the newest first. There are two during a
+ * rotation.
+ */
 export async function openSigningKeys(
   deps: { sealing: Sealing },
   db: Handle,

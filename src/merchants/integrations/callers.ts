@@ -12,13 +12,13 @@ import { findCaller, isManaged } from './integration.sql.ts';
 import { type Caller, hashClientSecret } from './integration.ts';
 
 /**
- * A revocation, rotation or new rule must be in force within a second. The other half second is a
+ * A revocation, rotation or new rule must be in force within a second. This leaves half a second of
  * margin.
  */
 export const rememberedMilliseconds = 500;
 
 export type Callers = {
-  /** The integration of a client secret that is in force, or null. */
+  /** The integration that a valid client secret belongs to, or null. */
   recognise(clientSecret: string): Promise<Caller | null>;
   /** The merchant, if it is the caller's own or one that the caller manages. */
   addressMerchant(caller: Caller, merchant_id: string): Promise<Merchant | null>;
@@ -26,7 +26,7 @@ export type Callers = {
   ownMerchant(caller: Caller): Promise<Merchant>;
 };
 
-/** Binds a sealed signing key to its row: it opens in no other. */
+/** Binds a sealed signing key to its row, so that it cannot be opened in another row. */
 export const sealingContext = (key: { id: string; integration_id: string }) =>
   `signing_keys ${key.integration_id} ${key.id}`;
 

@@ -35,12 +35,12 @@ type Deps = {
   rateLimits: RateLimits;
 };
 
-/** The key that signed a body, or null when an unsigned body is acceptable. */
+/** The key that signed a body, or null if the body is unsigned and may be. */
 export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
   const { caller, header, compact } = body;
   if (header === undefined) {
     // The cached caller may be half a second old. The first signed POST makes signing mandatory at
-    // once, so ask the database before letting an unsigned one pass.
+    // once, so the database is asked before an unsigned one passes.
     const known = caller.signing_required_at ?? (await findSigningRequired(deps, caller.id));
     if (known !== null) throw mustSign();
     return null;
@@ -57,8 +57,8 @@ async function findSigningRequired(deps: Deps, integration_id: string): Promise<
 }
 
 /**
- * The contract makes the refusal show the expected signature. The same key signs callbacks, so an
- * attacker with only the client secret could have a forged callback signed. We therefore show it
+ * The contract requires the refusal to show the expected signature. The same key signs callbacks, so
+ * an attacker with only the client secret could have us sign a forged callback. We therefore show it
  * only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005).
  */
 async function refuseSignature(

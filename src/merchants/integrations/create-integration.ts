@@ -22,8 +22,8 @@ export type IntegrationDeps = LiftDeps & { environment: Environment; sealing: Se
 export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
 
 /**
- * Issues credentials. The person who creates an integration sees them, so a person needs
- * `mayLiftReview` to create one whose refunds are not reviewed.
+ * Issues credentials. The person who creates an integration sees them, so only a person with
+ * `mayLiftReview` may create one whose refunds are not reviewed.
  */
 export async function createIntegration(
   deps: IntegrationDeps,

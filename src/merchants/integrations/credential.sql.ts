@@ -7,7 +7,7 @@ type Life = { created_at: Timestamp; expires_at: Timestamp | null };
 export type StoredClientSecret = Life & {
   secret_hash: Buffer;
   integration_id: string;
-  /** A person who may not end the review of refunds made it, and so knows it (decision 0074). */
+  /** A person who may not end the review of refunds created it, and so knows it (decision 0074). */
   seen_without_lift: boolean;
 };
 export type StoredSigningKey = Life & {
@@ -25,14 +25,14 @@ export async function insertSigningKey(db: Handle, key: StoredSigningKey): Promi
   await db.insertInto('signing_keys').values(key).execute();
 }
 
-/** A credential of either kind is in force until it expires, if it ever does. */
+/** The tables of credentials. A credential is in force until it expires, if it ever does. */
 export type CredentialTable = 'client_secrets' | 'signing_keys';
 
 /** The credential has not expired at this time. */
 export const isInForce = (then: Timestamp) =>
   sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
 
-/** The credentials of an integration in force at a time, the newest first. */
+/** An integration's credentials in force at a time, the newest first. */
 export async function listInForce<Table extends CredentialTable>(
   db: Handle,
   table: Table,
@@ -94,7 +94,7 @@ export async function moveSigningKeyUsed(
     .execute();
 }
 
-/** A batch of sealed keys after an id, in order of id. */
+/** A batch of sealed keys that follow an id, in order of id. */
 export async function listSealedKeysAfter(
   db: Handle,
   afterId: string | null,
@@ -109,7 +109,7 @@ export async function listSealedKeysAfter(
   return await query.execute();
 }
 
-/** UUIDs of version 7 ascend with time, so the greatest is the newest. */
+/** UUIDs of version 7 grow with time, so the greatest is the newest. */
 export async function findNewestSealedKey(db: Handle): Promise<Buffer | null> {
   const row = await db
     .selectFrom('signing_keys')
@@ -120,7 +120,7 @@ export async function findNewestSealedKey(db: Handle): Promise<Buffer | null> {
   return row?.sealed_key ?? null;
 }
 
-/** Replaces a sealed key. False if it has changed since it was read. */
+/** Replaces a sealed key. Returns false if the key has changed since it was read. */
 export async function moveSealedKey(
   db: Handle,
   id: string,

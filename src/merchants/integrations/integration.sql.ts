@@ -126,7 +126,7 @@ export type EventReceiver = {
   events_url: string | null;
 };
 
-/** The integrations in force that asked for a kind of event of these merchants. */
+/** The integrations in force that asked for this kind of event for these merchants. */
 export async function listEventReceivers(
   db: Handle,
   kind: EventKind,
@@ -164,14 +164,14 @@ export async function isManaged(
   return (await listManaged(db, integration_id, [merchant_id])).length > 0;
 }
 
-/** The merchants that an integration manages, for another statement. */
+/** The merchants that an integration manages, as a subquery. */
 export const selectManaged = (db: Handle, integration_id: string) =>
   db
     .selectFrom('managed_merchants')
     .select('merchant_id')
     .where('integration_id', '=', integration_id);
 
-/** The merchants of these that the integration manages. */
+/** Those of these merchants that the integration manages. */
 export async function listManaged(
   db: Handle,
   integration_id: string,

@@ -10,7 +10,7 @@ export type RefundMode = (typeof refundModes)[number];
 export const eventKinds = ['refunds', 'disputes', 'payouts'] as const;
 export type EventKind = (typeof eventKinds)[number];
 
-/** A signing key in force, opened. */
+/** A signing key in force, decrypted. */
 export type SigningKey = { id: string; key: string; first_used_at: string | null };
 
 /**
@@ -27,7 +27,7 @@ export type Integration = {
   created_at: string;
   /** The kinds of events that it asked for, in the order of `eventKinds`. */
   events: EventKind[];
-  /** The address of its events. If it is null, an event goes to the notify_url of the checkout. */
+  /** The address for its events. If it is null, events go to the checkout's notify_url. */
   events_url: string | null;
 };
 
@@ -57,7 +57,9 @@ const credentialKinds = {
   v1t: 'legacy_token',
 } as const;
 
-/** The kind and environment in a credential's prefix (decision 0015), to explain a mix-up. */
+/**
+ * The kind and environment that a credential's prefix states (decision 0015), to explain a mix-up.
+ */
 export function readCredential(text: string): {
   kind: (typeof credentialKinds)[keyof typeof credentialKinds];
   environment: Environment;
@@ -71,9 +73,9 @@ export function readCredential(text: string): {
 }
 
 /**
- * The key that signs callbacks now, of the keys in force, newest first. During a rotation that is
- * the old one until the integration has signed with the new one, so that a receiver never gets a
- * callback under a key that it does not have yet (decision 0005).
+ * The key that signs callbacks now. `keys` are those in force, newest first. During a rotation it is
+ * the old key until the integration has signed with the new one, so that a receiver never gets a
+ * callback signed with a key that it does not have yet (decision 0005).
  */
 export function currentSigningKey<Key extends { first_used_at: string | null }>(
   inForce: Key[],

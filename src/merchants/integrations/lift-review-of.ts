@@ -6,7 +6,7 @@ import { listInForce } from './credential.sql.ts';
 import type { Integration } from './integration.ts';
 
 /**
- * Part of every action after which someone may refund without a review, with the credentials of an
+ * Part of every action that lets a person refund without a review, by giving them credentials of an
  * integration whose refunds are approved at once (decision 0074).
  */
 export async function liftReviewOf(
@@ -32,7 +32,7 @@ export const isSeenWithoutLift = (
 
 /**
  * Refuses to end the review while such a person knows a secret in force: they could then refund
- * alone. The caller has the integration's lock, so no secret is made meanwhile.
+ * alone. The caller holds the integration's lock, so no secret is created meanwhile.
  */
 export async function refuseSeenSecrets(db: Handle, id: string, now: Timestamp): Promise<void> {
   const secrets = await listInForce(db, 'client_secrets', id, now);

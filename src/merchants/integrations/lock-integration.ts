@@ -11,7 +11,10 @@ export async function lockIntegration(db: Handle, id: string): Promise<Integrati
   return integration;
 }
 
-/** Like `lockIntegration`, for changes that are pointless after a revocation. */
+/**
+ * Like `lockIntegration`, but refuses a revoked integration, because such changes would be
+ * pointless.
+ */
 export async function lockLiveIntegration(db: Handle, id: string): Promise<Integration> {
   const integration = await lockIntegration(db, id);
   if (integration.revoked_at !== null) {

@@ -8,7 +8,7 @@ import { deleteManagedMerchants, insertManagedMerchants, listManaged } from './i
 import { liftReviewOf } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
-/** An alert names this many merchants. The audit has all. */
+/** An alert names at most this many merchants. The audit has all of them. */
 const namedMax = 10;
 
 /**

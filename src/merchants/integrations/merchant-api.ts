@@ -34,7 +34,7 @@ export type MerchantApiDeps = {
   rateLimits: RateLimits;
 };
 
-/** Facts about a POST that the hooks below found before its handler runs. */
+/** Facts about a POST that the hooks below determine before its handler runs. */
 export type Post = { caller: Caller; key: SigningKey | null; keyed: KeyedRequest | null };
 
 declare module 'fastify' {
@@ -54,9 +54,9 @@ declare module 'fastify' {
 
 /**
  * The steps of every endpoint of the merchant API before its handler, in this order: recognise the
- * caller, count the request, read the body, check the signature. For an intermediary's POST the
- * body comes before the count, because it names the merchant whose window counts. Only large bodies
- * are counted before that.
+ * caller, count the request, read the body, check the signature. For an intermediary's POST the body
+ * is read before the request is counted, because it names the merchant whose window counts. Only
+ * large bodies are counted first.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -72,7 +72,7 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     });
     request.caller = caller;
     request.clientSecret = clientSecret;
-    // Count before the body is read, except where it names the merchant whose window counts.
+    // Count before the body is read, unless the body names the merchant whose window counts.
     if (!isTargetInBody(request)) await count(request, reply);
   });
 
@@ -130,12 +130,15 @@ function isTargetInBody({ caller, routeOptions: { config } }: FastifyRequest): b
   return caller.intermediary && config.target !== undefined && config.members !== undefined;
 }
 
-/** Parsing less than this costs about as much as the rest of a request. */
+/** Parsing a smaller body costs no more than the rest of the request. */
 const largeBytes = 32 * 1024;
 
 const isLarge = ({ body }: FastifyRequest) => Buffer.isBuffer(body) && body.length > largeBytes;
 
-/** Answers a POST once per Idempotency-Key. A signed retry makes signing sticky like a first POST. */
+/**
+ * Answers a POST once per Idempotency-Key. A signed retry makes signing mandatory, like a first
+ * POST.
+ */
 export async function answerPost<T extends object>(
   deps: MerchantApiDeps,
   { post }: FastifyRequest,
@@ -176,7 +179,7 @@ export const ListQuery = {
   ),
 };
 
-/** Filters that an intermediary's list takes or refuses beyond a merchant's. */
+/** Filters that only an intermediary's list takes or refuses. */
 export const managedMerchantFilter = {
   querystring: Type.Object({
     [merchantFilter]: Type.String({
@@ -202,7 +205,7 @@ export type ListRequest = {
   merchant_id: string;
   client_reference_id: string | null;
   page: Page;
-  /** The filters, for the links to keep. */
+  /** The filters that the links keep. */
   filter: Record<string, string>;
 };
 

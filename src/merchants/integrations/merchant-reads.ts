@@ -27,11 +27,11 @@ export async function managedOwner(
   return await reading(deps, (db) => findManagedOwner(db, list, caller.id, id));
 }
 
-/** The same for the row that the path names. */
+/** The same for the row in the path. */
 export const pathOwner = (deps: MerchantApiDeps, list: ListName) => (request: FastifyRequest) =>
   managedOwner(deps, request, list, idInPath(request));
 
-/** The row that the path names, if the caller may read it. */
+/** The row in the path, if the caller may read it. */
 export async function findInPath<Row>(
   deps: MerchantApiDeps,
   request: FastifyRequest,

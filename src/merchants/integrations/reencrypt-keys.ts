@@ -7,15 +7,15 @@ import { listSealedKeysAfter, moveSealedKey } from './credential.sql.ts';
 export type Reencryption = {
   /** How many signing keys were read. */
   examined: number;
-  /** How many were under a previous master key and are now under the current one. */
+  /** How many were sealed under a previous master key and are now under the current one. */
   reencrypted: number;
-  /** The keys that no given master key opens. They stay as they are. */
+  /** The ids of keys that none of the given master keys opens. They stay as they are. */
   unreadable: string[];
 };
 
 /**
  * Re-encrypts every signing key under the current master key, in batches. An operator can interrupt
- * it and run it again. The service keeps running, because it opens keys under both master keys.
+ * it and run it again. The service keeps running, because it can open keys under both master keys.
  */
 export async function reencryptKeys(
   deps: OperatorDeps & { sealing: Sealing },
@@ -48,7 +48,7 @@ function listAfter(deps: OperatorDeps, id: string | null, count: number): Promis
   return reading(deps, (db) => listSealedKeysAfter(db, id, count));
 }
 
-/** A row that was tampered with or copied does not open. It must not stop the others. */
+/** A row that was tampered with or copied cannot be opened. It must not stop the others. */
 function openOrNull(sealing: Sealing, key: SealedKey): string | null {
   if (!sealing.isKnown(key.sealed_key)) return null;
   try {

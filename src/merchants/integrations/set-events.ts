@@ -14,7 +14,7 @@ export type WantedEvents = {
 
 /**
  * Sets which changes of refunds, disputes and payouts an integration is told of (decision 0033). The
- * caller has checked the address. What changed before is not told.
+ * caller has checked the address. Earlier changes are not reported.
  */
 export async function setEvents(
   deps: OperatorDeps,

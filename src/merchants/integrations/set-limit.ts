@@ -11,7 +11,7 @@ const windowSecondsMax = 86_400;
 /**
  * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
  * begun keeps its end; the number of requests allowed in it changes at once. The service bears the
- * load, so a person who raises a limit needs `mayRaiseLimits`.
+ * load, so only a person with `mayRaiseLimits` may raise a limit.
  */
 export async function setLimit(
   deps: OperatorDeps,
@@ -57,7 +57,7 @@ export async function setLimit(
   });
 }
 
-/** Whether a limit lets more requests through: more at once, or more on average. */
+/** Whether a limit allows more requests, at once or on average. */
 const isAbove = (one: Limit, other: Limit) =>
   one.max_requests > other.max_requests ||
   one.max_requests * other.window_seconds > other.max_requests * one.window_seconds;

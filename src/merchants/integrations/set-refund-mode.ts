@@ -6,9 +6,9 @@ import { liftReviewOf, refuseSeenSecrets } from './lift-review-of.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
- * Sets whether an operator reviews each refund of an integration. Refunds that were asked for before
- * keep what they have: one that waits for a review still needs it. To end the review, a person needs
- * `mayLiftReview`, and no secret may be in force that a person without it has seen.
+ * Sets whether an operator reviews each refund of an integration. Earlier refunds are not affected:
+ * one that waits for a review still needs it. To end the review, a person needs `mayLiftReview`, and
+ * no secret may be in force that a person without it has seen.
  */
 export async function setRefundMode(
   deps: LiftDeps,

@@ -77,7 +77,7 @@ const payoutIdentity = [
 /** The columns of an operator's text that stay when it is erased. */
 const textIdentity = ['action_id', 'field', 'digest'];
 
-/** Whether an update changes a pair of columns that is set once. */
+/** Whether an update changes a pair of columns that may be set only once. */
 const isReplaced = (...columns: string[]) =>
   `(old.${columns[0]} is not null
     and ${rowOf('new', columns)} is distinct from ${rowOf('old', columns)})`;
@@ -90,13 +90,14 @@ type Guard = {
 
 /**
  * Rows that are history: postings, the gateway's account fees, entries in the merchants' books,
- * issued payouts, monthly statements, operators' actions and texts, attempts at callbacks and messages. Triggers refuse to change
- * them, whatever the code does and whichever role connects. These changes are allowed: an entry
- * becomes a line of a payout and of a statement once, a payout moves from state to state, a callback attempt is closed
- * once, erasing a shopper empties what a receiver or a mail server answered and what operators wrote,
- * and a callback attempt that its callback counts as expired is deleted.
+ * issued payouts, monthly statements, operators' actions and texts, attempts at callbacks and
+ * messages. Triggers refuse to change them, whatever the code does and whichever role connects.
+ * These changes are allowed: an entry becomes a line of a payout and of a statement once, a payout
+ * moves from state to state, a callback attempt is closed once, erasing a shopper empties what a
+ * receiver or a mail server answered and what operators wrote, and a callback attempt may be deleted
+ * once its callback counts it as expired.
  *
- * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
+ * Citus has no triggers on its tables. There the roles of `grant-roles.ts` protect what they can.
  */
 const guards: Guard[] = [
   { table: 'postings', on: 'update or delete' },
@@ -121,7 +122,7 @@ const guards: Guard[] = [
   {
     table: 'action_texts',
     on: 'update',
-    // Erased once, and nothing else.
+    // A text is erased once; nothing else about it may change.
     when: `old.text is null or new.text is not null or new.salt is not null
       or ${rowOf('new', textIdentity)} is distinct from ${rowOf('old', textIdentity)}`,
   },
@@ -152,7 +153,7 @@ const nameOf = ({ table, on }: Guard) => `${table}_${on.split(' ')[0]}_guard`;
 
 /**
  * Creates the triggers, or replaces those of an earlier version. Both lock a table against writes,
- * so a trigger that is right already stays as it is.
+ * so a trigger that is already correct is left alone.
  */
 export async function guardTables(client: pg.ClientBase): Promise<void> {
   // A session's temporary table must not take the place of `callbacks`.
@@ -215,9 +216,9 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Checked at the end of a transaction, because the transaction may delete attempts before or after
- * it counts them. Such a trigger cannot be replaced, and dropping it would wait for every backup
- * that reads the table.
+ * This trigger checks at the end of a transaction, because the transaction may delete attempts
+ * before or after it counts them. A trigger of this kind cannot be replaced, and dropping it would
+ * wait for every backup that reads the table.
  */
 async function guardDeletions(client: pg.ClientBase): Promise<void> {
   const { rowCount } = await client.query(
@@ -233,10 +234,7 @@ async function guardDeletions(client: pg.ClientBase): Promise<void> {
     for each row execute function refuse_unless_expired()`);
 }
 
-/**
- * A trigger's argument is a digest of its definition. The next version recognises the trigger by
- * it.
- */
+/** The trigger's argument is a digest of its definition, by which the next version recognises it. */
 async function createTrigger(
   client: pg.ClientBase,
   { name, head, each, execute }: { name: string; head: string; each: string; execute: string },
@@ -253,7 +251,7 @@ async function createTrigger(
   );
 }
 
-/** Drops the triggers, because Citus distributes no table that has any. */
+/** Drops the triggers, because Citus refuses to distribute a table that has triggers. */
 export async function dropGuards(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string; trigger: string }>(
     `select tgrelid::regclass::text as name, quote_ident(tgname) as trigger from pg_trigger

@@ -1,8 +1,8 @@
 import { NotBegun } from './transaction.ts';
 
 /**
- * Begins work only while less than `max` of it is in progress in this process. Work beyond that is
- * refused at once, and nothing of it was done: it would be late, and make all that has begun later.
+ * Begins work only while fewer than `max` pieces of work are in progress in this process. More work
+ * is refused at once, before any of it is done: it would be late, and would delay what has begun.
  */
 export function beginAtMost(max: number): <T>(work: () => Promise<T>) => Promise<T> {
   let inProgress = 0;

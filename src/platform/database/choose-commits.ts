@@ -8,15 +8,15 @@ import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 /**
  * How long a batch waits for a lock before it is rolled back.
  *
- * - `shared` is how every batch of several tenants waits. Commits of other nodes are quicker.
- * - `brief` is the first attempt of a batch from a tenant's queue. These queues take turns, so the
- *   locked ones must not keep the others long. The second attempt waits like a shared batch.
+ * - `shared` is for a batch of several tenants. A commit of another node takes less time than this.
+ * - `brief` is the first attempt of a batch from a tenant's queue. These queues take turns, so a
+ *   locked one must not delay the others for long. The second attempt waits like a shared batch.
  * - `patient` waits as long as a transaction may. It is the last attempt of a tenant's batch, and
- *   the only one where batches are not separated by tenants.
+ *   the only one if batches are not separated by tenant.
  */
 export type Wait = 'shared' | 'brief' | 'patient';
 
-/** If it is undefined, we set no limit of our own. */
+/** `undefined` means that we set no limit of our own. */
 export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
   shared: 300,
   brief: 50,
@@ -28,17 +28,17 @@ export const queuedMax = 10_000;
 
 /**
  * This many tenants' queues write at once, and as many more wait patiently. The pool has more
- * connections.
+ * connections than that.
  */
 export const tenantWritesMax = 3;
 
 /** After this time a batch no longer keeps the next one waiting: its connection may be dead. */
 export const lateMilliseconds = 1_000;
 
-/** This many shared batches may be in flight at once, and only while the others are late. */
+/** At most this many shared batches are in flight; another one starts only while all are late. */
 const flightsMax = 3;
 
-/** An item with less time than this is not worth another attempt. */
+/** An item with less time left than this gets no other attempt. */
 const millisecondsMin = 500;
 
 /** A queued item waits for a batch that is on time, and never for one that is late. */
@@ -68,17 +68,20 @@ export function chooseAfterFailure(error: unknown, wait: Wait, items: number): A
 
 type Due = { deadline: Deadline };
 
-/** An item that still waits for its turn at its deadline is refused. */
+/** An item whose deadline passes while it waits for its turn is refused. */
 export function isLate(one: Due | undefined, now: number): boolean {
   return one !== undefined && lockEndOf(one.deadline) <= now;
 }
 
-/** After a failed attempt, whether an item has time for another one. */
+/** Whether an item has time for another attempt after one failed. */
 export function hasTime({ deadline }: Due, now: number): boolean {
   return deadline.endsAt - millisecondsMin >= now;
 }
 
-/** The batch may be retried until its first item has no time left, and looked up until the last. */
+/**
+ * The batch may be retried until its first item runs out of time, and looked up until its last one
+ * does.
+ */
 export function earliestDeadline(batch: readonly Due[]): Deadline {
   return {
     endsAt: Math.min(...batch.map(({ deadline }) => deadline.endsAt)),

@@ -2,8 +2,8 @@ import type { CompiledQuery } from 'kysely';
 import type { Handle } from './database.ts';
 import type { SendQuery } from './name-statements.ts';
 
-// Statements that run all the time are built once and not again: later uses only put their values
-// in. The query builder took 12 % of the service's time while shoppers paid.
+// Statements that run all the time are built only once. Later uses fill in their values. Before
+// this, the query builder took 12 % of the service's time while shoppers paid.
 
 /** A query that is built and not sent yet. */
 export type Built<Row> = { compile(db: Handle): CompiledQuery<Row> };
@@ -19,7 +19,7 @@ let declared = 0;
 
 /**
  * Declares a statement of one row of values, or of a list of rows that all have the same columns.
- * `build` must not look at the values, and each must be a parameter of the statement.
+ * `build` must not look at the values, and must pass each one as a parameter of the statement.
  */
 export function statement<Values extends object, Row>(
   build: (db: Handle, values: Values) => Built<Row>,
@@ -41,7 +41,7 @@ class Placeholder {
     this.name = name;
   }
 
-  /** Its value in statements that have the same shape. */
+  /** The value that it stands for, in statements of the same shape. */
   in(statements: Statement<unknown>[]): unknown {
     const values = statements[this.at]?.values as Record<string, unknown>;
     const row = this.row === null ? values : (values[this.row] as Record<string, unknown>);
@@ -61,10 +61,10 @@ function shapeOf({ id, values }: Statement<unknown>): string {
   return `${id} ${values.length} ${Object.keys(values[0])}`;
 }
 
-/** At most so many texts are kept. */
+/** At most this many texts are kept. */
 const textsMax = 1_000;
 
-/** A text with longer lists is not kept: it is long, and lists of its length are rare. */
+/** A text with more rows than this is not kept: it is long and rarely used again. */
 const keptRowsMax = 20;
 
 const isKept = ({ values }: Statement<unknown>) =>
@@ -73,8 +73,8 @@ const isKept = ({ values }: Statement<unknown>) =>
 const texts = new Map<string, CompiledQuery>();
 
 /**
- * The query that `combine` makes of statements. It is built with the first use of statements of the
- * same shapes, so `of` has to name everything else that it depends on.
+ * The query that `combine` makes of statements. It is built when statements of these shapes are
+ * first used, so `of` must name everything else that it depends on.
  */
 export function compileStatements<Row>(
   db: Handle,

@@ -4,8 +4,8 @@ import type { Database } from './database.ts';
 import { retryTransient } from './transaction.ts';
 
 // Every node takes its time from the database that it shares with the others (decision 0017). A node
-// on its own wrong clock would poison rows for all: creation times are a high-water mark, leases and
-// rate limit windows would end at the wrong time.
+// on its own wrong clock would poison rows for all: no later row may have an earlier creation time,
+// and leases and rate limit windows would end at the wrong time.
 
 /** How far this machine's clock may be from the database's. */
 const skewMaxMilliseconds = 5_000;
@@ -13,7 +13,10 @@ const skewMaxMilliseconds = 5_000;
 const measureEveryMilliseconds = 10_000;
 const samplesPerMeasurement = 3;
 
-/** A jump of this machine's clock between two measurements. NTP moves a clock more slowly. */
+/**
+ * A jump of this machine's clock between two measurements is at least this long. NTP corrects a
+ * clock more slowly.
+ */
 const jumpMilliseconds = 250;
 
 export type DatabaseClock = Clock & {
@@ -31,10 +34,11 @@ class ClockWrong extends Error {}
  * A clock that shows the database's time. It compares the database's clock with this machine's now,
  * and then every ten seconds.
  *
- * - If the two agree within what the round trip lets us see, it shows this machine's time.
+ * - If the two agree within the precision that the round trip allows, it shows this machine's time.
  * - If they differ by less than the bound, it shows the database's time.
- * - If they differ by more, one of them is wrong, and it cannot know which. It throws at the start.
- *   Later it goes on counting from the last time at which the two agreed, and reports a problem.
+ * - If they differ by more, one of them is wrong, and there is no way to know which. At the start it
+ *   throws. Later it goes on counting from the last time at which the two agreed, and reports a
+ *   problem.
  *
  * A jump of this machine's clock between two comparisons is never shown.
  */
@@ -103,7 +107,7 @@ async function measure(comparison: Comparison): Promise<void> {
 
 function measureSoon(comparison: Comparison): Promise<void> {
   comparison.measuring ??= measure(comparison)
-    // The database is away. The stopwatch stays exact for long enough.
+    // The database is away. The stopwatch stays accurate for long enough.
     .catch(() => {})
     .finally(() => {
       comparison.measuring = null;
@@ -142,7 +146,7 @@ function describe(skew: number): string {
   return `The clock of this machine is ${seconds} seconds ${direction} the database's.`;
 }
 
-/** The sample with the shortest round trip is the most exact. */
+/** The sample with the shortest round trip is the most precise. */
 async function bestSample(
   database: Database,
   machine: Clock,

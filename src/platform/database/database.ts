@@ -28,7 +28,7 @@ const int8 = 20;
 const timestamptz = 1184;
 const date = 1082;
 const jsTypes = new pg.TypeOverrides();
-// Amounts and numbers stay far below 2^53; a string in their place would break every sum.
+// Amounts and numbers stay far below 2^53; as strings they would break every sum.
 jsTypes.setTypeParser(int8, Number);
 // A date has neither a time nor a zone that could shift it.
 jsTypes.setTypeParser(date, (text) => text);
@@ -84,7 +84,8 @@ export function openDatabase(
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
-        // The pool ends a connection politely, and a frozen server would not answer that either.
+        // The pool ends a connection by asking the server, and a frozen server would not answer that
+        // either.
         if (isQueryTimeout(error)) cut(client);
         throw error;
       }
@@ -156,8 +157,8 @@ async function askServer(
 }
 
 /**
- * Refuses a database whose connections do not keep the settings that they were given, and a pooler
- * with which Tranche does not work. Needs two connections. Says whether there is a pooler.
+ * Refuses a database whose connections lose their settings, and a pooler that does not work with
+ * Tranche. Needs two connections. Returns whether there is a pooler.
  */
 export async function verifyConnection(database: Database): Promise<{ isPooled: boolean }> {
   const client = await database.pool.connect();
@@ -187,24 +188,24 @@ export const isPooled = (client: pg.ClientBase) => pooled.has(client);
 /** Connections on which the next statement would fail. */
 const faults = new WeakSet<pg.ClientBase>();
 
-/** The last error on a connection that was not only the consequence of another one. */
+/** The last error on a connection that was not merely a consequence of an earlier one. */
 const firstErrors = new WeakMap<pg.ClientBase, Error>();
 
 /** Connections on which a COMMIT returned before all servers that keep the rows confirmed it. */
 const unconfirmed = new WeakSet<pg.ClientBase>();
 
 /**
- * The functions of the server that warn of such a COMMIT: PostgreSQL stopped waiting for a
- * synchronous standby, or Citus could not tell a worker to commit (decision 0020). The text of a
- * warning depends on the server's language, the function's name does not.
+ * The server's functions that warn of such a COMMIT: PostgreSQL stopped waiting for a synchronous
+ * standby, or Citus could not tell a worker to commit (decision 0020). The text of a warning depends
+ * on the server's language, the function's name does not.
  */
 const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];
 
 export const isFaulty = (client: pg.ClientBase) => faults.has(client);
 
 /**
- * The error that made a transaction fail. In a pipeline, the caller may see the error of a later
- * statement first, which only says that the transaction is aborted.
+ * The error that made a transaction fail. In a pipeline, the caller may first see the error of a
+ * later statement, which says only that the transaction is aborted.
  */
 export function causeOf(client: pg.ClientBase, error: unknown): unknown {
   const isConsequence = (error as { code?: unknown }).code === abortedTransaction;

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '#platform/shared/clock.ts';
 
-// How long work may wait for a database that is away. A request has one deadline, from its arrival,
-// whatever it passes on its way. It travels with the request by itself: a parameter would have to
-// go through every use case.
+// How long work may wait for a database that is away. A request has one deadline, counted from its
+// arrival, whatever code it runs through. The deadline travels in an async context, because a
+// parameter would have to go through every use case.
 
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
@@ -43,8 +43,8 @@ export function currentDeadline(clock: Clock): Deadline {
 }
 
 /**
- * The same, but work that begins after the deadline of its request gets a new deadline: what has
- * happened by then, at the gateway or at a receiver, must still be recorded.
+ * The same, except that work which begins after its request's deadline gets a new one: what has
+ * already happened at the gateway or at a receiver must still be recorded.
  */
 export function recordingDeadline(clock: Clock): Deadline {
   const current = currentDeadline(clock);

@@ -82,8 +82,8 @@ type SharedTable = 'alerts' | 'bulk_actions' | 'person_mails';
 export type Awaited = AnyDueWork | { shared: SharedTable };
 
 /**
- * Which kinds of work have a row that is due now, in one statement. The work itself finds its rows
- * again, so that it need not be asked while nothing is due.
+ * Which kinds of work have a row that is due now, in one statement. Each kind of work then finds its
+ * own rows; those with nothing due are not asked.
  */
 export async function listDueKinds(
   db: Handle,
@@ -228,7 +228,7 @@ export async function releaseDue(
     where ${sql.join(isKey, sql` and `)} and lease = ${lease} and due_at is not null`.execute(db);
 }
 
-/** When a merchant's next row falls due, on its clock; null if no row ever does by itself. */
+/** When a merchant's next row falls due, on its clock; null if no row will fall due by itself. */
 export async function findNextDue(
   db: Handle,
   work: AnyDueWork,
@@ -237,7 +237,7 @@ export async function findNextDue(
   return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
 }
 
-/** The same with the checkout of that row, if it is about one. */
+/** The same, with the checkout of that row if it belongs to one. */
 export async function findNextDueRow(
   db: Handle,
   work: AnyDueWork,

@@ -16,7 +16,7 @@ const servePrivileges: Partial<Record<string, string>> = {
   schema_migrations: 'select',
   territories: 'select',
   holidays: 'select',
-  // A look-up of an unknown fate locks its row, and that lock needs the right to update.
+  // Looking up an unknown fate locks its row, and that lock needs the right to update.
   installation: 'select, insert, update (key_check)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
@@ -28,8 +28,8 @@ const servePrivileges: Partial<Record<string, string>> = {
 };
 
 /**
- * Columns that let their bearer in: secrets, hashes of tokens, and answers and mails that contain
- * them.
+ * Columns that give their reader access: secrets, hashes of tokens, and answers and mails
+ * that contain them.
  */
 const credentials = new Set([
   'client_secrets',
@@ -54,7 +54,7 @@ export class NotOwner extends Error {
   }
 }
 
-/** A newer program migrated the database and may serve by rights that this one does not know. */
+/** A newer program migrated the database, and may need rights that this one does not know. */
 export class GrantsOfNewer extends Error {
   constructor(version: number, codeVersion: number) {
     super(
@@ -65,9 +65,9 @@ export class GrantsOfNewer extends Error {
 }
 
 /**
- * Gives an existing role its privileges on every table and takes away any other, in one
- * transaction. Run it again after a migration: new tables have no grants yet. The database must not
- * be newer than the program, which would revoke the rights on tables that it does not know.
+ * Gives an existing role its privileges on every table and takes away any other, in one transaction.
+ * Run it again after a migration: new tables have no grants yet. The database must not be newer than
+ * this program, which would revoke rights on tables that it does not know.
  */
 export async function grantRole(database: Database, kind: RoleKind, role: string): Promise<void> {
   const client = await database.pool.connect();
@@ -106,7 +106,8 @@ async function privilegesOf(
   table: string,
 ): Promise<string | null> {
   if (kind === 'read') return credentials.has(table) ? null : 'select';
-  // Citus locks the territory of a new merchant, and that lock needs the right to write the table.
+  // Creating a merchant makes Citus lock its territory, and that lock needs the right to write the
+  // table.
   if (table === 'territories' && (await isDistributed(client))) return 'select, update (locale)';
   if (table !== 'callback_attempts') {
     return servePrivileges[table] ?? 'select, insert, update, delete';

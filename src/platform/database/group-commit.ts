@@ -27,7 +27,7 @@ export type GroupCommit<Item, Result> = {
  */
 type Write<Item, Result> = (items: Item[], lockMilliseconds?: number) => Promise<Result[]>;
 
-/** How often a tenant's queue asks for a worker that is away. */
+/** How often a tenant's queue checks whether its worker is back. */
 const awayMilliseconds = 250;
 
 /** How often the waiting items are searched for some whose deadline has passed. */
@@ -83,7 +83,7 @@ type Commits<Item, Result> = {
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
  * ends with its earliest deadline, and the items that have time left join the next batch. An item
- * that still waits for its turn at its deadline is refused and not written (decision 0013).
+ * whose deadline passes while it waits for its turn is refused and not written (decision 0013).
  */
 export function groupCommit<Item, Result>(
   { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },
@@ -179,7 +179,7 @@ async function fly<Item, Result>(commits: Commits<Item, Result>): Promise<void> 
       }
     }
   } finally {
-    // Do this in the turn in which the queue was found empty, so that the next item starts a
+    // This runs in the turn in which the queue was found empty, so that the next item starts a
     // flight.
     commits.flights -= 1;
   }
@@ -218,7 +218,7 @@ async function writeBatch<Item, Result>(
   return 'settled';
 }
 
-/** Rejects the items that have no time left. The others are the next ones of the queue. */
+/** Rejects the items that have no time left. The others go to the front of the queue. */
 function requeue<Item, Result>(
   commits: Commits<Item, Result>,
   queue: Batch<Item, Result>,
@@ -286,7 +286,7 @@ async function writePatiently<Item, Result>(
   return null;
 }
 
-/** Items of the batch may end before it is permitted. If all of them do, nothing is written. */
+/** Items may expire while the batch waits for a permit. If all of them do, nothing is written. */
 async function writeWhenPermitted<Item, Result>(
   commits: Commits<Item, Result>,
   batch: Batch<Item, Result>,

@@ -36,8 +36,8 @@ export async function advanceListTotals(
   room: Map<string, { count: number; at: Timestamp }>,
 ): Promise<void> {
   const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
-  // Use VALUES: Citus sends these rows only to their merchants' nodes. It would send a SELECT to
-  // all nodes.
+  // VALUES makes Citus send these rows only to their merchants' nodes. It would send a SELECT to all
+  // nodes.
   const rows = merchants.map(
     (_, index) => `($${3 * index + 1}, '${list}', $${3 * index + 2}, $${3 * index + 3})`,
   );
@@ -84,12 +84,13 @@ export async function listPage<List extends ListName>(
 }
 
 /**
- * A filtered list shows at most this many matches, the newest. Finding them costs one step each.
+ * A filtered list shows at most this many matches, the newest ones. Each match costs one step to
+ * find.
  */
 export const matchesMax = 1_000;
 
 /**
- * One page of the rows of a merchant's list that have a `client_reference_id`, their own or their
+ * One page of the rows in a merchant's list with this `client_reference_id`, their own or their
  * checkout's. Matches have no dense numbers, so this reads the numbers of all of them first. A
  * merchant may use one reference for every order; `matchesMax` bounds the work (decision 0009).
  */
@@ -149,7 +150,8 @@ export async function findManagedOwner(
 }
 
 /**
- * Lowers the newest times of lists that are later than the merchant's clock. Returns how many were.
+ * Lowers the newest times of lists that are later than the merchant's clock. Returns how many it
+ * lowered.
  */
 export async function lowerListPositions(
   db: Handle,

@@ -94,7 +94,7 @@ class TablesBusy extends Error {
  */
 const lockMilliseconds = 2_000;
 
-/** How long a migration goes on trying. */
+/** How long a migration keeps retrying. */
 const waitMaxMilliseconds = 30 * 60_000;
 
 /** The pause between two attempts, and between two checks whether another node has finished. */
@@ -182,7 +182,8 @@ async function takeSchemaLock(client: pg.PoolClient, clock: Clock): Promise<void
 }
 
 async function createVersions(client: pg.ClientBase): Promise<void> {
-  // Look first: a role that may not migrate can still find the database migrated.
+  // Looks first, because a role that may not migrate can still use a database that is already
+  // migrated.
   const { rows } = await client.query(
     `select to_regclass('schema_migrations') is not null as found`,
   );
@@ -243,8 +244,9 @@ async function applyInTransaction(
 }
 
 /**
- * Building an index concurrently lets others write, so it may wait for as long as it needs. The
- * guards may not. If they wait too long, everything is repeated; the indexes are built by then.
+ * Building an index concurrently lets others write, so it may wait for as long as it needs. Setting
+ * the guards may not wait that long. If it does, everything is repeated; by then the indexes are
+ * built.
  */
 async function applyConcurrently(
   client: pg.PoolClient,
@@ -256,7 +258,7 @@ async function applyConcurrently(
   await client.query('set statement_timeout = 0');
   for (const statement of statementsOf(migration.text)) {
     const name = /create (?:unique )?index concurrently if not exists (\w+)/.exec(statement)?.[1];
-    // A build that was interrupted leaves an index that nothing uses and every write pays for.
+    // An interrupted build leaves an index that nothing uses but every write maintains.
     if (name !== undefined && (await isInvalid(client, name))) {
       await client.query(`drop index concurrently ${name}`);
     }
@@ -327,15 +329,18 @@ function refuseNewer(found: Versions, codeVersion: number): void {
   if (found.oldestProgram > codeVersion) throw new DatabaseNewer(found, codeVersion);
 }
 
-/** Read once, at the start: a file that an upgrade adds later belongs to the next program. */
+/**
+ * The list is read once, at the start: a file that an upgrade adds later belongs to the next
+ * program.
+ */
 const migrationsAtStart = listMigrations();
 
 /** This program's version: the last migration that it knows. */
 export const programVersion = async () => (await migrationsAtStart).at(-1)?.version ?? 0;
 
 /**
- * Whether this program can use the database: 'older' lacks migrations, 'newer' had one that breaks
- * this program. A newer database is usable as long as it had no such migration.
+ * Whether this program can use the database. `older` lacks migrations. `newer` has a migration that
+ * breaks this program; without such a migration a newer database can be used.
  */
 export async function compareVersions(database: Database): Promise<'usable' | 'older' | 'newer'> {
   const codeVersion = await programVersion();

@@ -1,24 +1,32 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 
-// Statements get a name, so that the server parses and plans each once for each connection. For
-// speed alone: the service works the same without it. Decision 0058.
+// Statements get a name, so that the server parses and plans each once for each connection. This is
+// only for speed: the service works the same without it (decision 0058).
 //
 // PgBouncer carries names from version 1.21 on, in every mode (`verifyPooler`).
 
-/** A text gets its name when it is sent for this many times. A text that is sent once needs none. */
+/**
+ * A text gets its name when it is sent for this many times. A text that is sent only once needs no
+ * name.
+ */
 const usesMin = 3;
 
 /**
- * At most so many texts get names. Each costs memory in every connection's server process, and
+ * At most this many texts get names. Each costs memory in every connection's server process, and
  * PgBouncer keeps 200 by default.
  */
 const namedMax = 200;
 
-/** At most so many texts are counted. Lists and filters of changing length make ever new texts. */
+/**
+ * At most this many texts are counted. Lists and filters of varying length keep making new texts.
+ */
 const countedMax = 2_000;
 
-/** A longer text is not worth its memory. It writes many rows, and then its planning costs little. */
+/**
+ * A longer text is not worth its memory. It writes many rows, so planning is a small part of its
+ * cost.
+ */
 const charactersMax = 8_000;
 
 type Statement = { text: string; name?: string };
@@ -26,7 +34,7 @@ type Statement = { text: string; name?: string };
 export type StatementNames = {
   /** The statement to send for a text. */
   of(text: string): Statement;
-  /** Uses new texts and names from now on, because the columns of a table have changed. */
+  /** Uses new texts and names from now on. Call it when the columns of a table have changed. */
   renew(): void;
 };
 
@@ -46,7 +54,7 @@ export function createStatementNames(): StatementNames {
         return { text };
       }
       uses.delete(text);
-      // A pooler shares what it prepared by the text, so a new name alone would change nothing.
+      // A pooler finds prepared statements by their text, so a new name alone would change nothing.
       const renewed = renewals === 0 ? text : `${text} /* ${renewals} */`;
       const name = createHash('sha256').update(renewed).digest('base64url').slice(0, 22);
       const statement = { text: renewed, name };
@@ -78,8 +86,9 @@ export function isPlanOutdated(error: unknown): boolean {
 export type SendQuery = (text: string, values: unknown[]) => Promise<pg.QueryResult>;
 
 /**
- * Sends statements by their names. If a migration changed the columns of one, it is sent again, but
- * not in a transaction: that has failed, and because the error is transient it runs again as a whole.
+ * Sends statements by their names. If a migration changed the columns of one, it is sent again. In a
+ * transaction it is not, because the transaction has failed; that error is transient, so the whole
+ * transaction runs again.
  */
 export function queryByName(client: pg.ClientBase, isInTransaction = false): SendQuery {
   const send = (text: string, values: unknown[]) => client.query({ ...names.of(text), values });

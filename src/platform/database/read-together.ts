@@ -4,8 +4,8 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 type Query<Row> = SelectQueryBuilder<any, any, Row> | RawBuilder<Row>;
 
 /**
- * Reads several lists of rows in one statement: in one round trip, and all of one moment. Their rows
- * travel as JSON, so `asRows` has to bring them into the form that the driver gives.
+ * Reads several lists of rows in one statement: in one round trip, and as of one moment. Their rows
+ * travel as JSON, so `asRows` has to convert them to the driver's form.
  *
  * The queries of one statement must be about one merchant: Citus sends it to the merchant's node.
  */
@@ -32,7 +32,7 @@ const times = new Set([
 
 export const isTime = (name: string) => name.endsWith('_at') || times.has(name);
 
-/** Brings rows that travelled as JSON into the form that the driver gives. Changes the rows. */
+/** Converts rows that travelled as JSON to the driver's form, in place. */
 export function asRows<Row extends object>(rows: Row[]): Row[] {
   for (const row of rows as Record<string, unknown>[]) {
     for (const name in row) {

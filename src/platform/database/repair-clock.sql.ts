@@ -7,7 +7,10 @@ import type { Tables } from './tables.ts';
 // Undoes what a node with a wrong clock did to rows that others rely on. Times that merchants have
 // seen (when a checkout was created, for example) stay as they are.
 
-/** Times within this of now are right. It is longer than any difference that nodes may have. */
+/**
+ * Times within this distance of now are right. It is longer than any difference allowed between
+ * nodes.
+ */
 const margin = sql`interval '1 minute'`;
 
 /** Longer than any lease. */
@@ -48,7 +51,7 @@ const due: { table: Table; writtenAt: string[] }[] = [
 
 export type ClockRepair = { list_positions: number; leases: number; due_rows: number };
 
-/** Brings the times after `now` back to it, each merchant's by the merchant's clock. */
+/** Moves times after `now` back to it, each by its merchant's clock. */
 export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepair> {
   const repair: ClockRepair = { list_positions: 0, leases: 0, due_rows: 0 };
   repair.list_positions = await lowerListPositions(db, now, margin);

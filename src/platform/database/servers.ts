@@ -3,7 +3,7 @@ import pg from 'pg';
 // The driver knows one host per address. With several (`a:5432,b:5432`), this chooses the one that
 // takes writes, as libpq does with `target_session_attrs=read-write`.
 
-/** The addresses of the servers that one address names, in its order. Null if it is no address. */
+/** The addresses of the servers in one URL, in its order. Null if it is not a URL. */
 export function serversOf(url: string): string[] | null {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(url);
   if (parts === null) return null;
@@ -12,7 +12,7 @@ export function serversOf(url: string): string[] | null {
   return servers.every((server) => URL.canParse(server)) ? servers.map(withoutChoice) : null;
 }
 
-/** Removes what only libpq knows: the driver would take it for a setting of the server. */
+/** Removes what only libpq understands: the driver would send it to the server as a setting. */
 function withoutChoice(server: string): string {
   if (!server.includes('target_session_attrs')) return server;
   const url = new URL(server);
@@ -30,11 +30,16 @@ export type Servers = {
   ) => pg.Client;
   /** The server of a connection. */
   of(client: pg.ClientBase): number;
-  /** The server of this connection does not take writes: try the next one. */
+  /**
+   * Call it when the server of this connection takes no writes: the next connection tries the next
+   * server.
+   */
   skip(client: pg.ClientBase): void;
 };
 
-/** A server that does not answer must not keep a connection from trying the next one for long. */
+/**
+ * A server that does not answer must not delay a connection for long before it tries the next one.
+ */
 const nextMilliseconds = 2_000;
 
 /**

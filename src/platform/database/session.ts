@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import type { Backend } from './stalled-connections.ts';
 
-// The settings of every connection, whatever DATABASE_URL, the role or the server say otherwise.
-// They are set by a statement on each new connection and not by the startup message: `?options=…`
-// in DATABASE_URL replaces that, and a connection pooler may drop it.
+// The settings of every connection, whatever DATABASE_URL, the role or the server say. They are set
+// by a statement on each new connection and not by the startup message: `?options=…` in DATABASE_URL
+// replaces that, and a connection pooler may drop it.
 
 /**
  * - The driver's parsers expect `TimeZone`, `DateStyle` and `bytea_output` as they are here.
@@ -23,8 +23,8 @@ const settings = {
 };
 
 /**
- * The settings of a role whose connections go through a pooler. Citus is named only where it is
- * installed.
+ * The settings that a role needs when its connections go through a pooler. That of Citus is added
+ * only where Citus is installed.
  */
 const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   ...settings,
@@ -54,7 +54,9 @@ export class SettingsRefused extends Error {
   }
 }
 
-/** A pooler gives each transaction another server process, so the role must bring the settings. */
+/**
+ * A pooler may run each transaction on another server process, so the role must carry the settings.
+ */
 export class PoolerNeedsSettings extends Error {
   constructor(names: string[], role: string) {
     const needed = {
@@ -88,9 +90,9 @@ export class PoolerTooOld extends Error {
  * Prepares a new connection, in one round trip. Throws if the server is read only, so that the pool
  * drops the connection and the caller retries, perhaps on a server that takes writes.
  *
- * If another process than the one that greeted us answers, a pooler is in between and may give each
- * transaction another server process. Settings would go to the wrong clients, so none are changed:
- * `verifySession` says what the role needs.
+ * If the process that answers is not the one that greeted us, a pooler is in between and may run
+ * each transaction on another server process. Settings would reach the wrong clients, so none are
+ * changed: `verifySession` says what the role needs.
  */
 export async function prepareSession(
   client: pg.ClientBase,
@@ -140,8 +142,8 @@ async function listDifferent(
 const preparedCodes = ['26000', '42P05'];
 
 /**
- * Refuses a pooler with which Tranche does not work. While `other` holds the server process that
- * prepared a statement for `client`, the statement has to run on another one.
+ * Refuses a pooler that does not work with Tranche. A statement prepared for `client` has to run on
+ * another server process while `other` holds the process that prepared it.
  */
 export async function verifyPooler(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ role: string }>('select quote_ident(current_user) as role');

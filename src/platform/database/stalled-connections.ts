@@ -9,7 +9,7 @@ import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 export type Backend = {
   /** The server process of this connection; null if a pooler is in between, which may change it. */
   pid: number | null;
-  /** Tells two servers, or two starts of one, apart. */
+  /** Tells apart two servers, or two starts of one server. */
   startedAt: string;
 };
 
@@ -24,7 +24,7 @@ export type StallWatch = {
   stop(): void;
 };
 
-/** A connection of one server, and what is known of it. */
+/** A connection to one server, and what is known of it. */
 type Stalled = [pg.ClientBase, Watched];
 
 /**
@@ -38,10 +38,10 @@ type Ask = (
 
 /**
  * Cuts connections whose statements wait for a server that is gone. A slow statement is not cut: a
- * second connection asks the server which of its processes are at work. Two answers in a row that do
- * not name the connection's process, or none at all, mean that the connection is dead.
+ * second connection asks the server which of its processes are at work. If two answers in a row do
+ * not name the connection's process, or no answer comes, the connection is dead.
  *
- * Connections through a pooler are left alone: they show processes of the pooler.
+ * Connections through a pooler are left alone: we see the pooler's processes, not the server's.
  */
 export function watchForStalls(
   ask: Ask,
@@ -61,7 +61,7 @@ export function watchForStalls(
     }
   };
 
-  /** Looks again and again while there are connections. Without any it leaves no timer behind. */
+  /** Looks again and again while there are connections. Without any, it leaves no timer behind. */
   function lookLater(): void {
     cancel ??= systemClock.after(stallMilliseconds / 4, async () => {
       await look();
@@ -84,7 +84,10 @@ export function watchForStalls(
   };
 }
 
-/** The connections whose statement has got no answer for long. The others begin anew. */
+/**
+ * The connections whose statement has waited long for an answer. Counting starts again for the
+ * others.
+ */
 function listStalled(
   watched: ReadonlyMap<pg.ClientBase, Watched>,
   stallMilliseconds: number,

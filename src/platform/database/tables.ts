@@ -5,12 +5,13 @@ import type { Environment } from '#platform/shared/environment.ts';
 /** Written once, never updated. */
 export type Fixed<T> = ColumnType<T, T, never>;
 
-/** A value of JSON that need not be an object. It is written as text. */
+/** A JSON value that need not be an object. It is written as text. */
 export type JsonValue<T> = ColumnType<T, string | null, string | null>;
 
 /**
- * The tables that the migrations make, as types. A test compares the two. Here are the tables of this
- * room. Each slice adds its own in a `*.tables.ts` file, and only that slice writes them (decision 0065).
+ * The tables that the migrations make, as types. A test compares the two. This file has the tables
+ * of this room. Each slice adds its own in a `*.tables.ts` file, and only that slice writes them
+ * (decision 0065).
  */
 export interface Tables {
   schema_migrations: {

@@ -91,7 +91,7 @@ const lockMillisecondsMax = 10_000;
 /** The last wait for a lock is not shorter than this, even if the deadline is near. */
 const lockMillisecondsMin = 1_000;
 
-/** A transaction that waits for no lock is done long before, unless its connection is dead. */
+/** A transaction that waits for no lock finishes long before this, unless its connection is dead. */
 const stallMilliseconds = 5_000;
 
 const lockTimeout = '55P03';
@@ -103,9 +103,9 @@ export function isLockTimeout(error: unknown): boolean {
 
 /**
  * Retries `attempt` until the deadline while the database is away or asks for a retry.
- * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its
- * own rows first. `mayRetry` can leave errors to the caller that would be retried otherwise, until
- * a COMMIT is in doubt.
+ * `maybeCommitted` says that an earlier run may have committed, so `attempt` has to look for its own
+ * rows first. `mayRetry` can pass errors to the caller that would otherwise be retried, as long as
+ * no COMMIT is in doubt.
  */
 export async function retryTransient<T>(
   clock: Clock,
@@ -138,9 +138,7 @@ export async function beginInTime<T>(clock: Clock, work: () => Promise<T>): Prom
   throw new NotBegun('the work waited until its deadline');
 }
 
-/**
- * How long a statement may wait for a lock. If it is undefined, as long as the connection allows.
- */
+/** How long a statement may wait for a lock. `undefined` means as long as the connection allows. */
 function lockMillisecondsLeft(clock: Clock, deadline: Deadline): number | undefined {
   const left = Math.ceil(lockEndOf(deadline) - clock.monotonic());
   return left < lockMillisecondsMax ? Math.max(left, lockMillisecondsMin) : undefined;
@@ -164,8 +162,8 @@ export type Transaction = {
   /** The same connection, for statements that are sent without waiting for the previous one. */
   client: pg.PoolClient;
   /**
-   * Commits. The body calls it only to send COMMIT together with its last statements. Otherwise
-   * the transaction commits when the body ends.
+   * Commits. The body calls it only to send COMMIT with its last statements. Otherwise the
+   * transaction commits when the body ends.
    */
   commit(): Promise<void>;
 };
@@ -176,8 +174,9 @@ export type Transaction = {
  * lock before it looks, so that it waits for a commit that is still in flight.
  *
  * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
- * `isLockTimeout`) goes to the caller at once, as does that of a worker that is away. A connection
- * on which such a transaction takes too long is cut, and the transaction is retried on another one.
+ * `isLockTimeout`) goes to the caller at once. So does the error of a worker that is away. A
+ * connection on which such a transaction takes too long is cut, and the transaction is retried on
+ * another one.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
@@ -199,15 +198,17 @@ export function transaction<T>(
       return committing;
     };
     try {
-      // BEGIN leaves together with the body's first statement, and if it fails so does that one.
-      // BEGIN and its setting travel in one message, because every answer wakes this process.
+      // BEGIN is sent together with the body's first statement; if BEGIN fails, so does that
+      // statement. BEGIN and its setting travel in one message, because every answer wakes this
+      // process.
       const wait = isLimited
         ? options.lockMilliseconds
         : lockMillisecondsLeft(deps.clock, deadline);
       const setting = wait === undefined ? '' : `; set local lock_timeout = ${wait}`;
       client.query(`begin${setting}`).catch(() => {});
-      // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
-      // the body finds is confirmed by a standby, if the server asks for that, before we report it.
+      // A COMMIT that wrote nothing does not wait for a standby. This lock counts as a write. So
+      // what the body finds is confirmed by a standby, if the server requires that, before we report
+      // it.
       if (maybeCommitted && !options.isReadOnly)
         await client.query('select from installation for key share');
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
@@ -216,9 +217,9 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed because of a statement that was sent before COMMIT. Only the
-      // answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT, with a
-      // warning, if its only worker received it and died. That worker may have committed.
+      // The body may have failed because of a statement before COMMIT, which has been sent all the
+      // same. Only the answer to COMMIT counts, and it follows at once. Citus also refuses a COMMIT,
+      // with a warning, if its only worker received it and died. That worker may have committed.
       const isOpen =
         committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);
@@ -240,7 +241,7 @@ const isRefused = (committing: Promise<void>) => committing.then(() => false, is
 
 /** Returns a connection to the pool with no transaction open, or closes it. */
 async function release(client: pg.PoolClient, error: unknown): Promise<void> {
-  // After a time-out the connection may be dead, and a ROLLBACK on it would wait once more.
+  // After a time-out the connection may be dead, and a ROLLBACK on it would time out too.
   if (isFaulty(client) || isQueryTimeout(error)) return releaseClient(client, error);
   try {
     await client.query('rollback');

@@ -3,7 +3,7 @@ import { type Built, compileStatements, type Statement, sendCompiled } from './c
 import type { Handle } from './database.ts';
 import type { Transaction } from './transaction.ts';
 
-/** Writes by name. One that is null is left out. */
+/** Writes by name. A null one is skipped. */
 export type Writes = Record<string, Statement<object> | null>;
 
 type Returned<Writes> = {
@@ -13,10 +13,10 @@ type Returned<Writes> = {
 };
 
 /**
- * Sends several writes as one statement, which writes everything or nothing. Each sees the tables as
- * they were before, and no two may write the same row. Returns the rows that each returns, in the form
- * of JSON. If one of those wrote nothing, another actor has won, and the statement fails.
- * The outcome of a payment writes eight tables, in one round trip instead of eight.
+ * Sends several writes as one statement, which writes everything or nothing. Each write sees the
+ * tables as they were before the statement, and no two may write the same row. Returns the rows that
+ * each write returns, as JSON. If a write that should return rows wrote nothing, another actor has
+ * won, and the statement fails. The outcome of a payment writes eight tables in one round trip.
  */
 export async function writeTogether<Named extends Writes>(
   db: Handle,
@@ -37,8 +37,8 @@ export async function writeTogether<Named extends Writes>(
 }
 
 /**
- * The same as the last statement of a transaction: COMMIT leaves with it. The server decides whether
- * everything was written, so that COMMIT rolls back if it was not.
+ * The same as the last statement of a transaction: COMMIT is sent with it. The server decides
+ * whether everything was written, so that COMMIT rolls back if it was not.
  */
 export async function writeAndCommit<Named extends Writes>(
   { db, commit }: Transaction,
@@ -57,7 +57,8 @@ function combine(db: Handle, names: string[], queries: Built<unknown>[]): Built<
     db,
   );
   const returning = names.filter((_, at) => isReturning(queries[at] as unknown as Query));
-  // A text that is no number fails. It depends on the count, so that it is not read before.
+  // Casting a text that is not a number fails the statement. The text depends on the count, so that
+  // it is not evaluated early.
   const lists = returning.map((name) =>
     sql`(select case when count(*) = 0
       then to_json((${sql.lit(`${name} was not written: `)} || count(*))::integer)

@@ -36,7 +36,7 @@ function addressOf(forwarded: string): string | null {
   return isIP(bare) === 0 ? null : bare;
 }
 
-/** The zone of a link-local address has any length, too: `fe80::1%eth0`. */
+/** The zone of a link-local address (`fe80::1%eth0`) can have any length too. */
 function withoutZone(address: string): string {
   return address.split('%', 1)[0] as string;
 }

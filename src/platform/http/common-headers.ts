@@ -4,12 +4,12 @@ import { badRequest, presentErrors } from './errors.ts';
 
 /**
  * The headers that every answer begins with; `url` is the address of the application that answers.
- * Pages replace the policy by their own.
+ * Pages replace the policy with their own.
  */
 export function commonHeaders(url: string): Record<string, string> {
   const isSecure = url.startsWith('https:');
   return {
-    // Browsers ignore it over plain http.
+    // Browsers ignore this header over plain http.
     ...(isSecure && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

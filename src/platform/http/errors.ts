@@ -22,7 +22,7 @@ export class ApiError extends Error {
   readonly replayed: boolean;
   /** Whether the same body always gets this refusal, whatever the time and our state. */
   readonly lasting: boolean;
-  /** For a refusal that is counted by itself, such as a failed login. */
+  /** Set for a refusal that has its own count, such as a failed login. */
   readonly quota: Quota | undefined;
 
   constructor(
@@ -44,7 +44,7 @@ export class ApiError extends Error {
 export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
 export const unauthorized = (detail: string, quota?: Quota) =>
   new ApiError(401, 'unauthorized', [detail], quota && { quota });
-/** Not part of the merchants' contract: only pages for people answer this. */
+/** This is not part of the merchants' contract: only pages for people answer it. */
 export const forbidden = (detail: string) => new ApiError(403, 'forbidden', [detail]);
 export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
 export const nothingHere = () => notFound('There is nothing at this method and path.');
@@ -96,7 +96,7 @@ export function answerNotFound(reply: FastifyReply): void {
   reply.code(404).send(presentErrors(nothingHere()));
 }
 
-/** When a client may come back after a 503. */
+/** How long a client should wait after a 503. */
 export const retryAfterSeconds = 5;
 
 /** Either the database was away, or it works and other requests were ahead of this one. */
@@ -111,9 +111,9 @@ export function unavailable(error?: Error): ApiError {
 }
 
 /**
- * A 500 or 503 promises that nothing was changed (decision 0013). We do not know that when COMMIT
- * got no answer, and it is wrong when an earlier transaction of this request was committed: its
- * payment was made, and then the page could not be read.
+ * A 500 or 503 promises that nothing was changed (decision 0013). We cannot promise it when COMMIT
+ * got no answer. It would be false when an earlier transaction of this request was committed: for
+ * example, the payment was made, and then the page could not be read.
  */
 function isOutcomeUnknown(error: Error): boolean {
   if (error instanceof FateUnknown) return true;

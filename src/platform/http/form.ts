@@ -6,7 +6,7 @@ export class MalformedForm extends Error {
 }
 
 const depthMax = 32;
-/** 500 line items with all their fields, and everything else twice over. */
+/** This allows 500 line items with all their fields, twice over. */
 const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -39,7 +39,7 @@ export function readForm(bytes: Buffer): JsonObject {
 }
 
 function decode(text: string): string {
-  // Most names and values are plain ASCII, and decoding costs far more than looking.
+  // Most names and values are plain ASCII, and this test costs far less than decoding.
   if (/^[\x20-\x24\x26-\x2a\x2c-\x7e]*$/.test(text)) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) {
     throw new MalformedForm('The body has a % that is not followed by two hexadecimal digits.');

@@ -11,8 +11,8 @@ export type KeyedAnswer = KeyedRequest & { status: 200 | 422; answer: object };
 
 /**
  * Records answers, and says for each whether it is the first for its key. If another transaction is
- * writing the same key, this waits for it, so the loser finds the first answer committed. An answer
- * past its 24 hours is replaced (decision 0008). The keys must be distinct.
+ * writing the same key, this one waits for it, so the loser finds the first answer committed. An
+ * answer past its 24 hours is replaced (decision 0008). The keys must be distinct.
  *
  * Citus contacts only the nodes of these integrations, because the rows are VALUES rather than a
  * SELECT and the conflict rule is immutable.

@@ -58,14 +58,14 @@ export async function answerOnce<T extends object>(
       const refusal = error instanceof ApiError ? error : null;
       const isRecorded = refusal?.lasting ?? false;
       if (refusal && isRecorded && (await isFirstRefusal(deps, keyed, refusal))) throw refusal;
-      // A 404 or 422 may stand in the way of a retry whose first request succeeded: a second refund
-      // of the whole amount is refused. The first answer counts.
+      // A retry may get a 404 or 422 although its first request succeeded: for example, a second
+      // refund of the whole amount is refused. The first answer counts.
       const isRetryable = refusal !== null && (refusal.status === 404 || refusal.status === 422);
       if (!(error instanceof KeyTaken) && !isRetryable) throw error;
       const first = await reading(deps, (db) => findAnswer(db, keyed));
       if (first) return { answer: replay<T>(first, keyed), replayed: true };
       if (refusal && !isRecorded) throw refusal;
-      // The answer expired in this moment, so this request is the first.
+      // The answer has just expired, so this request is the first.
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 
-/** Counts the requests in flight. A connection on which none is in flight does not count. */
+/** Counts the requests in flight. An idle connection does not count. */
 export function watchFlights(servers: Server[]): {
   count(): number;
   settled(): Promise<void>;

@@ -8,7 +8,10 @@ export class MalformedJson extends Error {
 
 const depthMax = 32;
 
-/** Colons and commas. A body of the API has no room for so many; that of an uploaded file has. */
+/**
+ * The number of colons and commas. A body of the API has no room for this many, but an uploaded file
+ * has.
+ */
 const separatorsMax = 140_000;
 
 const tab = 0x09;
@@ -29,8 +32,8 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-// The decoder keeps a byte order mark so that we can refuse it. RFC 8259 forbids sending one, and
-// dropping it silently would leave unclear whether the signature covers it.
+// The decoder keeps a byte order mark so that we can refuse it. RFC 8259 forbids sending one, and if
+// we dropped it silently, it would be unclear whether the signature covers it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -41,15 +44,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * buffer when there was no such white space.
  *
  * Every POST takes this path, so it must be fast. JSON.parse checks the grammar and builds the
- * value. A scan counts the members in the text (one colon outside a string each), and a pass over
- * the value counts its members. JSON.parse keeps only the last of several members with one name, so
- * the counts differ exactly when a name was repeated.
+ * value. A scan counts the members in the text (the colons outside strings), and a pass over the
+ * value counts its members. JSON.parse keeps only the last of several members with one name, so the
+ * counts differ exactly when a name was repeated.
  *
  * JSON.parse is not right about every body. An escaped member name can come out as another name,
- * once an earlier text has taught V8 a shape (nodejs/node#63785), and `0.99999999999999999999` comes
- * out as 1. A body with an escaped name, or with a number that has a fraction or an exponent, is
- * therefore read by `readCarefully`. So is a body that we are about to refuse, to say where it is
- * wrong.
+ * once an earlier text has given V8 an object shape (nodejs/node#63785), and
+ * `0.99999999999999999999` comes out as 1. A body with an escaped name, or with a number that has a
+ * fraction or an exponent, is therefore read by `readCarefully`. So is a body that we are about to
+ * refuse, to say where it is wrong.
  *
  * A number in `value` is an integer exactly when its text denotes one: `1.0` and `1e2` are integers,
  * as in JSON Schema, and a fraction that a double would round to an integer is NaN. Integers beyond
@@ -103,8 +106,8 @@ function decode(bytes: Buffer): string {
   return text;
 }
 
-// The counts mean something only for valid JSON. The scan still runs before JSON.parse, so that
-// deep nesting is refused before a value is built from it.
+// Scans the body before JSON.parse runs, so that deep nesting is refused before a value is built
+// from it. The counts mean something only for valid JSON.
 function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolean } {
   let members = 0;
   let commas = 0;
@@ -196,9 +199,9 @@ function withoutSpaces(bytes: Buffer, spaces: number): Buffer {
 }
 
 /**
- * Reads a body token by token, without JSON.parse, and throws what is wrong with it: the byte,
- * counted from 0, at which it stops being JSON, or else the first repeated member. Recursion is
- * safe: the scan has bounded the depth.
+ * Reads a body token by token, without JSON.parse. Throws an error that says what is wrong with it:
+ * the byte, counted from 0, at which it stops being JSON, or else the first repeated member.
+ * Recursion is safe: the scan has bounded the depth.
  */
 function readCarefully(bytes: Buffer): JsonValue {
   return new CarefulReader(bytes).read();
@@ -339,7 +342,7 @@ class CarefulReader {
       this.#expect(colon);
       members.set(name, this.#value());
     });
-    // Defines every member, `__proto__` too, as JSON.parse does.
+    // Unlike an assignment, this also defines `__proto__`, as JSON.parse does.
     return Object.fromEntries(members);
   }
 
@@ -359,7 +362,7 @@ class CarefulReader {
 /** The value of a number's text; NaN when a double would round a fraction to an integer. */
 function exactNumber(text: string): number {
   const value = Number(text);
-  // Beyond this every double is an integer, and no integer of ours is as large.
+  // Beyond this every double is an integer, and none of our integers is as large.
   if (!Number.isSafeInteger(value)) return value;
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text) ?? [];
@@ -369,7 +372,7 @@ function exactNumber(text: string): number {
   let start = 0;
   while (start < end && all.charCodeAt(start) === zero) start++;
   if (start === end) return value;
-  // The text denotes `all` × 10 to the power of `scale`, both without the zeros at its end.
+  // The text denotes `all` × 10 to the power of `scale`, with the trailing zeros of `all` removed.
   const scale = Number(exponent) - fraction.length + (all.length - end);
   return scale >= 0 ? value : Number.NaN;
 }

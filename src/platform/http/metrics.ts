@@ -109,7 +109,7 @@ function createEventMetrics(registry: Registry) {
       labelNames: ['outcome'],
       registers,
     }),
-    // Without labels, so that it begins at zero and the first one is an increase.
+    // It has no labels, so it begins at zero and the first event shows as an increase.
     unknownOutcomes: new Counter({
       name: 'tranche_http_unknown_outcomes_total',
       help: 'Requests closed without an answer, because a change was made or may have been made.',
@@ -131,7 +131,7 @@ function createEventMetrics(registry: Registry) {
   };
 }
 
-/** Figures of the database, read when the metrics are asked for. */
+/** Figures from the database, read at each scrape. */
 function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   const reading = createReadings(registry, sources.clock);
   const sizes = reading('table_bytes', sources.listTableBytes);
@@ -194,7 +194,7 @@ function createReadings(registry: Registry, clock: Clock) {
     },
   });
   return <Row>(name: string, read: () => Promise<Row[]>): (() => Promise<Row[]>) => {
-    // Begin at zero, so that the first failure is an increase.
+    // Begin at zero, so that the first failure shows as an increase.
     failures.inc({ reading: name }, 0);
     const brief = readBriefly(clock, read, () => failures.inc({ reading: name }));
     readings.set(name, brief);
@@ -202,7 +202,7 @@ function createReadings(registry: Registry, clock: Clock) {
   };
 }
 
-/** A gauge of the database. Every process sees the same one, so the processes are not added up. */
+/** A gauge from the database. Every process sees the same value, so do not add up the processes. */
 function addShared<Row extends { value: number }>(
   registry: Registry,
   gauge: {

@@ -255,7 +255,7 @@ function describeWebhook(
       tags: [webhook.tag],
       summary: webhook.summary,
       description: webhook.description,
-      // The signature takes the place of a bearer token.
+      // The signature replaces a bearer token.
       security: [{ signature: [] }],
       parameters: [
         {

@@ -8,7 +8,7 @@ import { type Endpoint, endpointLimits } from './rate-limits.ts';
 
 export type Audience = 'merchants' | 'intermediaries';
 
-/** A refusal of an endpoint: when it is given, and example details by name. */
+/** A refusal of an endpoint: when it happens, and example details by name. */
 export type Refusal = { description: string; details: Record<string, string> };
 
 /** How a route describes itself, beyond its schemas. */
@@ -98,7 +98,7 @@ export type OpenApiDocument = JsonObject & {
   components: { [kind: string]: { [name: string]: JsonObject } };
 };
 
-/** Signs the examples, so that readers can check their own code. No integration has this key. */
+/** Signs the examples, so that readers can check their own code. No integration uses this key. */
 export const exampleSigningKey = 'sig_sandbox_ExampleKeyForTheDocumentationOnly0000000000';
 
 /** The compact text of an example body, and its signature under the example key. */

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** The rest of a limit after a request was counted. */
+/** The remainder of a limit after a request was counted. */
 export type Quota = { limit: number; remaining: number; resetSeconds: number };
 
 /** Shows a caller how much of its limit is left, whatever the answer. */

@@ -3,7 +3,7 @@ import type { Limit } from '#platform/shared/limit.ts';
 import { RateLimited } from './errors.ts';
 import type { Quota } from './quota.ts';
 
-/** The contract's table. An operator can set other limits per integration (decision 0007). */
+/** The contract's limits. An operator can set others per integration (decision 0007). */
 export const endpointLimits = {
   'GET /api/config': { max_requests: 5, window_seconds: 3600 },
   'GET /api/merchants/{merchant_id}/config': { max_requests: 5, window_seconds: 3600 },
@@ -48,15 +48,16 @@ const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
 const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
 
-/** Mails with a one-time link to one shopper. Each link works until it has ended. */
+/** Mails with a one-time link to one shopper. Several links can be valid at once. */
 const planMails: Limit = { max_requests: 10, window_seconds: 900 };
 
 /**
- * One-time links that are unknown, used or ended: guessing is hopeless, and this keeps it cheap.
+ * One-time links that are unknown, used or expired. Guessing one is hopeless; this limit keeps the
+ * guessing cheap for us.
  */
 const unknownPlanLinks: Limit = { max_requests: 20, window_seconds: 900 };
 
-/** Messages of a shopper about a plan: a person reads each. */
+/** Messages from a shopper about a plan. A person reads each one. */
 const planReports: Limit = { max_requests: 10, window_seconds: 24 * 3600 };
 
 /** A shopper's attempts on a plan. Each asks the gateway for money or a card. */
@@ -79,15 +80,17 @@ const pageRequests = {
 } satisfies Record<string, Limit>;
 
 /**
- * New checkouts of a payment link: as many as a merchant may create, and fewer for one network. A till
- * and its shoppers may share an address.
+ * New checkouts from a payment link: as many as a merchant may create, and fewer for one network. A
+ * till and its shoppers may share an address.
  */
 const linkCheckouts = {
   ofNetwork: { max_requests: 20, window_seconds: 60 },
   ofLink: { max_requests: 60, window_seconds: 60 },
 } satisfies Record<string, Limit>;
 
-/** Returns from the bank's challenge, per link and network: each asks the gateway. */
+/**
+ * Returns from the bank's challenge, per link and network. Each one makes a request to the gateway.
+ */
 const returns: Limit = { max_requests: 20, window_seconds: 60 };
 
 /** Cards that were declined, per network and per merchant. */
@@ -98,14 +101,16 @@ export const declineLimits = {
 
 /** Requests of the console per client address: a busy person makes a few a second. */
 const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
-/** Different pages of lists that name people, per person. More of them are reading in bulk. */
+/**
+ * Different pages of lists that name people, per person. More than this counts as reading in bulk.
+ */
 const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 /** Attempts to sign in to the console, per client address. An office may share one. */
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
 export type Count = { count: number; resetsInMilliseconds: number };
 
-/** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
+/** Where the counts live. A window begins at its first hit, which sets its length. */
 export type RateLimitStore = {
   /** Counts `weight` hits; a weight of 0 only reads the count. */
   hit(key: string, windowSeconds: number, weight?: number): Promise<Count>;
@@ -149,8 +154,8 @@ export function createRateLimits(store: RateLimitStore) {
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
     },
     /**
-     * Counts a page of a list, and says whether the person reads lists in bulk by now. A page that
-     * was shown counts once, because it refreshes itself: call `noteShown` before it is shown.
+     * Counts a page of a list, and returns whether the person now reads lists in bulk. A page counts
+     * only once, because it refreshes itself: call `noteShown` before it is shown.
      */
     async listPage(
       person_id: string,
@@ -164,7 +169,9 @@ export function createRateLimits(store: RateLimitStore) {
       const { count } = await store.hit(`console lists ${person_id}`, window_seconds);
       return { isBulk: count > max_requests, noteShown };
     },
-    /** Whether the expected signature may be shown, and whether this is the last of the hour. */
+    /**
+     * Whether the expected signature may be shown, and whether this is the last time in this hour.
+     */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
       const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
       return {
@@ -195,7 +202,8 @@ const apiLimits = (hit: Hit) => ({
     return await hit(`login ${client_id} ${network}`, limit);
   },
   /**
-   * Count the network first: once it is over its limit, made-up client IDs open no more windows.
+   * The network is counted first: once it is over its limit, made-up client IDs open no more
+   * windows.
    */
   async failedLogin(network: string, client_id: string | null): Promise<Quota> {
     const quota = await hit(`login address ${network}`, failedLogins);
@@ -211,7 +219,7 @@ const pageLimits = (hit: Hit) => ({
     await hit(`plan link address ${address}`, planLinksOfAddress);
     await hit(`plan link ${checkout_id} ${address}`, planLinks);
   },
-  /** Whether another link may be mailed. If not, the shopper has some that work. */
+  /** Whether another link may be mailed. If not, the shopper already has links that work. */
   async mayMailPlanLink(checkout_id: string): Promise<boolean> {
     try {
       await hit(`plan mail ${checkout_id}`, planMails);
@@ -221,7 +229,7 @@ const pageLimits = (hit: Hit) => ({
       throw error;
     }
   },
-  /** Counted after the look-up, so that a link that is right always works. */
+  /** Call it after the look-up, so that a valid link always works. */
   async unknownPlanLink(address: string): Promise<void> {
     await hit(`plan session address ${address}`, unknownPlanLinks);
   },
@@ -232,8 +240,8 @@ const pageLimits = (hit: Hit) => ({
     await hit(`plan attempt ${checkout_id}`, planAttempts);
   },
   /**
-   * A request of the payment page. Links that do not exist have a window for each network: guesses
-   * do not use up the requests of shoppers with the same address.
+   * A request of the payment page. Links that do not exist have a separate window per network, so
+   * guesses do not use up the requests of shoppers with the same address.
    */
   async paymentPage(network: string, checkout_id: string | null, isWhole: boolean): Promise<void> {
     if (checkout_id === null) {
@@ -245,12 +253,12 @@ const pageLimits = (hit: Hit) => ({
       isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
   },
-  /** A checkout that a shopper wants from a payment link. Opening the link's page makes none. */
+  /** A checkout that a shopper asks a payment link for. Opening the link's page creates none. */
   async linkCheckout(link_id: string, network: string): Promise<void> {
     await hit(`link checkout ${link_id} ${network}`, linkCheckouts.ofNetwork);
     await hit(`link checkout ${link_id}`, linkCheckouts.ofLink);
   },
-  /** A document that is made for the shopper. The request is counted as one of the page as well. */
+  /** A document made for the shopper. The request also counts as one of the page. */
   async document(checkout_id: string, network: string): Promise<void> {
     await hit(`document ${checkout_id} ${network}`, pageRequests.documentsOfLink);
   },

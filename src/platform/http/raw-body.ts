@@ -88,7 +88,7 @@ export function jsonBodyOf(request: FastifyRequest): {
   }
 }
 
-/** A body in another encoding would only be called malformed. */
+/** A body in another encoding would otherwise only be called malformed. */
 function explainEncoding({ headers }: FastifyRequest, raw: Buffer | undefined): string | null {
   const encoding = headers['content-encoding'];
   const isGzip = raw !== undefined && raw[0] === 0x1f && raw[1] === 0x8b;

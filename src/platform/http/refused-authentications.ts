@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The `client_id` that a login names, whether it exists or not. */
+    /** The `client_id` that a login states, whether it exists or not. */
     claimedClientId?: string;
   }
 }
@@ -13,8 +13,9 @@ declare module 'fastify' {
 const linesPerMinuteMax = 30;
 
 /**
- * Notes refused authentications of the API as security events. Each is counted. A flood does not fill
- * the log: it gets at most so many lines a minute, and the next line says how many were left out.
+ * Logs refused authentications of the API as security events, and counts each. A flood does not fill
+ * the log: it gets a limited number of lines a minute, and the next line says how many were left
+ * out.
  */
 export function noteRefusedAuthentications({
   clock,

@@ -1,8 +1,8 @@
 import type { Json } from './openapi.ts';
 
 // One request in the eight languages of the reference: a shell, and the languages of the guide to
-// signing. Each program needs nothing but its standard library, signs the bytes that it sends, and
-// has the body as its language writes data, a member a line.
+// signing. Each program needs only its standard library, signs the bytes that it sends, and writes
+// the body in its language's own syntax, one member per line.
 
 export type SampleRequest = {
   /** Without a query. */
@@ -45,7 +45,7 @@ export const compactLines = (body: Json): string[] =>
 type Style = {
   object: [begin: string, end: string];
   array: [begin: string, end: string];
-  /** A member's name and what stands before its value. */
+  /** A member's name and the separator before its value. */
   name(name: string): string;
   text(text: string): string;
   /** Whether the last member has a comma too. */
@@ -55,7 +55,7 @@ type Style = {
   step: string;
 };
 
-/** Data as a language writes it, a member a line. */
+/** Data in a language's own syntax, one member per line. */
 function writeData(value: Json, style: Style, indent: string): string {
   if (value === null) return style.nothing;
   if (typeof value === 'string') return style.text(value);

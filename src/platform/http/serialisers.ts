@@ -8,7 +8,7 @@ const compiled = new WeakMap<object, Serialise>();
 
 /**
  * Compiles the serialiser of an answer when it is first sent. Fastify would compile those of all
- * routes at the start of a process, which takes longer than everything else there.
+ * routes when a process starts, and that takes longer than the rest of the start.
  */
 export const compileWhenUsed: FastifySerializerCompiler<object> = ({ schema }) => {
   return (data) => {

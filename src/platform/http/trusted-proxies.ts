@@ -1,7 +1,7 @@
 /**
- * Fastify trusts no proxy when it is given a number, so turn the number into a function. `true` is
- * one proxy. Fastify takes `true` to mean every entry of X-Forwarded-For, even those that the
- * client wrote.
+ * Given a number, Fastify trusts no proxy, so this turns the number into a function. `true` means
+ * one proxy here. To Fastify it means every entry of X-Forwarded-For, even those that the client
+ * wrote.
  */
 export function trustedProxies(trustProxy: boolean | number | string[]): unknown {
   if (typeof trustProxy !== 'number' && trustProxy !== true) return trustProxy;

@@ -15,7 +15,7 @@ export const Integer = (options: { minimum?: number; description: string; exampl
 
 export type FieldError = { path: string; problem: string };
 
-/** Five hundred bad line items need not all be listed. */
+/** At most this many bad fields are listed. */
 const errorsMax = 50;
 // A field that breaks several keywords is listed once, so collect more. The default limit is 8.
 Settings.Set({ maxErrors: 4 * errorsMax });
@@ -47,7 +47,7 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
     }
     const errors = [...byPath].map(([path, problem]) => ({ path, problem }));
     if (errors.length <= errorsMax) return errors;
-    // Outer fields come first: that a list is too long matters more than its items.
+    // Outer fields come first: a list that is too long matters more than its items.
     return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, errorsMax);
   };
 }
@@ -59,7 +59,7 @@ type SchemaParts = {
   anyOf?: TSchema[];
 };
 
-/** Every member that a schema knows, outside of arrays, by the names that lead to it. */
+/** Every member in a schema, outside of arrays, as the path of names that leads to it. */
 function membersOf(
   schema: TSchema,
 ): { names: string[]; parts: SchemaParts; isOptional: boolean }[] {
@@ -73,7 +73,7 @@ function membersOf(
   ];
 }
 
-/** The object that would hold the last of these names. Null if the value has no such object. */
+/** The object that would hold the last of these names; null if the value has no such object. */
 function holderOf(value: unknown, names: string[]): Record<string, unknown> | null {
   let holder = value;
   for (let index = 0; index < names.length - 1; index++) {
@@ -84,8 +84,8 @@ function holderOf(value: unknown, names: string[]): Record<string, unknown> | nu
 }
 
 /**
- * Reports arrays that are too long and cuts them in a copy, so that a hostile array costs no more
- * to validate than the longest valid one.
+ * Reports arrays that are too long and truncates them in a copy, so that a hostile array costs no
+ * more to validate than the longest valid one.
  */
 function arrayCutter(schema: TSchema): (value: unknown, problems: Map<string, string>) => unknown {
   const limited = membersOf(schema).filter(({ parts }) => parts.maxItems !== undefined);
@@ -124,7 +124,9 @@ export function nullDropper(schema: TSchema): (value: unknown) => void {
   };
 }
 
-/** `lasting`: the body alone decides, not the merchant's rules, the settings or the time. */
+/**
+ * `lasting` means that the body alone decides, not the merchant's rules, the settings or the time.
+ */
 export function validationFailed(errors: FieldError[], { lasting = true } = {}): ApiError {
   const details = errors.map(
     ({ path, problem }) => `Validation failed: ${path ? `${path} ` : ''}${problem}.`,
@@ -229,7 +231,7 @@ function isEmailAddress(text: string): boolean {
   );
 }
 
-/** An absolute http or https URL that a parser takes as it is, without mending it. */
+/** An absolute http or https URL that the parser leaves unchanged. */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/(?!\/)[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
 }

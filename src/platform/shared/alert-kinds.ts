@@ -1,7 +1,8 @@
 /**
- * Every kind of alert, and how one ends. `by itself`: the service closes it when its cause has ended
- * (`close-ended-alerts.ts` says how it knows). `by a person`: only a person can judge that nothing is
- * left to do. `as a difference`: by a person too, beside the gateway's other records. `at once`: it is posted and logged, and a queue of its own has what is to do.
+ * Every kind of alert, and how an alert of that kind ends. `by itself`: the service closes it when
+ * its cause has ended (`close-ended-alerts.ts`). `by a person`: only a person can judge that nothing
+ * is left to do. `as a difference`: also by a person, among the gateway's differing records. `at
+ * once`: it is posted and logged, and the work itself is in a queue of its own.
  */
 export const alertKinds = {
   payment_overdue: 'by itself',
@@ -40,11 +41,11 @@ export const alertKinds = {
 
 export type AlertKind = keyof typeof alertKinds;
 
-/** How alerts of a kind end; undefined for a kind of another version. */
+/** How alerts of a kind end; undefined for a kind that only another version knows. */
 export const endOf = (kind: string): (typeof alertKinds)[AlertKind] | undefined =>
   alertKinds[kind as AlertKind];
 
-/** The kinds whose cause can end without the person who reads the alert. */
+/** The kinds whose cause can end without a person acting on the alert. */
 export type EndingKind = {
   [Kind in AlertKind]: (typeof alertKinds)[Kind] extends 'by itself' ? Kind : never;
 }[AlertKind];

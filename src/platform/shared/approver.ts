@@ -1,7 +1,7 @@
-/** A person who agrees to an amount or an account. The command line has a name only. */
+/** A person who agrees to an amount or an account. The command line knows only a name. */
 export type Approver = { person_id: string | null; name: string };
 
-/** People are compared by their ids, and names at the command line by name. */
+/** People are compared by id, and users of the command line by name. */
 export const isSamePerson = (one: Approver, other: Approver): boolean =>
   one.person_id !== null && other.person_id !== null
     ? one.person_id === other.person_id

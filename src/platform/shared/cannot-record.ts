@@ -1,2 +1,2 @@
-/** The gateway did something that cannot be recorded by itself. The message says why. */
+/** The gateway did something that the service cannot record by itself. The message says why. */
 export class CannotRecord extends Error {}

@@ -8,5 +8,5 @@ const names: Record<string, string> = {
   unionpay: 'UnionPay',
 };
 
-/** A card brand as people write it; a brand that we do not know as the gateway writes it. */
+/** A card brand as people write it. An unknown brand stays as the gateway writes it. */
 export const brandName = (brand: string | null) => names[brand ?? ''] ?? (brand || '');

@@ -5,7 +5,7 @@ import { decimal } from './money.ts';
  */
 export type Cell = string | number | boolean | { cents: number } | null;
 
-/** Lines of CSV as RFC 4180 has it. */
+/** Lines of CSV according to RFC 4180. */
 export function writeCsv(rows: Cell[][]): string {
   return rows.map((row) => `${row.map(writeCell).join(',')}\r\n`).join('');
 }
@@ -14,7 +14,7 @@ export function writeCsv(rows: Cell[][]): string {
  * A spreadsheet runs text that begins like a formula, even in full-width characters, so such text
  * gets an apostrophe in front. Where the list separator is a semicolon, as in South Africa, a
  * spreadsheet also splits a cell at each semicolon, even within quotation marks, so text after a
- * semicolon is treated in the same way. Numbers and amounts are ours and keep their sign. An amount
+ * semicolon is treated the same way. Numbers and amounts are ours and keep their sign. An amount
  * always has two decimals.
  */
 function writeCell(cell: Cell): string {

@@ -1,17 +1,17 @@
-// Reads what a file is from its own bytes. Its name and what a browser says of it do not count.
+// Detects a file's type from its bytes. Its name and the type that a browser states do not count.
 
 export const fileTypes = ['application/pdf', 'image/png', 'image/jpeg'] as const;
 export type FileTypeName = (typeof fileTypes)[number];
 
 export type ImageSize = { width: number; height: number };
 
-/** The type of a file. Null for another type, or a file that is cut off. */
+/** The type of a file; null if the type is another or the file is truncated. */
 export function readFileType(bytes: Buffer): FileTypeName | null {
   if (isPdf(bytes)) return 'application/pdf';
   return readImage(bytes)?.type ?? null;
 }
 
-/** The type and the size of an image. Null for another file, or one that is cut off. */
+/** The type and the size of an image; null if the type is another or the file is truncated. */
 export function readImage(
   bytes: Buffer,
 ): (ImageSize & { type: Exclude<FileTypeName, 'application/pdf'> }) | null {
@@ -33,7 +33,7 @@ function readPng(bytes: Buffer): ImageSize | null {
   return sizeOf(bytes.readUInt32BE(16), bytes.readUInt32BE(20));
 }
 
-/** Goes from marker to marker up to the one that has the size. */
+/** Goes from marker to marker until it finds the one with the size. */
 function readJpeg(bytes: Buffer): ImageSize | null {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return null;
   // A camera may append data of its own after the end of the image.

@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /**
- * Free ports of this machine, no two of them the same. Other programs could take them before we do,
- * which is unlikely: they are below the range from which systems take the ports of outgoing
- * connections. In that range a client that connects while its server is away can end up connected to
- * itself.
+ * Free ports of this machine, all different. Other programs could take them before we do, which is
+ * unlikely: they are below the range from which systems take the ports of outgoing connections. In
+ * that range a client that connects while its server is away can end up connected to itself.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

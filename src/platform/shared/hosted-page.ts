@@ -15,7 +15,7 @@ export type OperatorLinks = {
 export type HostedPageSettings = {
   cardBrands: CardBrand[];
   operator: OperatorLinks;
-  /** Within how many working days a shopper's message is answered, as the plan page says. */
+  /** A shopper's message is answered within this many working days, as the plan page promises. */
   answerDays: number;
   /** The mailbox page of a sandbox on this machine; null elsewhere. */
   mailboxUrl: string | null;

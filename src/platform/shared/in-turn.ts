@@ -1,7 +1,6 @@
 /**
- * Runs the work of one key one after another within this process. Use it for work that waits for
- * the same row. Work that queues here holds no database connection, so it takes none from other
- * keys.
+ * Runs the work of one key one piece after another within this process. Use it for work that waits
+ * for the same row. Queued work holds no database connection, so it takes none from other keys.
  */
 export function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();

@@ -14,7 +14,9 @@ export function isLanguage(value: unknown): value is Language {
   return languages.includes(value as Language);
 }
 
-/** The language that a browser's Accept-Language prefers; English if it names none of ours. */
+/**
+ * The language that a browser's Accept-Language header prefers; English if it lists none of ours.
+ */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
   const wanted = (acceptLanguage ?? '')
     .slice(0, 500)
@@ -28,7 +30,7 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
       return { language: tag.split('-')[0], quality: Number(quality) || 0 };
     })
     .filter(({ language, quality }) => isLanguage(language) && quality > 0)
-    // The sort is stable: of equal languages the first one stays first.
+    // The sort is stable: among equal languages the first stays first.
     .sort((one, other) => other.quality - one.quality);
   return (wanted[0]?.language as Language | undefined) ?? 'en';
 }

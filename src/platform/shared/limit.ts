@@ -1,2 +1,2 @@
-/** How many requests fit into a window. The window begins with its first request. */
+/** How many requests a window allows. The window begins with its first request. */
 export type Limit = { max_requests: number; window_seconds: number };

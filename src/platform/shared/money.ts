@@ -1,6 +1,6 @@
 import type { Territory } from './territories.ts';
 
-/** Making a formatter costs a hundred times what using one does, so each is made once. */
+/** Making a formatter costs a hundred times as much as using one, so each is made once. */
 const formats = new Map<string, Intl.NumberFormat>();
 
 /** An amount as it is written in the territory: `R 1 500,00` (decision 0028). */
@@ -18,15 +18,15 @@ export function showMoney(
 }
 
 /**
- * An amount with two decimals, as files have it: `1500.00`. Digits keep every cent; a division may
- * not.
+ * An amount with two decimals, as in files: `1500.00`. Working on digits keeps every cent; a
+ * division might not.
  */
 export function decimal(cents: number): string {
   const digits = String(Math.abs(cents)).padStart(3, '0');
   return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** `1500`, `R 1 500,00`, `1,500.00` in cents, or null if the text is no amount. */
+/** `1500`, `R 1 500,00`, `1,500.00` in cents, or null if the text is not an amount. */
 export function centsIn(text: string): number | null {
   const match = /^[A-Za-z]{0,3}\s*(\d[\d\s.,']*?)([.,](\d{2}))?$/.exec(text);
   if (!match) return null;

@@ -2,13 +2,15 @@
 const unprintable = /[^\P{Cc}\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
- * Text that others typed, without the characters that could change how the text around it is shown.
+ * Text that others typed, without characters that could change how the surrounding text is shown.
  */
 export const printable = (text: string) => text.replace(unprintable, '');
 
 /** The same on one line, for a header, a title or a table. */
 export const oneLine = (text: string) => printable(text.replace(/\s+/g, ' ')).trim();
 
-/** Whether text has one line, and nothing that could change how the text around it is shown. */
+/**
+ * Whether text is one line without characters that could change how the surrounding text is shown.
+ */
 export const isPlainLine = (text: string) =>
   printable(text) === text && !/[\n\u2028\u2029]/.test(text);

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 
 type ProgramOptions = {
-  /** As in a sentence: "the test gateway". */
+  /** Used in a sentence: "the test gateway". */
   name: string;
   file: string;
   port: number;
@@ -41,7 +41,7 @@ async function spawnProgram(program: Program, port: number): Promise<string> {
   const child = spawn(process.execPath, [file], {
     env: env(port),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // Ctrl-C in a terminal must not reach it: it stops after the processes that use it.
+    // Ctrl-C in a terminal must not reach it, because it stops after the processes that use it.
     detached: true,
   });
   program.child = child;

@@ -34,7 +34,7 @@ test('only pixels and colours of a PNG remain, and it stays the same when it is 
   assert.deepEqual(once, written(plain));
   assert.deepEqual(once, written(once));
   assert.equal(once.includes('script'), false);
-  // Bytes behind the end of the compressed pixels are not pixels.
+  // Bytes after the end of the compressed pixels are not pixels.
   const pixels = deflateSync(Buffer.alloc(20 * (40 * 3 + 1)));
   const hidden = withPixels(40, 20, Buffer.concat([pixels, Buffer.from('<?php')]));
   assert.equal(written(hidden).includes('<?php'), false);

@@ -11,7 +11,7 @@ export type ImageBounds = {
   heightMax: number;
 };
 
-/** How many values a pixel has, by the type of colour: grey, RGB, palette, grey with alpha, RGBA. */
+/** How many values a pixel has, by colour type: grey, RGB, palette, grey with alpha, RGBA. */
 const valuesOf: Record<number, number> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const known = ['IHDR', 'PLTE', 'tRNS', 'IDAT', 'IEND'];
 const start = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -56,7 +56,10 @@ export function rewritePng(
 
 type Chunks = Map<string, Buffer>;
 
-/** The chunks by type; those of the pixels joined. Null if one is cut off, changed or out of place. */
+/**
+ * The chunks by type, with those of the pixels joined. Null if one is truncated, altered or out of
+ * place.
+ */
 function readChunks(bytes: Buffer): Chunks | null {
   const chunks: Chunks = new Map();
   let before = '';
@@ -69,7 +72,7 @@ function readChunks(bytes: Buffer): Chunks | null {
     const data = bytes.subarray(at + 8, end);
     const earlier = chunks.get(type);
     const continues = type === 'IDAT' && before === 'IDAT';
-    // Text may come in several chunks, and is dropped. Everything that counts comes once.
+    // Text chunks may repeat and are dropped. Every chunk that matters occurs once.
     const isDropped = /^[a-z]/.test(type) && type !== 'tRNS';
     if (!isDropped && !known.includes(type)) return null;
     if (earlier && !continues && !isDropped) return null;
@@ -81,7 +84,7 @@ function readChunks(bytes: Buffer): Chunks | null {
   return before === 'IEND' ? chunks : null;
 }
 
-/** The palette and the transparent colours, as chunks. Null if they do not fit the type of colour. */
+/** The palette and the transparent colours, as chunks. Null if they do not fit the colour type. */
 function readColours(chunks: Chunks, type: number): Buffer[] | null {
   const [palette, transparency] = [chunks.get('PLTE'), chunks.get('tRNS')];
   const kept: Buffer[] = [];
@@ -93,7 +96,7 @@ function readColours(chunks: Chunks, type: number): Buffer[] | null {
   return transparency ? [...kept, writeChunk('tRNS', transparency)] : kept;
 }
 
-/** Exactly the rows of the image, each after the number of its filter. Never more than that. */
+/** Exactly the rows of the image, each preceded by its filter byte, and never more than that. */
 function inflateRows(
   data: Buffer | undefined,
   { height, bytes }: { height: number; bytes: number },

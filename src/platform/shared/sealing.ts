@@ -9,13 +9,16 @@ import {
 import type { Random } from './random.ts';
 
 /**
- * Seals what the master key protects: signing keys at rest, and the payment tokens.
+ * Seals everything that the master key protects: signing keys at rest, and the payment tokens.
  *
- * While the operator changes the master key, the previous key still opens. Only the current one
+ * While the operator changes the master key, the previous key can still open. Only the current one
  * seals.
  */
 export type Sealing = {
-  /** Encrypts a secret for the database. `context` names its row: it cannot be opened in another. */
+  /**
+   * Encrypts a secret for the database. `context` names its row, so that it cannot be opened in
+   * another row.
+   */
   seal(secret: string, context: string): Buffer;
   open(sealed: Buffer, context: string): string;
   /** Whether this was sealed under the current master key. */
@@ -68,8 +71,9 @@ export function createSealing(masterKeys: Buffer[], random: Random): Sealing {
     },
     isCurrent: (sealed) => keyOf(sealed) === current,
     isKnown: (sealed) => keyOf(sealed) !== undefined,
-    // Synthetic-IV encryption: the MAC over the ids is the initial vector of their encryption. The
-    // same ids always give the same token, and making or reading a token needs the key.
+    // Synthetic-IV encryption: the MAC over the ids is the initialisation vector of their
+    // encryption. The same ids always give the same token, and making or reading a token needs the
+    // key.
     tokenFor(ids) {
       const mac = tokenMac(current, ids);
       const cipher = createCipheriv('aes-256-ctr', current.tokenCipherKey, mac);

@@ -8,8 +8,8 @@ export class PagedArray {
 
 /**
  * Writes a value as JSON, piece by piece. Members of an object, and of the elements of a paged
- * array, may be paged arrays. They are read when their turn comes, one after the other. `indent`
- * is what a level is indented by; with none the text has one line.
+ * array, may be paged arrays. They are read in order, each when its turn comes. `indent` is the
+ * indentation of one level; without it the text is one line.
  */
 export async function* writeJson(
   value: unknown,

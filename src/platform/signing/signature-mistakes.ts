@@ -23,7 +23,7 @@ const algorithms = new Map<number, DigestAlgorithm>([
   [64, 'SHA-512'],
 ]);
 
-/** The digest in a header value, however it is encoded; a sentence when there is none. */
+/** The digest in a header value, however it is encoded; a sentence if there is no digest. */
 export function readSignature(value: string): Digest | string {
   if (value.includes(',')) return severalValues;
   return readDigest(value) ?? explainLength(value);
@@ -116,8 +116,8 @@ const noKeyUsed =
 const respacedBytesMax = 32 * 1024;
 
 /**
- * How the signature may have been made, the likely ways first. Each guess costs its caller one
- * digest of the body, so the caller decides when to stop.
+ * The ways in which the signature may have been made, the likely ones first. Each guess costs its
+ * caller one digest of the body, so the caller decides when to stop.
  */
 export function* guesses(request: {
   rawBody: Uint8Array;
@@ -198,7 +198,7 @@ function respellings(asSent: string): Set<string> {
   ]);
 }
 
-/** Undefined for a text that is not JSON: a reader can paste anything into the page. */
+/** Returns undefined for a text that is not JSON: a reader can paste anything into the page. */
 function readValue(text: string): unknown {
   try {
     return JSON.parse(text);

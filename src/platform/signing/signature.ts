@@ -68,8 +68,8 @@ export function explainMismatch(request: {
   return sentences.length === 0 ? null : sentences.join(' ');
 }
 
-// Every guess hashes the body again. This bound limits a hostile body of 256 KiB to about ten
-// milliseconds. A checkout of ordinary size stays far below it.
+// Every guess hashes the body again. This bound limits the cost of a hostile body of 256 KiB to
+// about ten milliseconds. A checkout of ordinary size stays far below it.
 const maxHashedBytes = 4 * 1024 * 1024;
 
 function compute(algorithm: string, { key, text }: Guess): Buffer {
@@ -77,7 +77,7 @@ function compute(algorithm: string, { key, text }: Guess): Buffer {
   return made.update(text).digest();
 }
 
-/** Undefined without a value, null with several. */
+/** Returns undefined if there is no value, and null if there are several. */
 function single(header: Header): string | null | undefined {
   if (!Array.isArray(header)) return header;
   return header.length > 1 ? null : header[0];

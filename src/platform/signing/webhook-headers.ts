@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * The headers of Standard Webhooks: they prove who sent a post, and their time protects against
+ * The headers of Standard Webhooks. They prove who sent a post, and their time protects against
  * replays.
  */
 export function webhookHeaders(message: {

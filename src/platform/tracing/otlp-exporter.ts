@@ -22,7 +22,7 @@ const queuedMax = 10_000;
 
 const timeoutMilliseconds = 10_000;
 
-/** A collector that is away is reported this often at most. */
+/** An unreachable collector is reported at most this often. */
 const reportMilliseconds = 60_000;
 
 const kinds: Record<SpanKind, number> = { internal: 1, server: 2, client: 3 };
@@ -102,7 +102,7 @@ export function createOtlpExporter(
   };
 }
 
-/** As the protocol's JSON wants it: ids in hex, times as decimal strings of nanoseconds. */
+/** The protocol's JSON has ids in hex, and times as decimal strings of nanoseconds. */
 function presentSpan(span: Span): object {
   const { parent } = span;
   const parentId = typeof parent === 'string' ? parent : parent?.id;

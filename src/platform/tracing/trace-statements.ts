@@ -3,13 +3,13 @@ import { beginPart, endSpan } from './trace.ts';
 type Query = (...args: unknown[]) => unknown;
 
 /**
- * A span for each statement of a connection or a pool, with the statement's verb and table and none
- * of its values.
+ * Records a span for each statement of a connection or a pool, with the statement's verb and table
+ * but none of its values.
  */
 export function traceStatements(target: { query: unknown }): void {
   const query = (target.query as Query).bind(target);
   target.query = (...args: unknown[]) => {
-    // The pool passes a callback to its connection. It is not called in the work's own context.
+    // The pool passes a callback to its connection, which runs outside the work's own context.
     if (typeof args.at(-1) === 'function') return query(...args);
     const [first] = args;
     const text = typeof first === 'string' ? first : ((first as { text?: string }).text ?? '');

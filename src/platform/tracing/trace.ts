@@ -2,11 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 
-// Spans of OpenTelemetry (decision 0103). The current span travels with the work by itself, as the
-// deadline does. Without a tracer there is no current span, and everything here does nothing.
+// Spans of OpenTelemetry (decision 0103). The current span travels with the work in an async
+// context, as the deadline does. Without a tracer there is no current span, and everything here does
+// nothing.
 //
 // A checkout has a trace of its own, whose id is the checkout's: the requests of its shopper, the
-// calls to the gateway and its callbacks can be found for ever, and no row has to keep the id.
+// calls to the gateway and its callbacks can always be found, and no row has to store the id.
 
 export type SpanKind = 'internal' | 'server' | 'client';
 
@@ -35,7 +36,7 @@ type Trace = {
    * decides.
    */
   isSampled: boolean | null;
-  /** Wall clock less stopwatch, so that all spans are on one time line. */
+  /** The wall clock minus the stopwatch, so that all spans share one time line. */
   offset: number;
   /** Ended spans, until the first span ends. Null afterwards. */
   ended: Span[] | null;
@@ -60,7 +61,7 @@ const current = new AsyncLocalStorage<Span | undefined>();
 export function createTracer(
   { clock, random }: TracerDeps,
   exporter: { export(spans: Span[]): void; close(): Promise<void> },
-  /** The part of the traces that begin here and are exported, from 0 to 1. */
+  /** The share of traces beginning here that is exported, from 0 to 1. */
   ratio: number,
 ): Tracer {
   const tracer = { clock, random, ratio, export: exporter.export };
@@ -75,8 +76,8 @@ export function createTracer(
     beginRequest(traceparent) {
       const remote = parseTraceparent(traceparent);
       const id = remote?.traceId ?? random.bytes(16).toString('hex');
-      // A stranger may send the header. Neither its flag nor the id that it chose decides whether
-      // the spans are exported: else it could hide its requests, or fill the collector.
+      // A stranger may send the header. Neither its flag nor its id decides whether the spans are
+      // exported: otherwise the stranger could hide requests, or flood the collector.
       const drawn = random.bytes(4).readUInt32BE() / 2 ** 32 < ratio;
       const trace = beginTrace(id, remote === null ? null : drawn);
       const span = beginSpan(trace, remote?.spanId ?? null, 'request', 'server');
@@ -115,14 +116,14 @@ function beginSpan(
   };
 }
 
-/** A span that is not within another one of this process ends the trace here. */
+/** A span without a parent in this process ends the trace here. */
 export function endSpan(span: Span): void {
   const { trace } = span;
   const { tracer } = trace;
   span.endedAt = trace.offset + tracer.clock.monotonic();
   if (trace.ended !== null && trace.ended.length < spansMax) trace.ended.push(span);
   if (typeof span.parent === 'object' && span.parent !== null) {
-    // Work that went on after the answer.
+    // This span belongs to work that went on after the answer.
     if (trace.ended === null && isSampled(trace)) tracer.export([span]);
     return;
   }
@@ -152,7 +153,7 @@ export function inSpan<T>(
   return parent ? runIn(beginSpan(parent.trace, parent, name, kind), work) : work(null);
 }
 
-/** Begins a span below the current one that the caller ends, or returns null. */
+/** Begins a span below the current one, or returns null. The caller ends it. */
 export function beginPart(name: string, kind: SpanKind): Span | null {
   const parent = current.getStore();
   return parent ? beginSpan(parent.trace, parent, name, kind) : null;
@@ -229,7 +230,7 @@ export function traceHeaders(): { traceparent: string } | Record<string, never> 
   return { traceparent: `00-${span.trace.id}-${span.id}-${flags}` };
 }
 
-/** Null for a header that is missing or not valid: then the trace begins here. */
+/** Returns null for a header that is missing or invalid: then the trace begins here. */
 export function parseTraceparent(
   header: string | undefined,
 ): { traceId: string; spanId: string } | null {

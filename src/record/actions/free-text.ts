@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Random } from '#platform/shared/random.ts';
 
 /**
- * A text that a person wrote or searched for, as a value within the details of an action. It may name a
- * shopper, so the chained row has a salted digest in its place, and the text is a row that can be
- * erased (decision 0060).
+ * A text that a person wrote or searched for, as a value in the details of an action. It may name a
+ * shopper, so the chained row holds a salted digest instead, and the text is a separate row that can
+ * be erased (decision 0060).
  */
 export class FreeText {
   readonly text: string;
@@ -14,7 +14,7 @@ export class FreeText {
 }
 
 export type ActionText = {
-  /** The members of the details that lead to the text, with dots between them. */
+  /** The path of the text in the details: the names of its members, joined by dots. */
   field: string;
   digest: Buffer;
   /** Without it the digest of a short text could be guessed. It is erased with the text. */
@@ -51,7 +51,9 @@ export function takeTexts(
   return { details: Object.fromEntries(taken), texts };
 }
 
-/** The details with their texts in place again, or with what stands for an erased one. */
+/**
+ * The details with their texts put back. An erased text is replaced by a note that it was erased.
+ */
 export function withTexts(details: object, texts: Record<string, string> | null): object {
   return Object.entries(texts ?? {}).reduce(
     (filled, [field, text]) => replaced(filled, field.split('.'), text),

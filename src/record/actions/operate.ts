@@ -9,7 +9,7 @@ import { appendOperatorAction } from './operator-chain.sql.ts';
 
 /**
  * Where an action came from. At the command line the process knows the system's user and the host,
- * and the operator's name may be unproved. At the console a session proves the person.
+ * but the operator's name may be unproved. At the console a session proves the person.
  */
 export type Origin =
   | { os_user: string; host: string }
@@ -65,10 +65,9 @@ export class SessionEnded extends OperatorError {
 }
 
 /**
- * Makes an operator's change and writes its audit row in one transaction, so every change names
- * the operator who made it. `details` never holds a secret, and what a person wrote only as a
- * `FreeText`. An action that waited for a lock is
- * refused if its session has ended by then.
+ * Makes an operator's change and writes its audit row in one transaction, so every change names the
+ * operator who made it. `details` never holds a secret, and holds what a person wrote only as a
+ * `FreeText`. An action that waited for a lock is refused if its session has ended by then.
  */
 export async function operate<T>(
   deps: OperatorDeps,
@@ -81,9 +80,9 @@ export async function operate<T>(
     subject_id: string | null;
     details: object;
     result: T;
-    /** The name of the action in the audit, if it became another one. */
+    /** Set if the action turned out to be a different one: its name in the audit. */
     action?: string;
-    /** The action ends the session that it is made in. */
+    /** Set if the action ends the session that it is made in. */
     endsOwnSession?: boolean;
   }>,
 ): Promise<T> {
@@ -98,7 +97,7 @@ export async function operate<T>(
       if (await hasOperatorAction(db, id)) return committed as T;
     }
     const at = timestamp(deps.clock.now());
-    // The first statement of the change leaves with the lock.
+    // The first statement of the change is sent together with the lock.
     const [changed] = await Promise.all([change(db, at), locked]);
     const { subject_id, result, endsOwnSession = false, ...done } = changed;
     const { details, texts } = takeTexts(deps.random, done.details);

@@ -11,10 +11,13 @@ export type OperatorAction = {
   action: string;
   subject_id: string | null;
   details: object;
-  /** The user and the host of the command line. They are facts, while `operator` is only stated. */
+  /**
+   * The system's user and host at the command line. These are known, while `operator` is only
+   * stated.
+   */
   os_user: string | null;
   host: string | null;
-  /** The person at the console, as they were then. */
+  /** The person at the console, as they were at that time. */
   person_id: string | null;
   roles: string[] | null;
   address: string | null;
@@ -30,7 +33,7 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
   return row !== undefined;
 }
 
-/** The columns of an action, without its place in the chain. */
+/** The columns of an action, without its position in the chain. */
 const actionColumns = [
   'id',
   'at',
@@ -46,13 +49,13 @@ const actionColumns = [
   'session_id',
 ] as const;
 
-/** The texts of an action by field. An erased one says so. */
+/** The texts of an action by field. An erased text says that it was erased. */
 const texts = sql<Record<string, string> | null>`(
   select jsonb_object_agg(t.field,
     coalesce(t.text, 'erased on ' || to_char(t.erased_at at time zone 'UTC', 'YYYY-MM-DD')))
   from action_texts t where t.action_id = operator_actions.id)`;
 
-/** Actions with their texts beside them; `presentAction` puts each into its place. */
+/** Actions with their texts beside them; `presentAction` puts the texts into the details. */
 export const selectActions = (db: Handle) =>
   db.selectFrom('operator_actions').select([...actionColumns, 'number', texts.as('texts')]);
 

@@ -6,8 +6,8 @@ import type { ActionText } from './free-text.ts';
 import type { OperatorAction } from './operator-action.sql.ts';
 
 /**
- * The canonical bytes of an action. jsonb has one text for one value, and the time is a number, so
- * no setting of a session changes them.
+ * The canonical bytes of an action. jsonb has exactly one text for each value, and the time is a
+ * number, so no setting of a session changes them.
  */
 const bytesOf = (prefix: string) =>
   sql.raw(`convert_to((jsonb_build_array(${prefix}id,
@@ -18,10 +18,11 @@ const bytesOf = (prefix: string) =>
       ${prefix}roles, ${prefix}address, ${prefix}session_id) end)::text, 'UTF8')`);
 
 /**
- * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the transaction ends,
- * so call this last: other operators wait for it. Returns false, and appends nothing, if the session
- * of the action has ended or its person is revoked. Every revocation is an action too, so none can
- * commit between this look and ours: the statement begins when we have the lock.
+ * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
+ * transaction ends, so call this last: other operators wait for it. Returns false, and appends
+ * nothing, if the session of the action has ended or its person is revoked. Every revocation is an
+ * action too, so none can commit between this check and our commit: the statement begins only once
+ * we have the lock.
  */
 export async function appendOperatorAction(
   db: Handle,
@@ -37,7 +38,7 @@ export async function appendOperatorAction(
   const { session_id } = action;
   const details = JSON.stringify(action.details);
   const next = session_id === null || endsOwnSession ? selectNext : selectNextIfOpen;
-  // They leave together: the second begins when the first has the lock.
+  // Both are sent together: the second begins when the first has the lock.
   const [, [end]] = await Promise.all([lockEnd(db, {}), next(db, { ...action, details })]);
   assert(end);
   const { is_open, ...place } = end;
@@ -57,7 +58,7 @@ const lockEnd = compileOnce((db) => db.selectFrom('operator_chain').select('numb
 type Next = ChainEnd & { is_open: boolean };
 type Written = Omit<OperatorAction, 'details'> & { details: string };
 
-/** The place of an action in the chain: its number, and the hash of all until it. */
+/** The position of an action in the chain: its number, and the hash of all actions up to it. */
 const nextOf = (action: Written, isOpen: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
   const { person_id, roles, address, session_id, details } = action;
@@ -95,7 +96,7 @@ const updateEnd = compileOnce((db, end: ChainEnd) => db.updateTable('operator_ch
 
 export type ChainEnd = { number: number; hash: Buffer };
 
-/** Null when the row has been deleted. */
+/** Returns null if the row has been deleted. */
 export async function findChainEnd(db: Handle): Promise<ChainEnd | null> {
   const row = await db.selectFrom('operator_chain').selectAll().executeTakeFirst();
   return row ?? null;
@@ -106,7 +107,7 @@ export type ChainLink = {
   hash: Buffer;
   /** The hash that the action should have after `before`. */
   expected: Buffer;
-  /** Whether its texts are those that it has the digests of. An erased one keeps its digest. */
+  /** Whether its texts match its digests. An erased text keeps its digest. */
   has_own_texts: boolean;
   texts_erased: number;
 };

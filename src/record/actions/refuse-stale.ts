@@ -6,12 +6,12 @@ import { listPersonNames } from './person-names.sql.ts';
 
 type Members = Record<string, unknown>;
 
-/** How many actions on the record are searched for the one that changed it. */
+/** How many actions on the record are searched for the one that made the change. */
 const actionsMax = 20;
 
 /**
- * Refuses a change to values that are no longer what the operator read (decision 0076). `read` has
- * them by name, and may be absent; `row` is locked. `reader` is the operator's person.
+ * Refuses a change to values that differ from what the operator read (decision 0076). `read` holds
+ * those values by name, and may be absent. `row` is locked. `reader` is the operator's person.
  */
 export async function refuseStale(
   db: Handle,
@@ -31,7 +31,7 @@ export async function refuseStale(
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
 }
 
-/** To a merchant's people the staff of the service has a role and nothing else. */
+/** A merchant's people see only the role of the service's staff, not a name. */
 async function nameFor(
   db: Handle,
   reader: string | null,
@@ -44,7 +44,7 @@ async function nameFor(
   return actor?.name ?? operator;
 }
 
-/** The details of an action have the new values in `after` or beside `before`. */
+/** An action's details hold the new values in `after`, or beside `before`. */
 function hasChanged(details: Members, name: string): boolean {
   const after = (details.after ?? details) as Members;
   const before = (details.before ?? {}) as Members;

@@ -4,11 +4,11 @@ import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 
 /**
  * Refuses a person who does not count as one of two, at each step of a decision that needs two
- * people. A person counts only after they have had the same passkey and no more access for some time. By then others
- * have noticed a person who took over a colleague's account or invited themselves under a second
- * address. A merchant's administrator could invite such an address unnoticed, so people with access
- * that they gave count once the service's own staff confirmed them. The command line is
- * root-equivalent.
+ * people. A person counts only once their passkey and their access have been the same for some time.
+ * By then others have noticed a person who took over a colleague's account or invited themselves
+ * under a second address. A merchant's administrator could invite such an address unnoticed, so
+ * people whom they gave access count only once the service's own staff has confirmed them. The
+ * command line is root-equivalent.
  */
 export function mustCountAsPerson({ origin, clock }: Pick<OperatorDeps, 'origin' | 'clock'>): void {
   if (!origin || !('person_id' in origin)) return;
@@ -35,7 +35,7 @@ export const approverOf = (deps: OperatorDeps, operator: string): Approver => ({
   name: operator,
 });
 
-/** A person who agreed before, and what they are told if they agree again. */
+/** A person who agreed before, and the refusal that they get if they agree again. */
 export type Agreed = { by: Approver; refusal: string };
 
 /**

@@ -5,15 +5,16 @@ import { type ChainEnd, findChainEnd, listChainLinks } from './operator-chain.sq
 export type ChainDifference = {
   /**
    * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
-   * `text`: what a person wrote in it was changed, or is gone without being erased. `tail`: the last actions were deleted, or the end of the chain was changed. `anchor`: a hash
-   * noted earlier is not there.
+   * `text`: a text in it was changed, or is missing without having been erased. `tail`: the last
+   * actions were deleted, or the end of the chain was changed. `anchor`: a hash noted earlier is not
+   * in the chain.
    */
   kind: 'changed' | 'missing' | 'text' | 'tail' | 'anchor';
   number: number | null;
   detail: string;
 };
 
-/** A number of the chain and its hash, to be noted outside of the database. */
+/** A number in the chain and its hash, to be noted outside of the database. */
 export type Anchor = { number: number; hash: string };
 
 const batchSize = 5_000;
@@ -24,8 +25,8 @@ const start: ChainEnd = { number: 0, hash: createHash('sha256').digest() };
 
 /**
  * Checks that the operators' actions are the ones that were written. Each action's hash covers the
- * action and the hash before it, so one change shows. An attacker who may rewrite every row can
- * compute a new chain; only an anchor that was noted outside of the database shows that.
+ * action and the hash before it, so any single change shows. An attacker who may rewrite every row
+ * can compute a new chain; only an anchor that was noted outside of the database shows that.
  */
 export async function verifyOperatorChain(
   deps: { database: Database },

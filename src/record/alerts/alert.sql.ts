@@ -7,7 +7,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export type Alert = {
   id: string;
   at: Timestamp;
-  /** The same moment on the clock of its merchant; null without one. */
+  /** The same moment on the merchant's clock; null without a merchant. */
   merchant_at: Timestamp | null;
   kind: string;
   integration_id: string | null;
@@ -25,9 +25,9 @@ export type Alert = {
 };
 
 /**
- * Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed.
- * The ids are those of people at the console. A name without an id was only stated at the command
- * line.
+ * Who is dealing with an alert. An alert is open until an operator takes it, and ends when it is
+ * closed. The ids are those of people at the console. A name without an id was only stated at the
+ * command line.
  */
 export type AlertHandling = {
   taken_at: Timestamp | null;
@@ -65,14 +65,14 @@ async function findMerchantTime(
   return rows[0]?.merchant_at ?? null;
 }
 
-/** The members of an alert that no operator has to close. */
+/** The columns of an alert that no operator has to close. */
 export const closedByService = (closed_at: Timestamp, close_reason: string) => ({
   closed_at,
   closed_by: 'the service',
   close_reason,
 });
 
-/** Writes an alert that is posted although it is closed already. */
+/** Writes an alert that is already closed but still posted. */
 export async function insertNotice(
   db: Handle,
   {
@@ -87,14 +87,16 @@ export async function insertNotice(
     .execute();
 }
 
-/** Those of these alerts that there are. */
+/** The ids among these that are known alerts. */
 export async function listKnownAlerts(db: Handle, ids: string[]): Promise<Set<string>> {
   const { rows } = await sql<{ id: string }>`
     select id from alerts where id = any(${ids}::uuid[])`.execute(db);
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Whether a merchant has an alert of this kind from after `since` that no operator has closed. */
+/**
+ * Whether a merchant has an alert of this kind, raised after `since`, that no operator has closed.
+ */
 export async function hasAlertSince(
   db: Handle,
   kind: AlertKind,
@@ -123,7 +125,7 @@ async function findAlert(db: Handle, kind: AlertKind, detail: string): Promise<s
   return row?.id ?? null;
 }
 
-/** The newest alert of this kind whose text starts with one of these, or null. */
+/** The newest alert of this kind whose text starts with one of these texts, or null. */
 export async function findAlertThatStarts(
   db: Handle,
   kind: AlertKind,
@@ -158,7 +160,7 @@ export async function advanceLateAlerts(db: Handle, now: Timestamp): Promise<num
   return Number(numUpdatedRows);
 }
 
-/** Two operators who handle one alert wait for each other. */
+/** Makes two operators who handle one alert wait for each other. */
 export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertHandling) | null> {
   const row = await db
     .selectFrom('alerts')
@@ -196,7 +198,7 @@ export async function moveAlertClosed(
     .execute();
 }
 
-/** Open alerts of some kinds, the oldest first, after one of them. */
+/** Open alerts of some kinds, the oldest first, that follow a given alert. */
 export async function listOpenAlerts(
   db: Handle,
   kinds: AlertKind[],
@@ -208,7 +210,7 @@ export async function listOpenAlerts(
   return await query.where('kind', 'in', kinds).orderBy('id').limit(limit).execute();
 }
 
-/** open or taken → closed, because their cause has ended. Returns how many. */
+/** open or taken → closed, because the causes have ended. Returns how many were closed. */
 export async function moveAlertsEnded(
   db: Handle,
   ids: string[],
@@ -249,7 +251,8 @@ export const claimDueAlerts = (
 ): Promise<Alert[]> => claimDueOfAll(db, 'alerts', now, until, batchSize);
 
 /**
- * The due alerts since a time that the command line raised, which has no log. Each is returned once.
+ * The due alerts since a time that were raised at the command line, which has no log. Each is
+ * returned once.
  */
 export async function moveAlertsTold(
   db: Handle,

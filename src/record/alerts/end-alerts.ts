@@ -2,7 +2,7 @@ import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { moveAlertsEnded } from './alert.sql.ts';
 
-/** The service closes alerts whose cause has ended. Returns how many were open. */
+/** Closes alerts whose cause has ended. Returns how many were open. */
 export async function endAlerts(
   deps: { database: Database; clock: Clock },
   ids: string[],

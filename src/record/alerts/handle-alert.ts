@@ -11,8 +11,9 @@ import {
 } from './alert.sql.ts';
 
 /**
- * An operator takes an alert, so that others leave it to them. One who may not close it may not take
- * it either: it would look as if they handle it. A repeated call changes nothing.
+ * An operator takes an alert, so that others leave it to them. An operator who may not close it may
+ * not take it either, because it would look as if they were handling it. A repeated call changes
+ * nothing.
  */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
@@ -33,8 +34,9 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
 }
 
 /**
- * Why this operator may not take or close an alert, or null. Another operator has to see what one of them
- * did. An alert about a person is not for that person: the operator who caused it may act as them.
+ * Why this operator may not take or close an alert, or null. If an operator's action raised the
+ * alert, another operator has to see it. An alert about a person is not for that person, because the
+ * operator who caused it may be acting as them.
  */
 export function explainBadCloser(
   alert: Pick<Alert, 'caused_by' | 'caused_person_id' | 'subject_id'>,
@@ -53,7 +55,7 @@ export function explainBadCloser(
   return null;
 }
 
-/** An operator closes an alert, taken or not, and says what was done about it. */
+/** Closes an alert, taken or not. The operator says what was done about it. */
 export async function closeAlert(
   deps: OperatorDeps,
   operator: string,

@@ -18,8 +18,8 @@ export type LiftDeps = OperatorDeps & { log: Logger };
 
 /**
  * Part of every action that weakens the review of refunds, in its transaction. The people whom the
- * review binds must not lift it, so a person needs the permission `review.lift`. The command line
- * is root-equivalent. The alert shows the other operators who lifted what (decision 0074).
+ * review binds must not lift it, so a person needs the permission `review.lift`. The command line is
+ * root-equivalent. The alert tells the other operators who lifted which review (decision 0074).
  */
 export async function liftReview(
   deps: LiftDeps,
@@ -29,7 +29,7 @@ export async function liftReview(
     mayLiftReview: boolean | undefined;
     merchant_id?: string;
     integration_id?: string;
-    /** The operator's action, from the verb on. */
+    /** The operator's action as a sentence without its subject. */
     did: string;
   },
 ): Promise<void> {

@@ -4,8 +4,8 @@ import { insertNotice } from './alert.sql.ts';
 
 /**
  * Makes an operator's change that takes access away. A restored database does not know such changes
- * since its backup. So each is also posted to the operators' own address and logged, where it
- * survives, as an alert that is closed already: there is nothing to do (decision 0097).
+ * since its backup. So each one is also logged and posted to the operators' own address, where it
+ * survives. It is an alert that is already closed, because there is nothing to do (decision 0097).
  */
 export async function operateOnAccess<T>(
   deps: OperatorDeps & { log?: Logger },

@@ -26,7 +26,10 @@ const postSeconds = 10;
 const leaseSeconds = 60;
 const firstPauseSeconds = 10;
 const pauseSecondsMax = 3600;
-/** Older alerts of the command line are not logged: the service was not running for so long. */
+/**
+ * Alerts of the command line that are older than this are not logged: the service was not running
+ * for that long.
+ */
 const unloggedHours = 7 * 24;
 
 /** Posts due alerts to the operator's own address. An alert that is refused becomes due again. */
@@ -58,7 +61,7 @@ async function logAlerts(deps: AlertDeps, now: Temporal.Instant): Promise<number
 async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<void> {
   const { db } = deps.database;
   const { id, at, kind, integration_id, merchant_id, subject_id } = alert;
-  // The words of a shopper or of a mail server do not leave the service.
+  // The words of a shopper or a mail server must not leave the service.
   const detail = alert.is_private
     ? `The detail is private. Read it in the console, or with \`tranche alerts list\`.`
     : alert.detail;

@@ -7,12 +7,12 @@ import { type ChainEnd, findChainEnd } from '#record/actions/operator-chain.sql.
 import { insertPublishedEnd, listPublishedEnds } from './published-end.sql.ts';
 import { raiseAlert } from './raise-alert.ts';
 
-/** An end of the chain as people keep it and as `--since` takes it. */
+/** An end of the chain in the form that people note and `--since` takes. */
 export const writeEnd = ({ number, hash }: ChainEnd) => `${number}:${hash.toString('hex')}`;
 
 /**
- * Posts the end of the chain of operators' actions once a day (decision 0060). A person who may
- * change every row can compute a new chain, but not change what was posted.
+ * Posts the end of the chain of operators' actions once a day (decision 0060). A person who can
+ * change every row can compute a new chain, but cannot change what was posted.
  */
 export async function publishEnd(deps: {
   database: Database;
@@ -35,7 +35,7 @@ export async function publishEnd(deps: {
   });
 }
 
-/** The last end that was posted until a moment, with its day. Null if there is none. */
+/** The last end that was posted up to a moment, with its day. Null if there is none. */
 export async function findRecordEnd(db: Handle, until: Timestamp): Promise<string | null> {
   const [end] = await listPublishedEnds(db, { until, limit: 1 });
   return end ? `${end.on_date} ${writeEnd(end)}` : null;

@@ -5,7 +5,7 @@ import type { ChainEnd } from '#record/actions/operator-chain.sql.ts';
 /** An end of the chain that was posted to the operator's own address. */
 export type PublishedEnd = ChainEnd & { on_date: string; at: Timestamp };
 
-/** Notes the end of a day. Returns false if the day has one. */
+/** Records the end of the chain for a day. Returns false if the day already has one. */
 export async function insertPublishedEnd(db: Handle, end: PublishedEnd): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('published_ends')
@@ -15,7 +15,7 @@ export async function insertPublishedEnd(db: Handle, end: PublishedEnd): Promise
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** The published ends until a moment, the newest first. */
+/** The published ends up to a moment, the newest first. */
 export async function listPublishedEnds(
   db: Handle,
   { until, limit }: { until?: Timestamp; limit: number },

@@ -7,7 +7,9 @@ import type { Random } from '#platform/shared/random.ts';
 import { type Origin, personOf } from '#record/actions/operate.ts';
 import { closedByService, insertAlert } from './alert.sql.ts';
 
-/** Records something that an operator must see, as a row that stays and a log line. Returns its id. */
+/**
+ * Records something that an operator must see, as a permanent row and a log line. Returns its id.
+ */
 export async function raiseAlert(
   deps: { clock: Clock; random: Random; log: Logger; origin?: Origin },
   db: Handle,
@@ -22,7 +24,7 @@ export async function raiseAlert(
     caused_by?: string;
     /** The detail quotes a shopper or a mail server, so it is neither logged nor posted. */
     isPrivate?: true;
-    /** It is posted and closed at once, although others of its kind are not. */
+    /** The alert is posted and closed at once, unlike others of its kind. */
     isNotice?: boolean;
   },
 ): Promise<string> {

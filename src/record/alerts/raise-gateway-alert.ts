@@ -12,9 +12,9 @@ const refusedRetriesMin = 2;
 const daySeconds = 24 * 3600;
 
 /**
- * Raises an alert when money does not move because the gateway does not answer or gives an answer
- * that the service did not expect. Each merchant has at most one such alert a day until an operator
- * closes it: an outage that holds up thousands of payments is one problem.
+ * Raises an alert when money does not move because the gateway does not answer or answers
+ * unexpectedly. Each merchant has at most one such alert a day until an operator closes it: an
+ * outage that holds up thousands of payments is one problem.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -26,7 +26,7 @@ export async function raiseGatewayAlert(
     error: unknown;
     /** False when the gateway answered and refused. */
     isOutcomeUnknown: boolean;
-    /** Retries before the one that failed now. Infinite if the alert must not wait for more. */
+    /** Retries before the one that failed now. `Infinity` if the alert must not wait for more. */
     retries: number;
     /** The service does not retry, so the alert is raised at once. */
     isGivenUp?: boolean;

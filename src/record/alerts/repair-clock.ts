@@ -2,11 +2,11 @@ import { repairClock as repairRows } from '#platform/database/repair-clock.sql.t
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import { advanceLateAlerts } from './alert.sql.ts';
 
-/** An operator undoes what a node with a wrong clock did to rows that others rely on. */
+/** Undoes what a node with a wrong clock did to rows that others rely on. */
 export async function repairClock(deps: OperatorDeps, operator: string) {
   return await operate(deps, operator, 'database repair-clock', async (db, now) => {
     const repaired = await repairRows(db, now);
-    // Alerts are on no merchant's clock.
+    // Alerts do not follow any merchant's clock.
     const alerts = await advanceLateAlerts(db, now);
     const result = { ...repaired, due_rows: repaired.due_rows + alerts };
     return { subject_id: null, details: result, result };

@@ -43,16 +43,14 @@ export async function postEntries(
   await insertEntries(db, rowsOf(deps, of, entries));
 }
 
-/** The same to be written with other rows. Sales are not among the entries. */
+/** The same entries, to be written together with other rows. Sales are not among them. */
 export const entriesOf = (deps: { random: Random }, of: Of, entries: NewEntry[]) =>
   entries.length === 0 ? null : newEntries(rowsOf(deps, of, entries));
 
-/** Amounts of an entry on which no fee is charged. */
+/** The amounts of an entry without a fee. */
 export const withoutFee = (net: number): Amounts => ({ gross: net, fee: 0, vat: 0, net });
 
-/**
- * Makes all entries before a time lines of a payout, in order. Returns how many lines there are.
- */
+/** Turns all entries before a time into lines of a payout, in order. Returns the number of lines. */
 export async function assignEntries(
   db: Handle,
   payout: { merchant_id: string; id: string },
@@ -61,17 +59,17 @@ export async function assignEntries(
   return await moveToPayout(db, payout.merchant_id, payout.id, before);
 }
 
-/** Makes entries lines of a monthly statement, the oldest first. Returns how many. */
+/** Turns entries into lines of a monthly statement, the oldest first. Returns how many. */
 export async function stateEntries(
   db: Handle,
   merchant_id: string,
-  /** `lines` is how many lines the statement has already. */
+  /** `lines` is how many lines the statement already has. */
   to: { number: number; lines: number; before: Timestamp; max: number },
 ): Promise<number> {
   return await moveToStatement(db, merchant_id, to);
 }
 
-/** Writes what a merchant pays from a date on. */
+/** Writes the terms that a merchant pays from a date on. */
 export async function writeTerms(db: Handle, terms: Terms): Promise<void> {
   await insertTerms(db, terms);
 }

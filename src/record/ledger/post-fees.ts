@@ -11,7 +11,7 @@ type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random 
 
 /**
  * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They
- * change nothing in the merchants' books: what a merchant pays us is in its terms.
+ * change nothing in the merchants' books: a merchant's own terms say what it pays us.
  */
 export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
   if (fees.length === 0) return;
@@ -32,7 +32,7 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
 
 /**
  * Posts fees that the gateway charged without a payment (decision 0083), each once. Returns how many
- * were not known.
+ * were new.
  */
 export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<number> {
   if (fees.length === 0) return 0;

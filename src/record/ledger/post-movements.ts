@@ -20,8 +20,8 @@ export type Movement = {
 };
 
 /**
- * Movements to be written into the books, in the transaction of the change that causes them. None may
- * have an effect on the merchant's own books: `postMovements` writes those.
+ * Movements to be written into the books, in the transaction of the change that causes them. They
+ * must not affect the merchant's own books: `postMovements` is for those that do.
  */
 export function postingsOf(deps: { random: Random }, at: Timestamp, list: Movement[]) {
   assert(!list.some(hasEffect));
@@ -30,7 +30,7 @@ export function postingsOf(deps: { random: Random }, at: Timestamp, list: Moveme
 
 /**
  * The same for movements of one checkout that may take back what was sold, with their effects on the
- * merchant's own books. Those were read under the lock of the checkout.
+ * merchant's own books, which were read under the lock of the checkout.
  */
 export const reversalsOf = (
   deps: { random: Random },

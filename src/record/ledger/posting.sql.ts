@@ -39,7 +39,7 @@ const selectDisputed = (isOf: RawBuilder<boolean>) =>
     where ${isOf} and kind in ('withdrawn', 'reinstated')
     group by checkout_id, instalment`;
 
-/** The same of one checkout. */
+/** The same for one checkout. */
 export const selectDisputedAmounts = (key: { merchant_id: string; checkout_id: string }) =>
   selectDisputed(sql`merchant_id = ${key.merchant_id} and checkout_id = ${key.checkout_id}`);
 

@@ -1,14 +1,14 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves
- * from one account of a checkout (the credit) to another (the debit). A posting is written in the
+ * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves from
+ * one account of a checkout (the credit) to another (the debit). A posting is written in the
  * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
  * zero, and at any moment
  *
- *   amount = collected + outstanding + refunded + cancelled + disputed
+ * amount = collected + outstanding + refunded + cancelled + disputed
  *
- * where `collected` is what came from the card less what went back to it, `refunded` is what was
+ * where `collected` is what came from the card minus what went back to it, `refunded` is what was
  * refunded to it, and `cancelled` is what refunds took from payments before they were collected.
  */
 export const accounts = [
@@ -25,7 +25,7 @@ export const accounts = [
   // The amounts that refund requests have reserved and not refunded yet.
   'refundable',
   'reserved',
-  // The part that the gateway keeps of the money that it collected for us.
+  // The part of the money collected for us that the gateway keeps.
   'clearing',
   'gateway_fees',
 ] as const;
@@ -35,19 +35,21 @@ export type Account = (typeof accounts)[number];
 export const movements = {
   sold: { debit: 'outstanding', credit: 'sale' },
   authorised: { debit: 'held', credit: 'issuer' },
-  /** The hold was captured, all or part of it; the whole hold is `used`. */
+  /** All or part of the hold was captured; `used` is the whole hold. */
   captured: { debit: 'collected', credit: 'outstanding' },
   used: { debit: 'issuer', credit: 'held' },
   collected: { debit: 'collected', credit: 'outstanding' },
   voided: { debit: 'issuer', credit: 'held' },
   lapsed: { debit: 'issuer', credit: 'held' },
-  /** A refund took the amount before it was collected; `restored` if the refund failed. */
+  /** A refund took the amount before it was collected; `restored` means that the refund failed. */
   cancelled: { debit: 'cancelled', credit: 'outstanding' },
   restored: { debit: 'outstanding', credit: 'cancelled' },
-  /** Refunded to the card; `returned` if the card network sent it back to us. */
+  /**
+   * The amount was refunded to the card; `returned` means that the card network sent it back to us.
+   */
   refunded: { debit: 'refunded', credit: 'collected' },
   returned: { debit: 'collected', credit: 'refunded' },
-  /** Money that a dispute took; `reinstated` when the dispute was won. */
+  /** A dispute took the money; `reinstated` means that the dispute was won. */
   withdrawn: { debit: 'disputed', credit: 'collected' },
   reinstated: { debit: 'collected', credit: 'disputed' },
   reserved: { debit: 'reserved', credit: 'refundable' },
@@ -76,8 +78,9 @@ export type Posting = {
 
 /** The gateway's fee for one payment, refund or dispute. A negative fee was returned. */
 export type GatewayFee = {
-  /** The gateway by its name in the settings, and its own id of the transaction. */
+  /** The gateway's name in the settings. */
   gateway: string;
+  /** The gateway's own id of the transaction. */
   transaction_ref: string;
   type: string;
   payment_ref: string;
@@ -89,12 +92,12 @@ export type GatewayFee = {
 };
 
 /**
- * A fee that the gateway charged to the account, not for a payment. Its posting runs from
+ * A fee that the gateway charged to the account rather than for a payment. Its posting goes from
  * `clearing` to `gateway_fees` and belongs to no merchant. A negative fee was returned.
  */
 export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;
 
-/** The balance of each account: debits less credits. */
+/** The balance of each account: debits minus credits. */
 export function balancesOf(
   postings: Pick<Posting, 'debit' | 'credit' | 'amount'>[],
 ): Record<Account, number> {

@@ -36,7 +36,7 @@ type Books = {
   terms: Terms;
   /** The sales of the checkouts, including those that are written now. */
   sales: SaleState[];
-  /** By checkout, what is owed for a whole order whose first payment is collected now. */
+  /** The amount owed for a whole order whose first payment is collected now, by checkout. */
   wholes: Map<string, number>;
   /** The entries to write. */
   entries: NewEntry[];
@@ -44,7 +44,7 @@ type Books = {
 
 /**
  * Writes the effects of movements into a merchant's books, in the same transaction, after the
- * movements are posted. All movements are of one merchant. A merchant without terms has no such
+ * movements are posted. All movements belong to one merchant. A merchant without terms has no such
  * books.
  */
 export async function settleMovements(
@@ -116,20 +116,20 @@ function enterSale(books: Books, movement: Movement): void {
   sales.push(newSale(checkout_id, null, amounts));
 }
 
-/** The first payment that is collected decides how the checkout is funded. */
+/** The first collected payment decides how the checkout is funded. */
 function fundingOf(terms: Terms, earlier: SaleState | undefined): Terms['funding'] {
   if (earlier === undefined) return terms.funding;
   return earlier.instalment === null ? 'whole' : 'as_collected';
 }
 
-/** A refund or a dispute of what was sold, or its reversal. */
+/** A refund or a dispute of a sale, or the reversal of one. */
 function enterChange(books: Books, movement: Movement, effect: Exclude<Effect, 'sale'>): void {
   const { checkout_id, amount, instalment = null } = movement;
   const sale = books.sales.find(
     (one) =>
       one.checkout_id === checkout_id && (one.instalment === null || one.instalment === instalment),
   );
-  // Nothing was owed for it yet, so there is nothing to take back.
+  // Nothing was owed for this checkout yet, so there is nothing to take back.
   if (!sale) return;
   if (effect === 'dispute' || effect === 'dispute_reversed') {
     const gross = effect === 'dispute' ? -amount : amount;
@@ -171,7 +171,7 @@ function newSale(
 }
 
 /**
- * By checkout, the amount owed for an order whose first payment is collected now: what refunds have
+ * The amount owed for an order whose first payment is collected now, by checkout: what refunds have
  * left of it. An order that was partly collected before the terms began was settled elsewhere.
  */
 async function listWholeSales(

@@ -28,7 +28,7 @@ export async function findTerms(
 
 type BooksKey = { merchant_id: string; checkout_ids: string[]; at: Timestamp };
 
-/** The queries of a merchant's terms and of the sales of some checkouts. */
+/** The queries for a merchant's terms and for the sales of some checkouts. */
 export const booksQueries = (db: Handle, { merchant_id, checkout_ids, at }: BooksKey) => ({
   terms: selectTerms(db, merchant_id, at),
   sales: selectSales(merchant_id, checkout_ids),
@@ -47,10 +47,10 @@ export async function findBooks(
   return { terms: asRows(rows?.terms ?? [])[0] ?? null, sales: rows?.sales ?? [] };
 }
 
-/** More than people look through. The audit has all. */
+/** More than people look through. The audit has all of them. */
 const termsMax = 100;
 
-/** The newest terms of a merchant, the newest first. */
+/** The terms of a merchant, the newest first. */
 export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[]> {
   return await selectTermsOf(db, merchant_id).limit(termsMax).execute();
 }
@@ -93,7 +93,7 @@ export const newEntries = statement((db, entries: Insertable<Tables['settlement_
   db.insertInto('settlement_entries').values(entries),
 );
 
-/** Writes entries. A sale that another transaction wrote meanwhile is left out. */
+/** Writes entries. A sale that another transaction has written in the meantime is left out. */
 export async function insertEntries(db: Handle, entries: Entry[]): Promise<void> {
   const sales = entries.filter(({ kind }) => kind === 'sale');
   const others = entries.filter(({ kind }) => kind !== 'sale');
@@ -107,7 +107,7 @@ export async function insertEntries(db: Handle, entries: Entry[]): Promise<void>
   if (others.length > 0) await into.values(others).execute();
 }
 
-/** The sales of checkouts that are owed, with what refunds took from each. */
+/** The sales of checkouts that are owed, with what refunds took from each of them. */
 const selectSales = (merchant_id: string, checkout_ids: string[]) =>
   sql<SaleState>`
     select checkout_id, instalment,
@@ -122,7 +122,7 @@ const selectSales = (merchant_id: string, checkout_ids: string[]) =>
       and kind in ('sale', 'refund', 'refund_reversed')
     group by checkout_id, instalment`;
 
-/** The amount that the shopper still owes and the amount that was ever collected, by checkout. */
+/** The amount that the shopper still owes and the amount collected in total, by checkout. */
 export async function listPositions(
   db: Handle,
   merchant_id: string,
@@ -141,7 +141,7 @@ export async function listPositions(
   return rows;
 }
 
-/** The reserves of a merchant that are due to be released by a local date. */
+/** The reserves of a merchant that must be released by a local date. */
 export async function listDueReserves(
   db: Handle,
   merchant_id: string,
@@ -177,7 +177,7 @@ export async function sumOpenEntries(
   return rows;
 }
 
-/** Makes entries lines of a payout, in the order in which they happened. Returns how many. */
+/** Turns entries into lines of a payout, in the order in which they happened. Returns how many. */
 export async function moveToPayout(
   db: Handle,
   merchant_id: string,
@@ -195,7 +195,7 @@ export async function moveToPayout(
   return Number(numAffectedRows);
 }
 
-/** Makes the oldest entries before a time lines of a monthly statement. Returns how many. */
+/** Turns the oldest entries before a time into lines of a monthly statement. Returns how many. */
 export async function moveToStatement(
   db: Handle,
   merchant_id: string,

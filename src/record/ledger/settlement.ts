@@ -35,7 +35,7 @@ export type Entry = {
   id: string;
   kind: EntryKind;
   checkout_id: string | null;
-  /** The payment that it is about. Null if it is about the whole order. */
+  /** The payment that it is about. Null if that is the whole order. */
   instalment: number | null;
   refund_id: string | null;
   dispute_id: string | null;
@@ -55,7 +55,8 @@ export type Entry = {
 };
 
 /**
- * `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is.
+ * `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is
+ * owed once it is collected.
  */
 export const fundings = ['whole', 'as_collected'] as const;
 export type Funding = (typeof fundings)[number];
@@ -110,8 +111,8 @@ export function refundAmounts(
 }
 
 /**
- * The amount that is owed again when the card network returns a refund. It charges no fee that was
- * not returned before.
+ * The amount that is owed again when the card network returns a refund. It charges only those fees
+ * again that the refund had returned.
  */
 export function reversalAmounts(
   { refund_fee }: Pick<Terms, 'refund_fee'>,

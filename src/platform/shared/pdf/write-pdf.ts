@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Timestamp } from '../clock.ts';
 
-// Documents for people: tagged for screen readers, with fonts inside, so that they look the same
+// Documents for people: tagged for screen readers, with embedded fonts, so that they look the same
 // everywhere. The library is loaded when the first document is asked for (decision 0081).
 
 type Document = PDFKit.PDFDocument;
@@ -19,7 +19,7 @@ export type PdfAbout = {
   title: string;
   language: string;
   now: Timestamp;
-  /** Tags of each cell cost memory until the end. Very long tables have none. */
+  /** Tagging each cell costs memory until the end. Very long tables have no tags. */
   isTagged: boolean;
 };
 
@@ -52,7 +52,7 @@ async function load() {
   return { PDFDocument, regular, bold };
 }
 
-/** So many lines are drawn, and then the process answers others before it goes on. */
+/** This many lines are drawn before the process answers others. */
 const linesTogether = 40;
 
 /** The pieces of a document. `draw` yields after each row of a table. */
@@ -64,9 +64,9 @@ export async function* writePdf(
   const { PDFDocument, regular, bold } = await loaded;
   const doc: Document = new PDFDocument({
     size: 'A4',
-    // Pages end where this module ends them.
+    // This module decides where pages end.
     margins: { top: page.margin, left: page.margin, right: page.margin, bottom: 0 },
-    // No font of its own, which readers would have to have.
+    // The library adds no default font, which would not be embedded.
     font: null as never,
     lang: about.language,
     displayTitle: true,
@@ -101,7 +101,7 @@ export class Pdf {
   #y = page.margin;
   #pages = 1;
   #linesDrawn = 0;
-  /** The widths of letters of the two fonts, for a size of one point. */
+  /** The widths of the two fonts' letters at a size of one point. */
   readonly #widths = { regular: new Map<string, number>(), bold: new Map<string, number>() };
 
   constructor(doc: Document, isTagged: boolean) {
@@ -110,7 +110,7 @@ export class Pdf {
     if (this.#root) doc.addStructure(this.#root);
   }
 
-  /** Whether this many lines were drawn since it last said so. */
+  /** Whether this many lines were drawn since it last returned true. */
   hasDrawn(lines: number): boolean {
     if (this.#linesDrawn < lines) return false;
     this.#linesDrawn = 0;
@@ -126,7 +126,7 @@ export class Pdf {
     this.#y += lines.length * size * lineSpacing;
   }
 
-  /** An image beside its name, which is read instead. It keeps its shape. */
+  /** An image, with its name as the text for screen readers. It keeps its shape. */
   image(content: Buffer, fit: { width: number; height: number }): void {
     this.#artifact(() =>
       this.#doc.image(content, page.margin, this.#y, { fit: [fit.width, fit.height] }),
@@ -149,7 +149,7 @@ export class Pdf {
     this.finish();
   }
 
-  /** Begins a table. Its head is repeated on each page. */
+  /** Begins a table. Its head is repeated on every page. */
   begin(columns: PdfColumn[], size = 8.5, hasHead = true): void {
     this.#columns = columns;
     this.#size = size;
@@ -180,7 +180,7 @@ export class Pdf {
     this.#columns = [];
   }
 
-  /** The last page, and everything that is written at the end of a file. */
+  /** Writes the last page and the end of the file. */
   end(): void {
     this.#foot();
     this.#root?.end();
@@ -218,7 +218,7 @@ export class Pdf {
     this.#rule();
   }
 
-  /** Draws lines from the present place, without moving on. */
+  /** Draws lines at the present position without moving it. */
   #lines(lines: string[], x: number, width: number, right: boolean): void {
     for (const [at, line] of lines.entries()) {
       const left = right ? x + width - this.#doc.widthOfString(line) : x;
@@ -229,8 +229,8 @@ export class Pdf {
   }
 
   /**
-   * Lines that fit a width. A word that is longer than a line is cut. Widths are sums over letters,
-   * because laying out every beginning of a text would cost the square of its length.
+   * Lines that fit a width. A word that is longer than a line is cut. Widths are added up letter by
+   * letter, because measuring every prefix of a text would take quadratic time.
    */
   #wrap(given: string, width: number): string[] {
     const lines: string[] = [];
@@ -281,7 +281,7 @@ export class Pdf {
     return (this.#doc as unknown as { _font: { font: FontFile } })._font.font;
   }
 
-  /** Letters that the fonts lack, such as Chinese ones, become the sign for an unknown letter. */
+  /** Letters that the fonts lack, such as Chinese ones, become the replacement character. */
   #replaceMissing(text: string): string {
     if (/^[\x20-\x7e\xa0]*$/.test(text)) return text;
     const font = this.#font;

@@ -1,4 +1,4 @@
-// This is apart from the catalogues, so that a page can use it without loading every language.
+// This is separate from the catalogues, so that a page can use it without loading every language.
 
 /** The text with its values filled in. */
 export function fillIn(text: string, values: Record<string, string | number> = {}): string {

@@ -9,7 +9,7 @@ import { words } from './words.ts';
 type Section = keyof typeof en;
 
 const sections = Object.keys(en) as Section[];
-/** Every text as `page.date`. */
+/** Every text by its key, such as `page.date`. */
 const keys = sections.flatMap((section) =>
   Object.keys(en[section]).map((key) => `${section}.${key}`),
 );
