@@ -81,13 +81,13 @@ The first delivery happens while the shopper waits on the payment page. If it is
   answer: { description: 'Delivered.', schema: CallbackAnswer },
 };
 
-/** Describes the event of an object that the API presents. */
+/** Describes the event about an object that the API presents. */
 export function describeEvent<const Resource extends TSchema>(event: {
   name: EventName;
   operationId: string;
   title: string;
   summary: string;
-  /** When it is sent, and to whom. */
+  /** When it is sent, and to which receiver. */
   description: string;
   resource: Resource;
   example: Static<Resource>;

@@ -9,7 +9,7 @@ const example = {
   number_of_payments: 3,
 };
 
-/** The body that a merchant's `notify_url` receives. */
+/** The body that is sent to a merchant's `notify_url`. */
 export const CallbackBody = Type.Object(
   {
     status: Type.Enum(['successful', 'cancelled'], {
@@ -27,7 +27,7 @@ export const CallbackBody = Type.Object(
   { title: 'Callback', description: 'The outcome of a checkout.', examples: [example] },
 );
 
-/** The members that a merchant may answer. Others are ignored. */
+/** The members that a merchant may answer with. Others are ignored. */
 export const CallbackAnswer = Type.Object(
   {
     redirect_url: Type.Optional(
@@ -45,7 +45,9 @@ export const CallbackAnswer = Type.Object(
   },
 );
 
-/** The body of an event: which object changed, for the how manieth time, and as what. */
+/**
+ * The body of an event: the object that changed, how many times it has changed, and its new state.
+ */
 export const eventBody = (event: {
   name: EventName;
   title: string;

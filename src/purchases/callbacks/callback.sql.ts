@@ -26,7 +26,7 @@ export async function findCallback(db: Handle, key: Key): Promise<Callback | nul
   return row ?? null;
 }
 
-/** The result of the payment of a checkout. */
+/** The callback that reports how a checkout ended. */
 export async function findCheckoutCallback(
   db: Handle,
   merchant_id: string,
@@ -41,7 +41,7 @@ export async function findCheckoutCallback(
   return row ?? null;
 }
 
-/** The events about a checkout, the newest of them up to a limit, the oldest first. */
+/** The newest events about a checkout, up to a limit, the oldest of them first. */
 export async function listCheckoutEvents(
   db: Handle,
   key: CheckoutKey,
@@ -63,7 +63,7 @@ const selectEvents = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
     .where('checkout_id', '=', checkout_id)
     .where('event', 'is not', null);
 
-/** By integration and object, the number of its last event. */
+/** The number of the last event, by integration and object. */
 export async function listSequences(
   db: Handle,
   merchant_ids: string[],
@@ -114,7 +114,7 @@ export async function moveRetriggered(
   { merchant_id, id }: Key,
   { now, due_at, lease, leased_until }: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
-  // Lock first: attempts may be expiring, and the count below must see the result.
+  // The callback is locked first: attempts may be expiring, and the count below must see the result.
   await db
     .selectFrom('callbacks')
     .select('id')

@@ -4,14 +4,14 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 
 /**
  * A callback tells the merchant that a checkout ended `successful` or `cancelled`. If the
- * integration asked for it, a callback also tells of every change of a refund, a dispute or a payout:
- * an event. It is `pending` until a receiver answers 2xx (`delivered`) or every attempt of a run has
+ * integration asked for events, callbacks also report every change of a refund, a dispute or a
+ * payout. It is `pending` until a receiver answers 2xx (`delivered`) or every attempt of a run has
  * failed (`exhausted`). An operator may begin a new run of a callback in any status.
  */
 export const callbackStatuses = ['pending', 'delivered', 'exhausted'] as const;
 export type CallbackStatus = (typeof callbackStatuses)[number];
 
-/** The name of the event of each kind. */
+/** The name of the event for each kind. */
 export const eventNames = {
   refunds: 'refund.updated',
   disputes: 'dispute.updated',
@@ -40,17 +40,17 @@ export type Callback = {
   delivered_at: Timestamp | null;
   lease: string | null;
   leased_until: Timestamp | null;
-  /** The number of the last attempt that was sent and had no answer for a while. */
+  /** The number of the last attempt that was sent and got no answer for a while. */
   sent_attempt: number | null;
   /** The sealed `transaction_verify` of a v1 form (decision 0040); null for v2's JSON. */
   sealed_verify: Buffer | null;
-  /** Null for the result of a payment, which is the contract's own callback. */
+  /** Null for the contract's own callback, which reports how a checkout ended. */
   event: EventName | null;
   /** The refund, dispute or payout that changed. */
   subject_id: string | null;
-  /** How many times it has changed, as far as the integration was told. */
+  /** How many of its changes the integration has been told of, including this one. */
   sequence: number | null;
-  /** The checkout of a payment's result, the event's own id otherwise. */
+  /** The checkout, or for an event its own id. */
   listed_id: string;
 };
 
@@ -84,8 +84,8 @@ export type CallbackAttempt = {
   response_headers: Record<string, string | string[]> | null;
   response_body: Buffer | null;
   /**
-   * The length of all headers and of the whole body; null without a response. If we stopped reading
-   * a body without a declared length, the length that we had read.
+   * The length of all headers and of the whole body; null without a response. If the body had no
+   * declared length and we stopped reading it, the length is what we had read.
    */
   response_header_bytes: number | null;
   response_body_bytes: number | null;
@@ -102,7 +102,8 @@ export function callbackPayload(checkout: Checkout): Buffer {
 
 /**
  * The bytes of an event: its name and id, the number of the change, and the object as the API
- * presents it. A receiver drops an id that it has seen, and a number below one that it has seen.
+ * presents it. A receiver drops an event whose id it has seen, or whose number is lower than one
+ * that it has seen.
  */
 export function eventPayload(
   { event, id, sequence, created_at, merchant_id }: NewCallback,

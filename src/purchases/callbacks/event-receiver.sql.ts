@@ -6,7 +6,7 @@ type Receiver = { integration_id: string; merchant_id: string; notify_url: strin
 
 /**
  * The integration that created a checkout, if it asked for this kind of event, with the address. A
- * receiver of v1 takes forms only, so its address is not used for events.
+ * v1 receiver accepts only forms, so its address is not used for events.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -22,10 +22,12 @@ export async function findCheckoutReceiver(
   return rows[0] ?? null;
 }
 
-/** A payout takes the address of a recent order: of the last so many of its merchant. */
+/**
+ * The event of a payout goes to the address of a recent order, one of the merchant's last hundred.
+ */
 const recentOrders = 100;
 
-/** The notify_url of the newest order of each integration, among the merchant's recent ones. */
+/** The notify_url of each integration's newest order among the merchant's recent ones. */
 export async function listNewestAddresses(
   db: Handle,
   of: { integration_id: string; merchant_id: string }[],

@@ -9,8 +9,8 @@ import { newCallback } from './callback.sql.ts';
 import { type Callback, callbackPayload, type NewCallback, undelivered } from './callback.ts';
 
 /**
- * The callback of a checkout, to be written in the transaction that ends the checkout. The process
- * that claims it delivers it after the commit, and if that process dies, a worker does.
+ * Makes the callback of a checkout, to be written in the transaction that ends the checkout. The
+ * process that has claimed it delivers it after the commit. If that process dies, a worker does.
  */
 export function queueCallback(
   deps: { random: Random },

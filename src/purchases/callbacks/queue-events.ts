@@ -13,7 +13,7 @@ type Changed = { merchant: Merchant; data: { id: string } };
 
 type Deps = { random: Random };
 
-/** Who gets an event, and where. */
+/** The integration that gets an event, and its address. */
 type Receiver = { integration_id: string; merchant_id: string; notify_url: string };
 
 /**
@@ -50,12 +50,12 @@ export async function queuePayoutEvents(deps: Deps, db: Handle, payouts: Changed
   }
 }
 
-/** One statement has this many rows at most: PostgreSQL allows 65,535 values. */
+/** A statement has at most this many rows: PostgreSQL allows 65,535 values. */
 const rowsMax = 1_000;
 
 /**
- * The address of each: its own, or that of the newest order that it sent for the merchant. Without
- * either there is no one to tell.
+ * The address for each integration: its own, or that of the newest order that it sent for the
+ * merchant. An integration without either is left out.
  */
 async function withAddresses(db: Handle, found: EventReceiver[]): Promise<Receiver[]> {
   const without = found.filter(({ events_url }) => events_url === null);
@@ -102,7 +102,7 @@ async function write(
       subject_id: data.id,
       sequence: (last.get(keyOf(integration_id, data.id)) ?? 0) + 1,
       created_at: at,
-      // No shopper waits for it, so a worker delivers it.
+      // No shopper waits for an event, so a worker delivers it.
       due_at: at,
     };
     return { ...callback, payload: eventPayload(callback, data) };

@@ -11,7 +11,10 @@ import { OperatorError, operate } from '#record/actions/operate.ts';
 import { findCallback, findCallbackMerchant, moveRetriggered } from './callback.sql.ts';
 import type { Callback } from './callback.ts';
 
-/** An operator's re-trigger: one delivery at once, then a new run of retries (decision 0033). */
+/**
+ * Sends a callback again for an operator: one delivery at once, then a new run of retries (decision
+ * 0033).
+ */
 export async function retriggerCallback(
   deps: DeliveryDeps,
   operator: string,

@@ -46,7 +46,7 @@ const LineItemSchema = Type.Object(
 
 /** The members of a new checkout. A payment link takes most of them. */
 export const members = {
-  // No `minimum`: the refusal of an amount outside the bands names the bands.
+  // There is no `minimum`: the refusal of an amount outside the bands names the bands.
   amount: Type.Integer({
     description:
       'Total payable amount in cents. Must fall inside one band of the merchant config `rules`.',

@@ -32,12 +32,12 @@ const newColumns = {
 } as const;
 const newNames = Object.keys(newColumns) as (keyof typeof newColumns)[];
 
-/** A checkout without its number and times, which come with its place in the merchant's list. */
+/** A checkout without its number and times, which it gets with its place in the merchant's list. */
 export type NewCheckout = Pick<Checkout, keyof typeof newColumns>;
 
 const created = rowGroup({ ...newColumns, behind: 'int' });
 
-/** The condition on `$1` repeats the merchants so that Citus contacts only their nodes. */
+/** The condition on `$1` names the merchants again, so that Citus contacts only their nodes. */
 const insertCreated = `
   insert into checkouts (${newNames.join(', ')}, number, status, created_at, expires_at)
   select ${created.select(newNames)}, l.total - i.behind, 'received', l.last_created_at,
@@ -48,8 +48,8 @@ const insertCreated = `
 
 /**
  * Inserts checkouts with the numbers that `advanceListTotals` reserved in the same transaction.
- * `behind` is how many checkouts of the same merchant follow in this batch; the last one's number
- * is the list's total.
+ * `behind` is how many checkouts of the same merchant follow in this batch: the last one gets the
+ * list's total as its number.
  */
 export function insertCheckouts(
   client: pg.ClientBase,
@@ -126,7 +126,7 @@ export async function findNewestCheckout(
   return (await query.orderBy('number', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
-/** The merchant of a checkout. For operators, who may read every merchant's. */
+/** The merchant of a checkout, for operators, who may read every merchant's checkouts. */
 export async function findCheckoutMerchant(db: Handle, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('checkouts')

@@ -2,8 +2,8 @@ import type { Selectable } from 'kysely';
 import type { Tables } from '#platform/database/tables.ts';
 
 /**
- * A checkout is `received` until it reaches its one outcome, which never changes again. Only the
- * guarded moves in checkout.sql.ts change a status. If no row moved, another actor won.
+ * A checkout is `received` until it reaches its only outcome, which never changes. Only the guarded
+ * moves in checkout.sql.ts change a status. If no row moved, another actor won.
  */
 export const checkoutStatuses = ['received', 'successful', 'cancelled', 'invalid_payload'] as const;
 export type CheckoutStatus = (typeof checkoutStatuses)[number];

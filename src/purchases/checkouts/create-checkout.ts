@@ -66,7 +66,7 @@ export async function createCheckout(
   return outcome;
 }
 
-/** The row of a checkout. The body was validated. */
+/** The row of a new checkout, from a validated body. */
 export function newCheckout(
   merchant: Merchant,
   checkout: CreateCheckoutBody['checkout'],
@@ -98,7 +98,7 @@ export async function commitCheckoutIn(
   checkout: NewCheckout,
   at: Timestamp,
 ): Promise<void> {
-  // Sent without waiting for each other's answers, as those of a batch are.
+  // The statements are sent without waiting for each other's answers, as in a batch.
   await Promise.all([
     advanceListTotals(client, 'checkouts', new Map([[checkout.merchant_id, { count: 1, at }]])),
     insertCheckouts(client, [{ ...checkout, behind: 0 }]),
@@ -106,7 +106,7 @@ export async function commitCheckoutIn(
   ]);
 }
 
-/** Stores only the members that the contract knows. */
+/** Keeps only the members that the contract knows. */
 export function pickCustomer(customer: Customer): Customer {
   const { email, first_name, last_name, phone_number, billing_address } = customer;
   return {
@@ -176,7 +176,7 @@ function leaveDecided(batch: Batch): void {
 
 async function findCommitted(batch: Batch): Promise<void> {
   const { tx, open, outcomes } = batch;
-  // A commit in flight holds these locks. Once we have them, its fate is decided.
+  // A commit in flight holds these locks. Once we have them, its fate is known.
   await advanceListTotals(tx.client, 'checkouts', roomFor(open, 0));
   const existing = await listExisting(
     tx.db,
@@ -197,7 +197,10 @@ async function refuseUnsignedPosts(batch: Batch): Promise<void> {
   leaveDecided(batch);
 }
 
-/** Records the answers of requests with an Idempotency-Key. A key that is taken has its answer. */
+/**
+ * Records the answers of requests with an Idempotency-Key. A request whose key is taken gets the
+ * stored answer.
+ */
 async function takeKeys(batch: Batch): Promise<void> {
   const { tx, now, open, outcomes } = batch;
   const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
@@ -231,8 +234,8 @@ async function createOpen({ tx, now, open, outcomes }: Batch): Promise<void> {
     behind.set(checkout.merchant_id, left);
     return { ...checkout, behind: left };
   });
-  // Sent without waiting for each other's answers, so that the locks on the lists are held only
-  // as long as the commit takes.
+  // The statements are sent without waiting for each other's answers, so that the locks on the lists
+  // are held only as long as the commit takes.
   await Promise.all([
     advanceListTotals(client, 'checkouts', room),
     insertCheckouts(client, rows),

@@ -33,7 +33,7 @@ export const invalidateCheckout = (checkout: Checkout, at: Timestamp) =>
   end({ ...checkout, status: 'invalid_payload', number_of_payments: null, completed_at: null }, at);
 
 /**
- * With a claim, the caller delivers the callback at once after the commit. Otherwise it is due at
+ * With a claim, the caller delivers the callback right after the commit. Otherwise it is due at
  * once, and a worker delivers it.
  */
 function endWithCallback(

@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { moveGateway } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
-/** Gives a checkout to another gateway. The caller holds its lock and has found no attempt. */
+/** Moves a checkout to another gateway. The caller holds its lock and has found no attempt. */
 export async function giveToGateway(
   db: Handle,
   checkout: Checkout,

@@ -5,7 +5,7 @@ import type { Language } from '#platform/shared/language.ts';
 import { moveLanguage } from './checkout.sql.ts';
 import type { Checkout } from './checkout.ts';
 
-/** Keeps the language that the shopper chose, for the page and for messages. */
+/** Stores the language that the shopper chose, for the page and for messages. */
 export async function keepLanguage(
   deps: { database: Database; clock: Clock },
   checkout: Pick<Checkout, 'merchant_id' | 'id' | 'language'>,

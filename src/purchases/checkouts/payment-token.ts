@@ -1,6 +1,6 @@
 import type { Sealing } from '#platform/shared/sealing.ts';
 
-/** A payment token is the sealed ids of its checkout. Only we can read it, and we store nothing. */
+/** A payment token is the sealed ids of its checkout. Only we can read it, and nothing is stored. */
 export function paymentToken(
   sealing: Sealing,
   checkout: { merchant_id: string; id: string },

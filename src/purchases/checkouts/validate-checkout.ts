@@ -16,7 +16,10 @@ const explainBody = compileSchema(CreateCheckoutBody);
 const dropNulls = nullDropper(CreateCheckoutBody);
 const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
 
-/** The body, if this merchant accepts such a checkout; otherwise throws one error per bad field. */
+/**
+ * Returns the body if this merchant accepts such a checkout; otherwise throws one error per bad
+ * field.
+ */
 export function validateCheckout(
   body: unknown,
   intermediary: boolean,
@@ -67,7 +70,7 @@ export function isOwnMerchant(
   return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
-/** The rules that no schema can express. A malformed field has its error already. */
+/** The rules that no schema can express. A malformed field already has its error. */
 export function explainRules(
   merchant: MerchantRow,
   allowed: AllowedRange[],

@@ -14,7 +14,7 @@ import { answerCharactersMax, cleanText, entriesMax } from './conversation.ts';
 type Key = { merchant_id: string; checkout_id: string };
 
 export type Answer = {
-  /** Names the answer: a request that is sent again writes it once. */
+  /** Names the answer, so that a repeated request writes it only once. */
   request_id: string;
   /** `moved_at` of the conversation as the person saw it. */
   seen_at: string;
@@ -24,7 +24,7 @@ export type Answer = {
 
 /**
  * A person answers the shopper. The answer is mailed and shown on the plan page. The text is not in
- * the audit: it names the shopper's business, and erasing a shopper deletes it.
+ * the audit, because it may contain personal data, and erasing a shopper must delete it.
  */
 export async function answerShopper(
   deps: OperatorDeps & QueueDeps,
@@ -59,7 +59,8 @@ export async function answerShopper(
     }
     const at = timestamp(merchant.now());
     const author = { author: 'person', person_id: personOf(deps), name: operator } as const;
-    // The id may be that of a text in another conversation, which would be mailed to this shopper.
+    // Otherwise the id could be that of a text in another conversation, which would be mailed to
+    // this shopper.
     if (!(await insertEntry(db, { ...key, id: answer.request_id, ...author, text, at }))) {
       throw new OperatorError('An answer with this request_id was written elsewhere. Use another.');
     }
@@ -72,7 +73,7 @@ export async function answerShopper(
   });
 }
 
-/** A person says that nothing is left to do. The shopper is not written to. */
+/** A person declares that nothing is left to do. The shopper gets no message. */
 export async function solveConversation(
   deps: OperatorDeps,
   operator: string,

@@ -15,8 +15,8 @@ import { cleanText, entriesMax } from './conversation.ts';
 
 /**
  * "Something is wrong": the shopper's text opens the conversation of the plan. A page that got no
- * answer sends its text again, so a text that is the last one already is not written twice. Returns
- * false if the conversation is full.
+ * answer sends its text again, so a text equal to the last one is not written twice. Returns false
+ * if the conversation is full.
  */
 export async function askMerchant(
   deps: { database: Database; clock: Clock; random: Random },

@@ -4,7 +4,7 @@ import type { Conversation, ConversationEntry, ConversationStatus } from './conv
 
 type Key = { merchant_id: string; checkout_id: string };
 
-/** A second conversation of a plan is not written. */
+/** Writes nothing if the plan already has a conversation. */
 export async function insertConversation(db: Handle, conversation: Conversation): Promise<void> {
   await db
     .insertInto('conversations')
@@ -42,7 +42,7 @@ export async function moveConversation(
     .execute();
 }
 
-/** Returns false if there is an entry with this id. */
+/** Returns false if an entry with this id exists. */
 export async function insertEntry(db: Handle, entry: ConversationEntry): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('conversation_entries')

@@ -13,11 +13,11 @@ export type Conversation = {
   merchant_id: string;
   checkout_id: string;
   status: ConversationStatus;
-  /** When the shopper, or the person who answers, last wrote; on the merchant's clock. */
+  /** When the shopper or the person answering last wrote, on the merchant's clock. */
   moved_at: Timestamp;
 };
 
-/** One text of a conversation. A shopper's has no name. */
+/** One text of a conversation. A shopper's text has no name. */
 export type ConversationEntry = {
   merchant_id: string;
   id: string;
@@ -32,13 +32,13 @@ export type ConversationEntry = {
 export const questionCharactersMax = 1_000;
 export const answerCharactersMax = 4_000;
 
-/** The limit for one plan, so that a page of it stays small. */
+/** The limit for one plan, so that a page of texts stays small. */
 export const entriesMax = 200;
 
 /** The newest texts that the plan page and the console show. */
 export const entriesShown = 50;
 
-/** A text as it is kept: without characters that change how the text around it is shown. */
+/** A text as it is stored: without characters that change how the surrounding text is shown. */
 export const cleanText = (text: string) =>
   printable(text.normalize('NFC').replaceAll('\r\n', '\n'))
     .replace(/\n{3,}/g, '\n\n')

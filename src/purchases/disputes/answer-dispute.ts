@@ -49,7 +49,7 @@ export async function mustFindDispute(
   return { dispute, merchant };
 }
 
-/** The same with the merchant's time, at which the dispute is answered. */
+/** The same with the merchant's time, which is used to answer the dispute. */
 export async function mustFindToAnswer(
   deps: DisputeDeps,
   text: string,
@@ -58,7 +58,7 @@ export async function mustFindToAnswer(
   return { dispute, merchant: onOwnClock(deps.clock, merchant) };
 }
 
-/** The pack as an operator looks at it. */
+/** The evidence pack as an operator sees it. */
 export type EvidencePack = {
   evidence: Evidence;
   files: DisputeFile[];
@@ -69,7 +69,8 @@ export type EvidencePack = {
    */
   is_staged: boolean;
   /**
-   * Whether our evidence has changed since it was staged. Staging it anew would show the changes.
+   * Whether our evidence has changed since it was staged. Staging it again would include the
+   * changes.
    */
   is_outdated: boolean;
 };
@@ -92,7 +93,7 @@ async function packOf(db: Handle, dispute: Dispute, merchant: MerchantRow): Prom
   return { evidence, files, hash, is_staged: true, is_outdated };
 }
 
-/** The evidence as it is made from what we hold now. */
+/** The evidence, made from the facts that we hold now. */
 async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, all: DisputeFile[]) {
   const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
   const files = all.filter(({ removed_at }) => removed_at === null);
@@ -100,9 +101,8 @@ async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, al
 }
 
 /**
- * Stages the evidence: it is stored with the dispute, and put beside it at the gateway without
- * being sent to the bank. Staging anew replaces it. The action is written before the gateway is
- * called.
+ * Stages the evidence: it is stored with the dispute here and at the gateway, without being sent to
+ * the bank. Staging again replaces it. The action is written before the gateway is called.
  */
 export async function stageEvidence(
   deps: AnswerDeps,
@@ -133,7 +133,7 @@ export async function stageEvidence(
   return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
 
-/** Gives the gateway the files that it does not have yet. Returns its references, by kind. */
+/** Uploads the files that the gateway does not have yet. Returns its references, by kind. */
 async function uploadFiles(
   deps: AnswerDeps,
   merchant: Merchant,
@@ -151,7 +151,7 @@ async function uploadFiles(
     const content = await findFileContent(db, dispute, id);
     if (content === null) throw changedMeanwhile(dispute);
     const { file_ref } = await deps.gateways.of(dispute.gateway).uploadEvidence({
-      // Two uploads of one file do no harm. Under its own key the file is there once.
+      // Two uploads of one file do no harm. With its own key the file is stored once.
       key: `dispute:${dispute.dispute_ref}:file:${id}`,
       merchant: merchant.forGateway(),
       ...{ name, media_type, content },
@@ -164,14 +164,14 @@ async function uploadFiles(
 const changedMeanwhile = ({ id }: Dispute) =>
   new OperatorError(`The evidence of dispute ${id} was changed meanwhile. Look at it again.`);
 
-/** How long other operators wait for one that submits. Longer than a request to the gateway. */
+/** How long other operators wait for one who is submitting. Longer than a request to the gateway. */
 const submittingSeconds = 120;
 
 /**
- * Submits exactly the evidence that was staged, once. `hash` names the evidence that the operator
- * looked at: if it was staged anew since, nothing is submitted. The action is written before the
- * gateway is called. If the outcome is unknown, the same evidence may be submitted again, and no
- * other: the dispute is read first, because the bank may have it.
+ * Submits exactly the evidence that was staged, once. `hash` identifies the evidence that the
+ * operator looked at: if it was staged again since, nothing is submitted. The action is written
+ * before the gateway is called. If the outcome is unknown, only the same evidence may be submitted
+ * again, and the dispute is read first, because the bank may already have it.
  */
 export async function submitEvidence(
   deps: AnswerDeps,
@@ -225,7 +225,8 @@ export async function submitEvidence(
         .submitEvidence({ key, merchant: time, dispute_ref, evidence, files }),
     );
   } catch (error) {
-    // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this one.
+    // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this
+    // evidence.
     const isRefused = error instanceof RequestRefused;
     const to = { submitting_until: null, ...(isRefused && { submitting_at: null }) };
     await updateSubmitting(db, dispute, to);
@@ -233,7 +234,7 @@ export async function submitEvidence(
   }
 }
 
-/** An operator gives a dispute up: it is lost at once. */
+/** Concedes a dispute for an operator: it is lost at once. */
 export async function acceptDispute(
   deps: AnswerDeps,
   operator: string,
@@ -259,7 +260,7 @@ const beingSubmitted = ({ id }: Dispute) =>
     `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
   );
 
-/** After a loss an operator lets the plan go on: what is left of it stays due. */
+/** After a loss an operator lets the plan go on: the rest of it stays due. */
 export async function resumePlan(
   deps: OperatorDeps,
   operator: string,

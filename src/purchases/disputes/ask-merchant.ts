@@ -8,7 +8,7 @@ import { asksAgainAt, asksUntil } from './dispute.ts';
 
 /**
  * Asks the merchant by mail for what it knows of the order, with a deadline before the bank's. The
- * mail goes to the address that the merchant shows as its contact. It names the order and not the
+ * mail goes to the address that the merchant shows as its contact. It names the order but not the
  * shopper.
  */
 export async function askMerchant(

@@ -85,8 +85,8 @@ export async function readAgain(
 }
 
 /**
- * Looks for disputes that are new at the gateways. One that does not answer does not keep the others
- * waiting. Returns 0, so that the next look waits for the next poll.
+ * Looks for disputes that are new at the gateways. A gateway that does not answer does not delay the
+ * others. Returns 0, so that the next look waits for the next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
   let failure: unknown = null;
@@ -103,8 +103,8 @@ export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
 
 /**
  * Reads the disputes of a gateway page by page, from the newest down to the one that the last whole
- * poll reached. A poll that fails or leaves a dispute out does not move that position, so the next
- * one reads the same pages.
+ * poll reached. A poll that fails or skips a dispute does not move that position, so the next one
+ * reads the same pages.
  */
 export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName): Promise<void> {
   const { db } = deps.database;
@@ -163,7 +163,7 @@ export async function recordNew(
 ): Promise<Dispute | null> {
   const { db } = deps.database;
   const { payment_ref, dispute_ref, opened_at } = state;
-  // Read this first: a request that ends in between has left its record by then.
+  // This must be read first: a request that ends in between has left its record by then.
   const isInFlight = await hasOpenCollections(db);
   const owner = payment_ref && (await findDisputedCheckout(db, gateway, payment_ref));
   const merchant = owner && (await findMerchant(db, deps.clock, owner.merchant_id));

@@ -8,7 +8,7 @@ import type { DisputeFile } from './supplied.ts';
 
 type Key = Pick<Dispute, 'merchant_id' | 'id'>;
 
-/** The files of a dispute without their contents, also removed ones that are staged. */
+/** The files of a dispute without their contents, including removed ones that are staged. */
 export async function listFiles(db: Handle, { merchant_id, id }: Key): Promise<DisputeFile[]> {
   return await db
     .selectFrom('dispute_files')
@@ -55,7 +55,7 @@ export async function insertFile(
     .execute();
 }
 
-/** Takes the file of a kind away from a dispute. Returns whether there was one. */
+/** Removes the file of a kind from a dispute. Returns whether there was one. */
 export async function removeFileOf(
   db: Handle,
   { merchant_id, id }: Key,
@@ -88,7 +88,7 @@ export async function deleteRemovedFiles(
   await query.execute();
 }
 
-/** Notes the gateway's reference of a file. */
+/** Records the gateway's reference for a file. */
 export async function updateFileRef(
   db: Handle,
   { merchant_id }: Key,

@@ -3,7 +3,7 @@ import { type Dispute, disputeStatuses } from './dispute.ts';
 
 const time = (description: string) => Type.String({ format: 'date-time', description });
 
-/** A dispute as events have it. No endpoint answers it. */
+/** A dispute as it appears in events. No endpoint returns it. */
 export const DisputeResource = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'Dispute ID.' }),

@@ -35,7 +35,7 @@ export async function findDisputedCheckout(
   return row ?? null;
 }
 
-/** Whether a request for a payment is in flight, of any merchant. */
+/** Whether a request for any merchant's payment is in flight. */
 export async function hasOpenCollections(db: Handle): Promise<boolean> {
   const row = await db
     .selectFrom('collections')
@@ -46,7 +46,7 @@ export async function hasOpenCollections(db: Handle): Promise<boolean> {
   return row !== undefined;
 }
 
-/** The newest dispute of the last poll that recorded all it found. Null if there was none. */
+/** The newest dispute that the last complete poll recorded. Null if there was none. */
 export async function findReached(db: Handle, gateway: GatewayName): Promise<string | null> {
   const row = await db
     .selectFrom('dispute_poll')
@@ -68,7 +68,7 @@ export async function moveReached(
     .execute();
 }
 
-/** Which of these disputes are known, of one gateway or of any. */
+/** Those of these disputes that are known, at one gateway or at any. */
 export async function listKnownRefs(
   db: Handle,
   gateway: GatewayName | null,
@@ -100,7 +100,7 @@ export async function findDisputeByRef(
   return row ?? null;
 }
 
-/** A dispute of any merchant by the reference that a gateway gave it. */
+/** A dispute of any merchant, by the gateway's reference. */
 export async function findDisputeOfAny(
   db: Handle,
   by: { gateway: GatewayName; dispute_ref: string },
@@ -114,7 +114,10 @@ export async function findDisputeOfAny(
   return row ?? null;
 }
 
-/** Finds a dispute by our id or a gateway's, for an operator. Two if the reference is ambiguous. */
+/**
+ * Finds a dispute by our id or a gateway's, for an operator. Returns two if the reference is
+ * ambiguous.
+ */
 export async function listDisputesOfAny(
   db: Handle,
   by: { id: string } | { dispute_ref: string },
@@ -210,7 +213,7 @@ export async function updateSupplied(
     .execute();
 }
 
-/** Notes whether the evidence is being submitted. */
+/** Records whether the evidence is being submitted. */
 export async function updateSubmitting(
   db: Handle,
   { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
@@ -249,7 +252,7 @@ export async function listCheckoutDisputes(
     .execute();
 }
 
-/** The dispute that moved last, of each payment and state. They say what all of them together say. */
+/** The dispute that moved last, for each payment and state. Together they stand for all disputes. */
 export const selectDisputeStates = (
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
@@ -275,7 +278,7 @@ export async function listDisputeStates(
   return await selectDisputeStates(db, key).execute();
 }
 
-/** The open disputes of a checkout. While there is one, nothing of the checkout may move. */
+/** The open disputes of a checkout. While there is one, none of the checkout's money may move. */
 export const selectOpenDisputes = (
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },

@@ -6,12 +6,12 @@ import type { Supplied } from './supplied.ts';
 
 /**
  * A cardholder takes a payment back through the bank. An `inquiry` only asks. A dispute that
- * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`.
- * Then the bank has it `under_review` and decides: `won` returns the money, `lost` does not.
- * `closed`: it ended without being decided.
+ * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`. Then
+ * the bank has it `under_review` and decides: `won` returns the money, `lost` does not. `closed`
+ * means that it ended without a decision.
  *
- * While it is open nothing of the plan is collected or refunded. A won one resumes the plan. After a
- * loss an operator decides whether the rest of the plan stays due.
+ * While it is open, nothing of the plan is collected or refunded. Winning it resumes the plan. After
+ * a loss an operator decides whether the rest of the plan stays due.
  */
 export const disputeStatuses = [
   'inquiry',
@@ -42,10 +42,10 @@ export type Dispute = {
   fee: number;
   is_pausing: boolean;
   warned_at: Timestamp | null;
-  /** Facts that the merchant or an operator supplied, and when they or a file last changed. */
+  /** Facts that the merchant or an operator supplied, and when the facts or a file last changed. */
   supplied: Supplied | null;
   supplied_at: Timestamp | null;
-  /** When the merchant was last asked by mail, and until when its answer is awaited. */
+  /** When the merchant was last asked by mail, and the deadline for its answer. */
   asked_at: Timestamp | null;
   asked_until: Timestamp | null;
   /** When the evidence was staged, its fields and files, and their hash. Only these are submitted. */
@@ -53,9 +53,9 @@ export type Dispute = {
   staged_evidence: Evidence | null;
   staged_files: string[] | null;
   staged_hash: string | null;
-  /** When its submission began. From then on the evidence cannot be staged anew. */
+  /** When its submission began. From then on the evidence cannot be staged again. */
   submitting_at: Timestamp | null;
-  /** No other operator submits it until then, on the real clock. */
+  /** No other operator submits it before this time, on the real clock. */
   submitting_until: Timestamp | null;
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;
@@ -68,8 +68,8 @@ export type Dispute = {
 export const isOver = (status: DisputeStatus) => ['won', 'lost', 'closed'].includes(status);
 
 /**
- * Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided
- * yet.
+ * Whether a dispute pauses the plan: an open one does, and so does a lost one until an operator has
+ * decided about it.
  */
 export function pausingDispute(
   disputes: Pick<Dispute, 'is_pausing' | 'closed_at'>[],
@@ -79,7 +79,7 @@ export function pausingDispute(
   return pausing.some(({ closed_at }) => closed_at === null) ? 'open' : 'lost';
 }
 
-/** Whether evidence can still be submitted, or the dispute be accepted. */
+/** Whether evidence can still be submitted, or the dispute accepted. */
 export const isAnswerable = ({ status, submitted_at }: Pick<Dispute, 'status' | 'submitted_at'>) =>
   submitted_at === null && (status === 'needs_response' || status === 'inquiry');
 
@@ -87,7 +87,10 @@ const askedDays = 5;
 /** How long before the bank's deadline the merchant's answer is wanted. */
 const askedDaysBefore = 2;
 
-/** The time by which a merchant that is asked now has to answer. Close to the end it has half of the time. */
+/**
+ * The time by which a merchant that is asked now has to answer. Close to the bank's deadline it gets
+ * half of the remaining time.
+ */
 export function asksUntil(
   { due_by }: Pick<Dispute, 'due_by'>,
   now: Temporal.Instant,
@@ -101,13 +104,13 @@ export function asksUntil(
   return Temporal.Instant.compare(usual, latest) < 0 ? usual : latest;
 }
 
-/** From when the merchant may be asked again. Null if it was not asked yet. */
+/** The time from which the merchant may be asked again. Null if it was not asked yet. */
 export const asksAgainAt = ({ asked_at }: Pick<Dispute, 'asked_at'>) =>
   asked_at === null ? null : Temporal.Instant.from(asked_at).add({ hours: 24 });
 
 /** How long before the deadline operators are warned again. */
 const warningDays = 3;
-/** How often an open dispute is looked at. Webhooks announce most changes sooner. */
+/** How often an open dispute is checked. Webhooks announce most changes sooner. */
 const checkHours = 24;
 
 export function isToBeWarned(dispute: Dispute, now: Temporal.Instant): boolean {
@@ -118,7 +121,7 @@ export function isToBeWarned(dispute: Dispute, now: Temporal.Instant): boolean {
 const warnsAt = (due_by: Timestamp) =>
   Temporal.Instant.from(due_by).subtract({ hours: 24 * warningDays });
 
-/** When an open dispute is looked at next: daily, and at its warning and its deadline. */
+/** When an open dispute is checked next: daily, and at its warning and its deadline. */
 export function nextCheckAt(
   { due_by, warned_at }: Pick<Dispute, 'due_by' | 'warned_at'>,
   now: Temporal.Instant,
@@ -133,7 +136,10 @@ export function nextCheckAt(
     .sort(Temporal.Instant.compare)[0] as Temporal.Instant;
 }
 
-/** Splits what a dispute moved over the payments that the disputed payment brought, in order. */
+/**
+ * Splits the amount that a dispute moved over the instalments that the disputed payment paid, in
+ * order.
+ */
 export function spread(
   payments: { number: number; room: number }[],
   amount: number,

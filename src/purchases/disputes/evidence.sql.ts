@@ -10,7 +10,7 @@ export type AgreedConsent = {
   payments: { number: number; amount: number; due_on: string }[];
 };
 
-/** Our evidence about a disputed order. */
+/** The facts about a disputed order that serve as evidence. */
 export type Facts = {
   client_reference_id: string;
   ordered_at: Timestamp;
@@ -32,7 +32,10 @@ export type Facts = {
   authentication: Authentication | null;
   /** The disputed payment. */
   disputed: {
-    /** `capture`: the first payment. `charge`: without the cardholder. `shopper`: in person. */
+    /**
+     * `capture`: the first payment. `charge`: without the cardholder. `shopper`: by the cardholder
+     * in person.
+     */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
     /** Set for a payment that the shopper made in person. */
@@ -62,7 +65,7 @@ export type Facts = {
   messages: { kind: string; sent_at: Timestamp }[];
 };
 
-/** The pack lists the newest refunds and messages. The gateway takes no longer text. */
+/** The pack lists only the newest refunds and messages, because the gateway limits the text. */
 const listedMax = 100;
 
 /** Everything about the order that supports our side, in one statement. */
@@ -105,7 +108,7 @@ export async function findFacts(
          and s.status in ('charged', 'verified')
        where k.merchant_id = ${merchant_id} and k.checkout_id = ${checkout_id}
          and k.payment_ref = ${payment_ref} and k.status = 'collected' and k.kind = 'charge'
-         -- A charge that was recorded after a restore does not know its card.
+         -- A charge that was recorded after a restore has no card.
          and (s.card_ref = k.card_ref or k.card_ref is null and s.settled_at <= k.created_at)
        order by s.number desc limit 1) as setup,
       (select jsonb_agg(jsonb_build_object('number', i.number, 'amount', i.amount - i.reduced,

@@ -16,10 +16,10 @@ import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 import type { DisputeFile } from './supplied.ts';
 
-/** Gateways take 20,000 characters of free text. The merchant's own words have their part of it. */
+/** Gateways accept 20,000 characters of free text. The merchant's own words get a share of it. */
 const historyCharactersMax = 15_000;
 
-/** The evidence pack as the gateway takes it: structured fields, and the history as text. */
+/** The evidence pack as the gateway accepts it: structured fields, and the history as text. */
 export function writeEvidence(dispute: Dispute, facts: Facts, merchant: MerchantRow): Evidence {
   const { customer, line_items } = facts;
   const { carrier, tracking_number, shipped_on, delivered_on, statement } = dispute.supplied ?? {};
@@ -44,7 +44,7 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
   };
 }
 
-/** Tells what happened, line by line, in the order in which a reader asks. */
+/** Tells what happened, line by line, in the order in which a reader would ask. */
 export function writeHistory(dispute: Dispute, facts: Facts, merchant: MerchantRow): string[] {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   const time = (at: Timestamp) => timeOf(at, merchant);
@@ -157,7 +157,7 @@ function sayAgreement(
   ];
 }
 
-/** The language of a version. Undefined if the wording has changed since. */
+/** The language of a version. Undefined if the wording has changed since then. */
 const languageOf = ({ version }: AgreedConsent) =>
   languages.find((one) => consentVersion(one) === version);
 
@@ -177,7 +177,7 @@ function sayConsent(consent: AgreedConsent, money: (cents: number) => string): s
   return [`  “${fillIn(page.consent, { charges })}”`];
 }
 
-/** The sentence beside another card. Its payments are listed after it. */
+/** The sentence for a replacement card. Its payments are listed after it. */
 function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
   const language = languageOf(consent);
   if (language === undefined) return [];
@@ -186,7 +186,9 @@ function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
   return [`  “${fillIn(sentence, { charges: '…' })}”`];
 }
 
-/** Names what was staged. The order of the fields and files does not count. */
+/**
+ * A digest that identifies the staged evidence. The order of the fields and files does not matter.
+ */
 export function hashEvidence(
   evidence: Evidence,
   files: Pick<DisputeFile, 'kind' | 'name' | 'sha256'>[],
@@ -199,7 +201,7 @@ export function hashEvidence(
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex');
 }
 
-/** Names of the pack's fields for people. */
+/** The names of the pack's fields, for people. */
 const evidenceNames: Record<keyof Evidence, string> = {
   customer_name: 'Customer',
   customer_email: 'E-mail address',
@@ -215,14 +217,16 @@ const evidenceNames: Record<keyof Evidence, string> = {
   history: 'History',
 };
 
-/** The names stand in the order of `evidenceNames`: the database changes the order of fields. */
+/**
+ * The names are in the order of `evidenceNames`, because the database changes the order of fields.
+ */
 export const namedEvidence = (evidence: Evidence): { name: string; text: string }[] =>
   (Object.keys(evidenceNames) as (keyof Evidence)[]).flatMap((key) => {
     const text = evidence[key];
     return text === undefined ? [] : [{ name: evidenceNames[key], text }];
   });
 
-/** Names of the kinds of files for people. */
+/** The names of the kinds of files, for people. */
 export const fileKindNames: Record<EvidenceFileKind, string> = {
   delivery: 'Proof of delivery',
   correspondence: 'Messages with the customer',

@@ -15,13 +15,13 @@ const json = ['application/json'] as const;
 const bodyBytesMax = 256 * 1024;
 
 /**
- * The gateway announces changes of disputes. An announcement is a hint: its signature is checked, and
- * the dispute is read again at the gateway, whatever the announcement says of it (decision 0082).
+ * The gateway announces changes of disputes. An announcement is a hint: its signature is checked,
+ * and the dispute is read again at the gateway, whatever the announcement says (decision 0082).
  */
 export async function gatewayEventRoutes(api: FastifyInstance, deps: EventDeps): Promise<void> {
   takeRawBodies(api, json, bodyBytesMax);
   const receiving = deps.gateways.names.filter((name) => deps.gateways.of(name).receivesEvents);
-  // The settings of a single gateway announce this address. Another order of names moves it nowhere.
+  // The address without a name belongs to the main gateway, or else to the first in the settings.
   const { names } = deps.gateways;
   const single = names.includes(mainGateway) ? mainGateway : names[0];
   for (const name of receiving) {
@@ -41,7 +41,8 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not fit the body.');
     }
-    // `recordLost` records payments before disputes, which pause plans. The gateway asks again.
+    // `recordLost` records payments before disputes, which pause plans. The gateway will send the
+    // event again.
     if (await isMoneyStopped(deps.money, gateway)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }
@@ -54,7 +55,7 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
   };
 }
 
-/** The newest of this many events are remembered, in this process. Another one reads them again. */
+/** This process remembers this many of the newest events. Another process reads them again. */
 const seenMax = 1_000;
 
 function remember(seen: Set<string>, event_id: string): void {

@@ -28,9 +28,9 @@ export type RecordDisputeDeps = { database: Database; clock: Clock; random: Rand
 export type OwnDispute = DisputeState & { payment_ref: string };
 
 /**
- * Writes what the gateway says of a dispute, and what follows from it, in one transaction under the
- * checkout's lock. It posts the difference between what was posted and what the gateway says, so a
- * repeated answer posts nothing.
+ * Writes what the gateway says about a dispute, and its consequences, in one transaction under the
+ * checkout's lock. It posts only the difference between what was posted and what the gateway says,
+ * so a repeated answer posts nothing.
  */
 export async function recordDispute(
   deps: RecordDisputeDeps,
@@ -60,7 +60,7 @@ export async function recordDispute(
     if (isOver(before.status) && !isOver(state.status)) return before;
     if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
     await postMoney(deps, db, before, state, at);
-    // The bank asks anew, with a deadline of its own. An answer to the inquiry is not evidence.
+    // The bank asks again, with a new deadline. An answer to the inquiry is not evidence.
     const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
     const asked = isEscalated ? { ...before, ...unanswered } : before;
     const over = isOver(state.status);
@@ -90,7 +90,7 @@ export async function recordDispute(
   });
 }
 
-/** Tells the merchant of a dispute that is new, or that events present differently now. */
+/** Tells the merchant of a dispute that is new, or that events now present differently. */
 async function announce(
   deps: RecordDisputeDeps,
   db: Handle,
@@ -104,7 +104,7 @@ async function announce(
   await queueCheckoutEvent(deps, db, 'disputes', { merchant, checkout_id, data });
 }
 
-/** No answer to the bank is known or in flight. Evidence that was staged stays so. */
+/** No answer to the bank is known or in flight. Evidence that is staged stays staged. */
 const unanswered = {
   submitting_at: null,
   submitting_until: null,
@@ -154,7 +154,7 @@ async function open(
   return dispute;
 }
 
-/** The payments of the plan that one payment brought. A shopper may pay several at once. */
+/** The instalments that one payment paid. A shopper may pay several at once. */
 async function paymentsOf(
   db: Handle,
   key: { merchant_id: string; checkout_id: string },
@@ -208,7 +208,9 @@ async function postMoney(
   ]);
 }
 
-/** The gateway's fee is in a currency that the books of the payment cannot hold. Alerts once. */
+/**
+ * The gateway's fee is in a currency that the books of the payment cannot hold. Raises one alert.
+ */
 async function alertCurrency(
   deps: RecordDisputeDeps,
   db: Handle,

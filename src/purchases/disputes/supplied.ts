@@ -25,7 +25,7 @@ type SuppliedName = (typeof suppliedNames)[number];
 export const lineMax = 100;
 export const statementMax = 4_000;
 
-/** Disputes about the charge itself, and not about goods that did not come. */
+/** Disputes about the charge itself, not about goods that did not arrive. */
 const withoutDelivery = ['duplicate', 'credit_not_processed', 'subscription_canceled'];
 
 /** The facts that a bank asks for, by the reason of the dispute. */
@@ -76,7 +76,7 @@ export type DisputeFile = {
   file_ref: string | null;
 };
 
-/** The bank gets one document made of all files, and gateways bound it (decision 0082). */
+/** The bank gets all files as one document, whose size gateways limit (decision 0082). */
 export const filesBytesMax = 4_500_000;
 export const fileNameMax = 100;
 

@@ -18,10 +18,10 @@ import {
 } from './supplied.ts';
 
 /**
- * Stores the facts that the merchant knows of the order, instead of those before. The next staging
- * makes evidence of them. `seen_at` is when the facts that the person saw were supplied: others that
- * came since are not overwritten. The audit has the names of the facts and not their texts, which
- * may name the shopper.
+ * Stores the facts that the merchant knows about the order, replacing earlier ones. The next staging
+ * turns them into evidence. `seen_at` is when the facts that the person saw were supplied: newer
+ * ones are not overwritten. The audit has the names of the facts but not their texts, which may name
+ * the shopper.
  */
 export async function supplyEvidence(
   deps: OperatorDeps,
@@ -41,7 +41,7 @@ export async function supplyEvidence(
   });
 }
 
-/** Adds a file to a dispute, instead of the one of its kind. */
+/** Adds a file to a dispute, replacing the one of the same kind. */
 export async function addFile(
   deps: OperatorDeps,
   operator: string,
@@ -83,18 +83,18 @@ export async function removeFile(
   });
 }
 
-/** The files that the next staging takes. */
+/** The files that the next staging will use. */
 export async function currentFiles(db: Handle, dispute: Dispute): Promise<DisputeFile[]> {
   return (await listFiles(db, dispute)).filter(({ removed_at }) => removed_at === null);
 }
 
-/** A file counts as an answer to a request too. The facts stay as they are. */
+/** A file also counts as an answer to the request. The facts stay as they are. */
 async function supplyNow(db: Handle, dispute: Dispute, supplied_at: Timestamp): Promise<void> {
   await moveDispute(db, dispute, { supplied_at });
   await deleteRemovedFiles(db, dispute, dispute.staged_files);
 }
 
-/** Changes what is supplied, at the merchant's time, while the evidence can still change. */
+/** Changes what was supplied, at the merchant's time, while the evidence can still change. */
 async function change(
   deps: OperatorDeps,
   operator: string,

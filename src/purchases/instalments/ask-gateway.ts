@@ -99,9 +99,9 @@ function mayBeCharged(
 }
 
 /**
- * The charge of the payment that the gateway knows, whichever request made it. If it knows no
- * charge, returns the decline of this request: a restored database has lost that row and uses its
- * number and id again.
+ * The gateway's charge for the payment, whichever request made it. If it knows no charge, returns
+ * the decline of this request: a restored database has lost that row and uses its number and id
+ * again.
  */
 async function findCharge(
   gateway: Gateway,
@@ -120,7 +120,7 @@ async function findCharge(
     assertAmount(state.amount, amount);
     return { outcome: 'collected', payment_ref: state.payment_ref };
   }
-  // The collector leaves a payment alone while an attempt of the shopper that we know is in flight.
+  // The collector leaves a payment alone while a known attempt of the shopper is in flight.
   await voidUnconfirmed(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);

@@ -6,8 +6,8 @@ import { type CheckoutKey, newPaused } from './instalment.sql.ts';
 import { resumeCollecting } from './pause-collecting.ts';
 
 // The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
-// has looked at it, nothing of the checkout is collected and no refund of it begins. Both run in a
-// transaction that holds the checkout's lock.
+// has looked at it, nothing of the checkout is collected and no refund of it begins. Both functions
+// run in a transaction that holds the checkout's lock.
 
 export async function blockCheckout(
   db: Handle,
@@ -15,8 +15,7 @@ export async function blockCheckout(
   block: { reference: string; alert_id: string; created_at: Timestamp },
 ): Promise<void> {
   await insertBlock(db, { ...key, ...block });
-  // This includes a payment with an open request: the gateway may have done that request in another
-  // way.
+  // This includes a payment with an open request: the gateway may have carried it out differently.
   const { merchant_id, checkout_id } = key;
   await send(db, newPaused({ merchant_id, checkout_id, except: [] }));
 }

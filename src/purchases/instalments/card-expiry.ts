@@ -3,24 +3,24 @@ import type { QueuedMessage } from '#purchases/messages/queue-messages.ts';
 import type { CheckoutKey } from './instalment.sql.ts';
 import { collectsAt, type PlannedPayment } from './instalment.ts';
 
-/** The shopper hears that the card expires this long before the first payment that it misses. */
+/**
+ * The shopper is told that the card expires this long before the first payment that it cannot make.
+ */
 export const expiryNoticeDays = 21;
 
-/**
- * The first payment after the last month of a card, `2027-03`. Null if the card covers them all.
- */
+/** The first payment after a card's last month (`2027-03`). Null if the card covers all payments. */
 export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
   payments: Payment[],
   expires: string | null,
 ): Payment | null {
   if (expires === null) return null;
-  // A card works to the last day of its month.
+  // A card works until the last day of its month.
   return payments.find(({ due_on }) => due_on.slice(0, 7) > expires) ?? null;
 }
 
 /**
  * Messages that tell the shopper that the card expires before the last payment. Empty if it does
- * not. The worker skips the message if another card has replaced this one when it falls due.
+ * not. The worker skips the message if another card has replaced this one by then.
  */
 export function cardExpiryMessages(
   key: CheckoutKey & { at: string },

@@ -108,8 +108,8 @@ async function openCollections(
   const checkout_ids = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
   return await transaction(deps, async ({ db }) => {
     const now = merchant.now();
-    // A refund changes under this lock what is still to be collected. The statements leave together,
-    // and each begins when the one before has its locks.
+    // A refund holds this lock while it changes what is still to be collected. The statements are
+    // sent together, and each begins when the one before it has its locks.
     const [checkouts, instalments, known] = await Promise.all([
       lockCheckouts(db, merchant.id, checkout_ids),
       lockLeased(db, merchant.id, lease, checkout_ids),
@@ -210,7 +210,7 @@ function pinnedCard(collection: Collection): StoredCard | null {
     : null;
 }
 
-/** The collection stays open, and a later claim settles it. */
+/** The collection stays open until a later claim settles it. */
 async function releaseForRetry(
   deps: CollectDeps,
   merchant: Merchant,
@@ -237,7 +237,7 @@ async function releaseForRetry(
       retries: attempts,
     });
   } catch (failure) {
-    // Its lease runs out anyway.
+    // If the release fails too, the lease runs out.
     deps.log.error({ ...about, err: failure }, 'a payment was not released');
   }
 }

@@ -8,7 +8,7 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { type CheckoutKey, isAny, type StoredCard, selectStoredCards } from './instalment.sql.ts';
 import type { CardDecline, Collection } from './instalment.ts';
 
-// The requests for payments to the gateway.
+// Statements about the requests to the gateway for payments.
 
 type Key = { merchant_id: string; checkout_ids: string[] };
 type DeclinesKey = Key & { since: Timestamp; rowsMax: number };
@@ -21,7 +21,7 @@ export async function insertCollections(db: Handle, collections: Collection[]): 
   await send(db, newCollections(collections));
 }
 
-/** Notes that a request is sent again. */
+/** Records that a request is sent again. */
 export async function moveAsked(
   db: Handle,
   one: Pick<Collection, 'merchant_id' | 'checkout_id' | 'instalment' | 'number'>,
@@ -46,7 +46,7 @@ export const selectOpenCollections = (db: Handle, { merchant_id, checkout_id }: 
     .where('checkout_id', '=', checkout_id)
     .where('status', '=', 'open');
 
-/** The newest request to the gateway of every payment of the checkouts. */
+/** The newest request to the gateway for every payment of the checkouts. */
 const selectLast = (db: Handle, { merchant_id, checkout_ids }: Key) =>
   db
     .selectFrom('collections')
@@ -66,7 +66,7 @@ export async function listLastCollections(
   return await selectLast(db, { merchant_id, checkout_ids }).execute();
 }
 
-/** How many declines of a checkout are read: more than a plan can have on any day. */
+/** How many declines of a checkout are read: more than a plan can have. */
 const declinesMax = 1_000;
 
 /**
@@ -186,7 +186,7 @@ const updateCollections = compileOnce(
     returning c.id`,
 );
 
-/** Whether a request that is open may still charge the card. */
+/** Whether an open request may still charge the card. */
 export async function isCardInUse(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,

@@ -49,7 +49,7 @@ async function detachCard(
       timestamp(nextRetryAt(now, attempts)),
     );
   try {
-    // No request that begins from now on uses the card.
+    // Requests that begin from now on do not use the card.
     if (await reading(deps, (db) => isCardInUse(db, card, card_ref))) return await release();
     const time = merchant.forGateway();
     const key = `${checkout_id}:detach:${card_ref}`;
@@ -68,7 +68,7 @@ async function detachCard(
         retries: attempts,
       });
     } catch (failure) {
-      // Its lease runs out anyway.
+      // If the release fails too, the lease runs out.
       deps.log.error({ ...about, err: failure }, 'a replaced card was not released');
     }
   }

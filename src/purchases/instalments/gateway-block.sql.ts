@@ -18,7 +18,7 @@ export async function insertBlock(
     .execute();
 }
 
-/** The alert of the difference that blocks a checkout; null if that record blocks none. */
+/** The alert about the difference that blocks a checkout; null if that record blocks none. */
 export async function findBlockAlert(
   db: Handle,
   checkout_id: string,
@@ -43,7 +43,7 @@ export const selectBlocks = (db: Handle, { merchant_id, checkout_id }: CheckoutK
     .where('checkout_id', '=', checkout_id)
     .where('cleared_at', 'is', null);
 
-/** Whether nothing of a checkout may move until an operator has looked at it. */
+/** Whether all money of a checkout stays where it is until an operator has looked at it. */
 export async function isBlocked(db: Handle, key: CheckoutKey): Promise<boolean> {
   return (await selectBlocks(db, key).executeTakeFirst()) !== undefined;
 }

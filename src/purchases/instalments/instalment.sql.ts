@@ -30,7 +30,7 @@ export type StoredCard = {
   card_key: string | null;
 };
 
-/** A condition whose text is the same for any number of ids: the server plans it once. */
+/** A condition whose text is the same for any number of ids, so that the server plans it once. */
 export const isAny = (column: string, ids: string[]) =>
   sql<boolean>`${sql.ref(column)} = any (${ids}::uuid[])`;
 
@@ -86,8 +86,8 @@ export const dueInstalments: DueWork<'instalments'> = {
 };
 
 /**
- * Which payments are still claimed under the lease. Read under the locks of their checkouts: a
- * refund that began meanwhile has released its payments.
+ * Which payments are still claimed under the lease. Call it with their checkouts locked: a refund
+ * that began in the meantime has released its payments.
  */
 export async function lockLeased(
   db: Handle,
@@ -189,7 +189,7 @@ export const newAmount = statement(
       .returning('number'),
 );
 
-/** Leaves payments to an attempt of the shopper. The collector loses its claim on them. */
+/** Hands payments over to an attempt of the shopper. The collector loses its claim on them. */
 export async function moveToShopper(
   db: Handle,
   key: CheckoutKey,
@@ -206,7 +206,7 @@ export async function moveToShopper(
     .execute();
 }
 
-/** Whether a dispute, or a difference of the reconciliation, pauses the checkout. */
+/** Whether a dispute, or a difference in the reconciliation, pauses the checkout. */
 const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(exists (
   select from disputes d
   where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)
@@ -217,7 +217,7 @@ const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(ex
 
 /**
  * The attempt has ended. Its payments return to their earlier state, unless a dispute or a block
- * came meanwhile.
+ * came in the meantime.
  */
 export async function moveFromShopper(
   db: Handle,
@@ -249,7 +249,10 @@ export async function lockInstalments(
     .execute();
 }
 
-/** Pauses collecting, except for a payment with a request in flight, whose outcome comes first. */
+/**
+ * Pauses collecting, except for a payment with a request in flight, whose outcome must be known
+ * first.
+ */
 export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promise<void> {
   await sql`
     update instalments i set paused = true, lease = null, leased_until = null
@@ -366,7 +369,7 @@ export async function moveDetached(
     .execute();
 }
 
-/** The facts of a stored card that may be shown, or null if no card is stored. */
+/** The details of a stored card that may be shown, or null if no card is stored. */
 export const selectStoredCardFace = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('stored_cards')

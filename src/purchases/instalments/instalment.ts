@@ -4,11 +4,11 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
 
 /**
- * One payment of a successful checkout. The first is `authorised` (held) on the page and
- * `collected` by its capture. The others are `scheduled` until they are `collected`. If the hold
- * lapses, the first payment becomes `scheduled` and is charged like the others. A payment that
- * could not be collected is `overdue`. A payment that a refund took whole before it was collected
- * is `cancelled`.
+ * One payment of a successful checkout. The first is `authorised` (held) on the page and `collected`
+ * by its capture. The others are `scheduled` until they are `collected`. If the hold lapses, the
+ * first payment becomes `scheduled` and is charged like the others. A payment that could not be
+ * collected is `overdue`. A payment that a refund took entirely before it was collected is
+ * `cancelled`.
  *
  * The payments of a checkout sum to its amount. `reduced` is what refunds took before the payment
  * was collected, so `amount - reduced` is collected.
@@ -38,8 +38,8 @@ export type Instalment = {
   declines: number;
   due_at: Timestamp | null;
   /**
-   * It is not collected now: a refund of the checkout is in progress, or the shopper pays it by the
-   * attempt `shopper_attempt`. The two exclude each other.
+   * Whether collecting is paused: a refund of the checkout is in progress, or the shopper is paying
+   * it with the attempt `shopper_attempt`. Only one of the two is possible at a time.
    */
   paused: boolean;
   shopper_attempt: string | null;
@@ -73,10 +73,10 @@ export type Collection = {
   status: CollectionStatus;
   amount: number;
   currency: string;
-  /** The card that it was opened with. Null for a capture, or for a card that is not stored. */
+  /** The card that the request was opened with. Null for a capture, or if no card is stored. */
   card_ref: string | null;
   customer_ref: string | null;
-  /** Recognises the card if it is entered again. Null if the gateway has not named it. */
+  /** Recognises the card if it is entered again. Null if the gateway has not identified it. */
   card_key: string | null;
   payment_ref: string | null;
   decline_reason: DeclineReason | null;
@@ -84,7 +84,7 @@ export type Collection = {
   /** The codes of the gateway and of the card network. */
   decline_code: string | null;
   network_decline_code: string | null;
-  /** How many hours the card network asked to wait after a decline; null if it asked for none. */
+  /** How many hours the card network asked to wait after a decline; null if it did not ask. */
   wait_hours: number | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
@@ -122,7 +122,7 @@ export function planPayments(
   }));
 }
 
-/** How often one payment is declined within a day before a stored card is not charged for it. */
+/** After this many declines within a day, a stored card is not charged for the payment any more. */
 export const declinesPerDayMax = 4;
 
 /**
@@ -151,7 +151,7 @@ export const forbidsCard = ({
 
 /**
  * The decline of a checkout that forbids every further charge of a card, or null. A card that was
- * entered again has another reference at the gateway, and the same key.
+ * entered again has another reference at the gateway but the same key.
  */
 export function findForbiddingForGood(
   declines: CardDecline[],
@@ -168,8 +168,8 @@ export function findForbiddingForGood(
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
- * either forbids every further charge of the card, or was one too many for a payment within a day,
- * whatever card was declined. The card schemes fine those who ask again (decision 0027).
+ * either forbids every further charge of the card, or was one decline too many for a payment within
+ * a day, whichever card it was. The card schemes fine those who retry anyway (decision 0027).
  */
 export function findForbidding(
   declines: CardDecline[],
@@ -222,7 +222,7 @@ export const retryDays = [1, 3, 7];
 
 /**
  * When a payment is retried after this many declines, or null after the last retry. If that day has
- * passed, the retry is as many days from now as there are between the two attempts in the plan, so
+ * passed, the retry keeps the planned number of days between the two attempts, counted from now, so
  * that retries do not bunch up after an outage of ours or a lapsed hold. A retry is never earlier
  * than the card network asks for.
  */

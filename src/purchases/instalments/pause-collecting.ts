@@ -1,10 +1,12 @@
 import type { Handle } from '#platform/database/database.ts';
 import { type CheckoutKey, movePausedUnlessAsked, moveResumed } from './instalment.sql.ts';
 
-// A refund or a dispute must not race with collections of the same checkout. All of these run in a
-// transaction of the refund or the dispute, which holds the checkout's lock.
+// A refund or a dispute must not race with collections of the same checkout. These functions run in
+// the transaction of the refund or the dispute, which holds the checkout's lock.
 
-/** A dispute comes at any time. A payment whose request is in flight is paused by a later call. */
+/**
+ * A dispute can come at any time. A payment whose request is in flight is paused by a later call.
+ */
 export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<void> {
   await movePausedUnlessAsked(db, key);
 }

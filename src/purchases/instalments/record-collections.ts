@@ -22,9 +22,9 @@ import { forbidsCard, type Instalment, nextCollectionTime, retriesAt } from './i
 export type Answered = AskedCollection & { answer: Answer };
 
 /**
- * Writes the outcomes of requests for payments, and everything that follows from them, in one
- * transaction: several payments of one merchant and one lease. An outcome counts only while its
- * payment is claimed under that lease.
+ * Writes the outcomes of requests for several payments of one merchant under one lease, and all
+ * their consequences, in one transaction. An outcome counts only while its payment is claimed under
+ * that lease.
  */
 export async function recordCollections(
   deps: RecordDeps & { database: Database },
@@ -48,7 +48,7 @@ export async function recordAnswers(
   assert(lease != null);
   const ids = answers.map(({ instalment }) => instalment.checkout_id);
   const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
-  // Leave out payments that another process claimed, or that an earlier run committed.
+  // This leaves out payments that another process claimed, or that an earlier run committed.
   const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
   if (valid.length === 0) return;
   const now = merchant.now();
@@ -123,8 +123,7 @@ function settle(
         due_at: timestamp(now),
       };
     case 'lapsed': {
-      // Charge the card that was stored for the later payments. Without one, only the shopper can
-      // pay.
+      // Later payments are charged to the stored card. Without one, only the shopper can pay.
       if (card === null) return { ...none, status: 'overdue' };
       const due_at = timestamp(nextCollectionTime(now, time_zone));
       return { ...none, status: 'scheduled', due_at };
@@ -174,7 +173,7 @@ async function messagesOf(
     const { card_ref } = collection;
     const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
     const key = { merchant_id, checkout_id, at };
-    // The shopper has the receipt of the first payment already: its capture is no news.
+    // The shopper already has the receipt of the first payment, so its capture is no news.
     if (answer.outcome === 'collected' && collection.kind === 'charge') {
       messages.push({ ...key, kind: 'charged', about, facts });
     }
@@ -192,7 +191,7 @@ async function messagesOf(
     .map(({ instalment }) => instalment.checkout_id);
   const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
   for (const checkout_id of finished) {
-    // One mail tells of the last charge and of the end of the plan.
+    // One mail announces the last charge and the end of the plan.
     const last = messages.findLastIndex(
       (one) => one.checkout_id === checkout_id && one.kind === 'charged',
     );
@@ -217,7 +216,7 @@ async function alertOverdue(
     kind: 'payment_overdue',
     ...about,
     detail: `Payment ${number} is overdue: ${why}`,
-    // One open alert of an order has all of its late payments.
+    // One open alert about an order covers all of its late payments.
     isNotice: await hasOpenAlert(db, 'payment_overdue', about),
   });
 }

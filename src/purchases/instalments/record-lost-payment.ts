@@ -54,7 +54,8 @@ export async function recordLostCapture(
   }
   const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
   const number = (last?.instalment === 1 ? last.number : 0) + 1;
-  // The gateway does not say when. The order among the payments decides what a refund takes first.
+  // The gateway does not say when it was captured. The order of the payments decides which one a
+  // refund takes first.
   const at = timestamp(due);
   await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
   await settle(deps, db, payment, payment_ref, at, [
@@ -68,7 +69,7 @@ export function findNumber(isNumber: (number: number) => boolean): number | null
   return null;
 }
 
-/** The payment, if nothing but the lost request has happened to it. */
+/** Locks the payment, if nothing but the lost request has happened to it. */
 async function lockPayment(
   db: Handle,
   key: CheckoutKey,

@@ -15,7 +15,7 @@ import {
 
 /**
  * Takes amounts from payments of a checkout, and pauses collecting from it. The caller has made sure
- * that no request for a payment of it is in flight. Returns the writes, which the caller sends.
+ * that no request for one of them is in flight. Returns the writes for the caller to send.
  */
 export function reducePlan(
   { merchant_id, checkout_id }: CheckoutKey,
@@ -29,24 +29,24 @@ export function reducePlan(
   };
 }
 
-/** A scheduled or overdue payment that is taken whole is cancelled. */
+/** A scheduled or overdue payment that is taken entirely is cancelled. */
 function reducedBy(payment: Instalment, amount: number) {
   const { number, status, due_at } = payment;
   const reduced = payment.reduced + amount;
-  // A hold that is taken whole stays `authorised` until the gateway has voided it.
+  // A hold that is taken entirely stays `authorised` until the gateway has voided it.
   const isCancelled = status !== 'authorised' && reduced === payment.amount;
   return isCancelled
     ? { number, status: 'cancelled' as const, reduced, due_at: null }
     : { number, status, reduced, due_at };
 }
 
-/** The gateway has voided a hold that a refund took whole. */
+/** The gateway has voided a hold that a refund took entirely. */
 export const cancelHeldInstalment = ({ merchant_id, checkout_id, number, reduced }: Instalment) =>
   newAmount({ merchant_id, checkout_id, number, status: 'cancelled', reduced, due_at: null });
 
 /**
- * The refund failed: returns what it took to the payment. `was` is the payment's status before the
- * refund.
+ * The refund failed: returns to the payment what the refund took. `was` is the payment's status
+ * before the refund.
  */
 export async function restoreInstalment(
   db: Handle,

@@ -13,9 +13,9 @@ import {
 } from './instalment.sql.ts';
 
 /**
- * Another card is charged from now on, in the caller's transaction, which holds the checkout's
- * lock. Requests in flight keep the card that they were opened with. The earlier card is detached
- * at the gateway once none of them needs it.
+ * Charges another card from now on, in the caller's transaction, which holds the checkout's lock.
+ * Requests in flight keep the card that they were opened with. The earlier card is detached at the
+ * gateway once none of them needs it.
  */
 export async function replaceCard(
   deps: QueueDeps,

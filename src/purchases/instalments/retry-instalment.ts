@@ -31,7 +31,7 @@ export async function retryInstalment(
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    // The payment is now as after its last retry: one more decline makes it overdue again.
+    // The payment is now in the state after its last retry: one more decline makes it overdue again.
     const to = { ...lease, at, declines: retryDays.length };
     const payment = await moveRetried(tx, { ...key, number }, to);
     if (!payment) {

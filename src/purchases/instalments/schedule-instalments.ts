@@ -11,7 +11,10 @@ import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
 type Held = {
   payment_ref: string;
-  /** The card for the later payments, with the shopper's consent; null if there are none. */
+  /**
+   * The card for the later payments, with the shopper's consent; null if there are no later
+   * payments.
+   */
   stored_card: {
     customer_ref: string;
     card_ref: string;
@@ -25,7 +28,7 @@ type Held = {
 
 /**
  * The plan of a checkout that was just paid, the card for its later payments, and the sale in the
- * books, to be written in the transaction of its outcome. The first payment is held already; the
+ * books, to be written in the transaction of its outcome. The first payment is already held; the
  * others fall due on their dates (decision 0027).
  */
 export function scheduleInstalments(

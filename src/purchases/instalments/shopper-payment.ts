@@ -63,16 +63,16 @@ export async function openShopperPayment(
   await moveToShopper(db, attempt, numbers, attempt.id);
 }
 
-/** The gateway charged the shopper's card: the payments are collected by one payment. */
+/** The gateway charged the shopper's card: one payment collects all of these. */
 export async function collectShopperPayment(
   deps: QueueDeps,
   db: Handle,
   attempt: Attempt & {
     amount: number;
     uses_stored_card: boolean;
-    /** With a consent, the card that was charged is stored now. */
+    /** With a consent, the charged card is stored now. */
     consent: object | null;
-    /** The stored card that was charged, or the one that is stored now. */
+    /** The stored card that was charged, or the card that is stored now. */
     card_ref: string | null;
   },
   payment_ref: string,
@@ -119,7 +119,7 @@ export async function collectShopperPayment(
   await queueMessages(deps, db, [
     {
       ...key,
-      // One mail tells of the last charge and of the end of the plan.
+      // One mail announces the last charge and the end of the plan.
       ...(isFinished
         ? { kind: 'plan_finished' as const }
         : { kind: 'charged' as const, about: `payment ${first}` }),

@@ -1,10 +1,10 @@
-/** Since then new plugins are written for v2. */
+/** From this date on, new plugins use v2. */
 export const deprecatedSince = Temporal.Instant.from('2026-11-01T00:00:00Z');
 
-/** Until when v1 works, unless the operator sets another date. */
+/** v1 works until this date, unless the operator sets another one. */
 export const defaultSunset = '2027-11-01';
 
-/** The headers of every v1 answer (decision 0040): RFC 9745, RFC 8594 and RFC 5829. */
+/** The headers of every v1 answer (decision 0040), from RFC 9745, RFC 8594 and RFC 5829. */
 export function deprecationHeaders(about: {
   baseUrl: string;
   /** A date in UTC. */

@@ -5,9 +5,9 @@ import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { findLegacyCredential, moveDisabled } from './legacy-credential.sql.ts';
 
 /**
- * Withdraws the v1 credentials of an integration, and with them every token issued for them.
- * Existing checkouts keep their v1 callback (decision 0040). A repeated call changes nothing and
- * returns the time of the first.
+ * Withdraws the v1 credentials of an integration, and every token issued for them. Existing
+ * checkouts keep their v1 callback (decision 0040). A repeated call changes nothing and returns the
+ * time of the first.
  */
 export async function disableLegacy(
   deps: OperatorDeps,

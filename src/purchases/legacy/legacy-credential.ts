@@ -6,7 +6,7 @@ import type { Random } from '#platform/shared/random.ts';
 
 /**
  * A v1 plugin's login. Credentials are in force until they are withdrawn, and an integration has at
- * most one pair in force. A token ends with the credentials that it was issued for.
+ * most one pair in force. A token is valid no longer than the credentials that it was issued for.
  */
 export type LegacyCredential = {
   client_id: string;
@@ -32,7 +32,7 @@ export const hashLegacy = hashClientSecret;
 
 const placeholderHash = Buffer.alloc(32);
 
-/** Takes as long for an unknown client_id as for a known one. */
+/** The comparison takes as long for an unknown client_id as for a known one. */
 export function isSecretOf(secret: string, secret_hash: Buffer | null): boolean {
   const isSame = timingSafeEqual(hashLegacy(secret), secret_hash ?? placeholderHash);
   return isSame && secret_hash !== null;

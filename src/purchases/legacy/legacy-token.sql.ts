@@ -6,7 +6,10 @@ import {
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** False if the token exists: the transaction runs again if the answer to its COMMIT was lost. */
+/**
+ * Returns false if the token exists: the transaction runs again if the answer to its COMMIT was
+ * lost.
+ */
 export async function insertToken(
   db: Handle,
   token: {

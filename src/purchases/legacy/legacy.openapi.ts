@@ -60,7 +60,7 @@ type Parts = {
   headers: JsonObject;
 };
 
-/** The description of v1, made from the schemas that it is validated by (decision 0040). */
+/** The description of v1, made from the schemas that validate it (decision 0040). */
 export function describeLegacy(about: { baseUrl: string; legacySunset: string }): OpenApiDocument {
   const schemas: Parts['schemas'] = {};
   const errors = hoist(Errors, schemas);

@@ -40,7 +40,7 @@ declare module 'fastify' {
 
 const explainLogin = compileSchema(LoginBody);
 
-/** The plugin API of v1, which is being retired. It translates requests to v2 (decision 0040). */
+/** The plugin API of v1, which will be shut down. It translates requests to v2 (decision 0040). */
 export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Promise<void> {
   api.decorateRequest('caller');
   api.decorateRequest('tokenMerchant');
@@ -54,7 +54,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
 
   const loginRoute = {
     schema: { response: { 200: LoginAnswer } },
-    // Anyone may send a login, and its three values need far less than other bodies.
+    // Strangers can send a login, and its three values need far less space than other bodies.
     config: { bodyBytesMax: 4 * 1024 },
   };
   api.post('/login', loginRoute, async (request, reply) => {
@@ -88,8 +88,8 @@ function addCheckout(api: FastifyInstance, deps: LegacyDeps): void {
     async (request, reply) => {
       const { caller, tokenMerchant: merchant } = request;
       showQuota(reply, await deps.rateLimits.request(caller, 'POST /api/checkouts', merchant.id));
-      // Counted before the checkout is created: if this fails, the 500 is right that nothing was
-      // committed (decision 0013).
+      // The use is counted before the checkout is created: if counting fails, the 500 truthfully
+      // says that nothing was committed (decision 0013).
       await transaction(deps, async ({ db }, maybeCommitted) => {
         const day = dayOf(deps.clock.now());
         if (!maybeCommitted) await advanceUsage(db, caller.id, day, 'checkouts');

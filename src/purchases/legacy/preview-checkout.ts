@@ -5,7 +5,7 @@ import { explainCheckout } from '#purchases/checkouts/validate-checkout.ts';
 import { type LegacyMediaType, readLegacyBody } from './legacy-body.ts';
 import { fieldMapping, translateCheckout } from './translate-checkout.ts';
 
-/** The v2 form of a v1 request, for a merchant that is about to move to v2. */
+/** The v2 form of a v1 request, for a merchant that plans to move to v2. */
 export type Preview = {
   request: { method: 'POST'; path: '/api/checkouts'; body: JsonObject };
   /** Fields that v2 requires and the request lacks, by their v2 names. */
@@ -16,7 +16,7 @@ export type Preview = {
   ignored: string[];
 };
 
-/** Without a merchant, the merchant's rules are not checked. */
+/** Without a merchant, no merchant's rules are checked. */
 export function previewCheckout(
   v1: JsonObject,
   merchant: MerchantRow | null,
@@ -48,7 +48,7 @@ export function mediaTypeOfFile(raw: Buffer): LegacyMediaType {
 
 export function readLegacyFile(raw: Buffer): JsonObject {
   const mediaType = mediaTypeOfFile(raw);
-  // Editors end a file with a newline, which does not belong to the form.
+  // Editors end a file with a newline, which is not part of the form.
   const text =
     mediaType === 'application/json' ? raw : Buffer.from(raw.toString('latin1').trim(), 'latin1');
   return readLegacyBody(text, mediaType);

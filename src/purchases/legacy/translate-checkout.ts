@@ -17,9 +17,9 @@ import { explainCheckout } from '#purchases/checkouts/validate-checkout.ts';
 type Mapping = {
   v1: string;
   v2: string;
-  /** v1 also writes numbers as strings. */
+  /** v1 also sends this number as a string. */
   number?: true;
-  /** v1 also writes this string as a whole number, as shops number their orders. */
+  /** v1 also sends this string as a whole number, because shops number their orders. */
   numeral?: true;
   /** An empty value counts as absent, because a form always sends all of its fields. */
   optional?: true;
@@ -83,7 +83,7 @@ export function translateCheckout(request: JsonObject): Translation {
   return { checkout, errors };
 }
 
-/** The v2 body of a v1 request. Throws one error for each bad v1 field. */
+/** Translates a v1 request into a v2 body. Throws one error for each bad v1 field. */
 export function validateLegacyCheckout(
   request: JsonObject,
   merchant: Merchant,
@@ -95,7 +95,7 @@ export function validateLegacyCheckout(
   const byPath = new Map(errors.map(({ path, problem }) => [path, problem]));
   for (const { path, problem } of explainCheckout(body, false, merchant, allowed)) {
     const own = legacyPath(path);
-    // If a group is not an object, do not also report its fields as missing.
+    // If a group is not an object, its fields are not reported as missing as well.
     const isReported = errors.some(
       (error) => own === error.path || own.startsWith(`${error.path}.`),
     );
@@ -139,11 +139,11 @@ function toNumber(value: JsonValue | undefined): JsonValue | undefined {
 
 export const decimalPattern = /^(0|-?[1-9][0-9]{0,15})$/;
 
-/** Undefined if the value is a string that is not JSON. */
+/** Returns undefined if the value is a string that is not JSON. */
 function translateItems(value: JsonValue): JsonValue | undefined {
   const items = typeof value === 'string' ? readItems(value) : value;
   if (!Array.isArray(items)) return items;
-  // One more than allowed is enough for the refusal.
+  // One item more than allowed is enough for the refusal.
   return items.slice(0, lineItemsMax + 1).map((item) => {
     if (!isObject(item) || Array.isArray(item)) return item;
     const translated: JsonObject = {};

@@ -8,7 +8,7 @@ import type { AttemptOutcome, Message, MessageStatus } from './message.ts';
 
 export const dueMessages: DueWork<'messages'> = { table: 'messages', due: 'due_at' };
 
-/** A second message about the same thing is not written. */
+/** A second message about the same cause is not written. */
 export const newMessages = statement((db, messages: Insertable<Tables['messages']>[]) =>
   db
     .insertInto('messages')
@@ -19,14 +19,17 @@ export const newMessages = statement((db, messages: Insertable<Tables['messages'
 export type SettledMessage = {
   id: string;
   lease: string;
-  /** `pending`: it failed and is retried at `due_at`. */
+  /** `pending` means that it failed and is retried at `due_at`. */
   status: MessageStatus;
   due_at: Timestamp | null;
   settled_at: Timestamp | null;
   attempts: number;
 };
 
-/** Ends or releases claimed messages of one merchant. One whose lease has passed on stays as it is. */
+/**
+ * Ends or releases claimed messages of one merchant. A message whose lease has passed to another
+ * process stays as it is.
+ */
 export async function moveMessages(
   db: Handle,
   merchant_id: string,
@@ -57,7 +60,10 @@ export type MessageAttempt = {
   response: string;
 };
 
-/** Attempts of one merchant. The text is one for any number of them: the server plans it once. */
+/**
+ * Attempts of one merchant. The statement's text is the same for any number of them, so the server
+ * plans it once.
+ */
 export async function insertMessageAttempts(
   db: Handle,
   merchant_id: string,
@@ -91,7 +97,7 @@ export async function findMessage(
   return row ?? null;
 }
 
-/** The messages of a kind about a cause that were sent again, the newest first. */
+/** The copies of a message of this kind about a cause, the newest first. */
 export async function listCopies(
   db: Handle,
   { merchant_id, checkout_id, kind }: Pick<Message, 'merchant_id' | 'checkout_id' | 'kind'>,

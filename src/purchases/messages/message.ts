@@ -4,10 +4,10 @@ import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 /**
  * One mail about a checkout, to the shopper. Only `evidence_asked` goes to the merchant. The
  * transaction that causes it writes the row, `pending` and due on the merchant's clock. The worker
- * sends it and makes it `sent`. A mail server that refuses the message permanently makes it
- * `refused`, which operators see. A message that is no longer true when it falls due, such as a
- * reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a plan that is
- * paused stays `pending` and falls due three hours later.
+ * sends it and makes it `sent`. If a mail server refuses it permanently, it is `refused`, which
+ * operators see. A message that is no longer true when it falls due, such as a reminder of a payment
+ * that a refund has cancelled, is `skipped`. A reminder of a plan that is paused stays `pending` and
+ * falls due three hours later.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */
@@ -33,14 +33,16 @@ export type MessageKind = (typeof messageKinds)[number];
 export const attemptOutcomes = ['sent', 'refused', 'failed'] as const;
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
-/** Facts that a message states and the plan does not have. */
+/** Facts that a message states and that are not in the plan. */
 export type MessageFacts = {
   /** The payment it is about. */
   instalment?: number;
-  /** All payments that the shopper paid at once, if they are several. */
+  /** All payments that the shopper paid at once, if there are several. */
   instalments?: number[];
   amount?: number;
-  /** The card that was asked, by its reference. Another card may be stored when the mail is sent. */
+  /**
+   * The card that was charged, by its reference. Another card may be stored when the mail is sent.
+   */
   card_ref?: string;
   /** The shopper paid with a card that is not the stored one. */
   other_card?: boolean;
@@ -48,10 +50,13 @@ export type MessageFacts = {
   retry_on?: string | null;
   /** The last month in which the card works, `2027-03`. */
   card_expires?: string;
-  /** When a one-time link or the time for an answer ends, and what the shopper was about to do when they asked for it. */
+  /**
+   * When a one-time link or the time for an answer ends, and what the shopper wanted to do when they
+   * asked for the link.
+   */
   expires_at?: Timestamp;
   panel?: PlanPanel;
-  /** The answer to the shopper, by its id. */
+  /** The id of the answer to the shopper. */
   entry?: string;
   /** The dispute that the merchant is asked about, and the bank's reason for it. */
   dispute?: string;
@@ -77,16 +82,18 @@ export type Message = {
   leased_until: Timestamp | null;
 };
 
-/** The purpose that a one-time link's token is sealed for: it opens for no other message. */
+/**
+ * The context that a one-time link's token is sealed with, so that it opens for no other message.
+ */
 export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
 
-/** A shopper reads about a charge this long before it. */
+/** A shopper is told about a charge this long before it. */
 export const noticeDays = 3;
 
-/** A mail server that is down for longer than this is an operator's case. */
+/** If a mail server is down for longer than this, an operator has to act. */
 const giveUpHours = 72;
 
-/** When a message that could not be sent is retried; null when it is too late for that. */
+/** When a message that could not be sent is retried; null if it is too late for a retry. */
 export function retriesAt(
   { planned_at, attempts }: Pick<Message, 'planned_at' | 'attempts'>,
   now: Temporal.Instant,

@@ -21,7 +21,7 @@ export type QueuedMessage = {
   /** A one-time link, with the id that its token was sealed for. */
   link?: { id: string; sealed_token: Buffer };
   at: Timestamp;
-  /** When it falls due, on the merchant's clock; at once if it is not given. */
+  /** When it falls due, on the merchant's clock. If absent, at once. */
   due_at?: Timestamp;
 };
 
@@ -37,7 +37,7 @@ export async function queueMessages(
 
 /**
  * Messages to be written in the transaction that causes them, so that a message exists exactly when
- * its cause does. A service without a mail server writes none: rows that no process will ever send
+ * its cause does. A service without a mail server writes none, because rows that are never sent
  * would stay due.
  */
 export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {

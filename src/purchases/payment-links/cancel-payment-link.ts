@@ -5,7 +5,7 @@ import { lockLink, moveLinkCancelled, withCheckouts } from './payment-link.sql.t
 import { statusOf } from './payment-link.ts';
 
 /**
- * Ends a link. A shopper who is on the payment page already can still pay there, for half an hour at
+ * Ends a link. A shopper who has already opened the payment page can still pay, for half an hour at
  * most. A repeated call changes nothing.
  */
 export async function cancelPaymentLink(

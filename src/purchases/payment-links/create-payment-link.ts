@@ -19,7 +19,7 @@ import type { CreateLinkBody, PresentedLink } from './payment-link.schema.ts';
 import { findLink, insertLink } from './payment-link.sql.ts';
 import { expiryOf, type PaymentLink, type ReadLink, statusOf } from './payment-link.ts';
 
-/** Creates a link for an integration, which its request named or was signed by. */
+/** Creates a link for the integration that made the request. */
 export async function createPaymentLink(
   deps: { database: Database; clock: Clock; random: Random },
   post: SignedPost & { keyed: KeyedRequest | null },
@@ -30,7 +30,7 @@ export async function createPaymentLink(
   const answer = await transaction(deps, async ({ db }, maybeCommitted) => {
     const now = timestamp(merchant.now());
     if (maybeCommitted) {
-      // A commit in flight holds this lock. Once we have it, its fate is decided.
+      // A commit in flight holds this lock. Once we have it, its fate is known.
       await advanceListTotal(db, merchant.id, 'payment_links', 0, now);
       const committed = await findLink(db, merchant.id, id);
       if (committed) return presentLink(committed, merchant);
@@ -82,7 +82,7 @@ export function writeLink(
   return insertLink(db, link, timestamp(now));
 }
 
-/** A link as its merchant reads it. The shopper's data is not part of it. */
+/** A link as its merchant sees it. The shopper's data is left out. */
 export const presentLink = (link: ReadLink, merchant: Pick<Merchant, 'now'>): PresentedLink => ({
   merchant_id: link.merchant_id,
   id: link.id,

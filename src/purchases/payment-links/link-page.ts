@@ -4,9 +4,9 @@ import type { PaymentLinkStatus } from './payment-link.ts';
 
 /** Everything that the page of a payment link shows. It has no script. */
 export type LinkPage = {
-  /** `unavailable`: the merchant no longer takes such an amount. */
+  /** `unavailable`: the merchant no longer accepts this amount. */
   status: PaymentLinkStatus | 'unavailable';
-  /** Never in production. */
+  /** Always false in production. */
   test_mode: boolean;
   merchant_name: string;
   /** The SHA-256 of the merchant's logo. */
@@ -19,19 +19,19 @@ export type LinkPage = {
   time_zone: string;
   language: Language;
   client_reference_id: string;
-  /** The checkouts of a reusable link have references of their own. */
+  /** Each checkout of a reusable link has a reference of its own. */
   reusable: boolean;
   /** Whether the shopper types an e-mail address. */
   asks_email: boolean;
-  /** The form as the shopper sent it, and its members that are wrong. */
+  /** The form as the shopper sent it, and the names of its wrong members. */
   typed: { amount: string; email: string };
   wrong: ('amount' | 'email')[];
-  /** There were too many attempts a moment ago. */
+  /** Whether there were too many attempts a moment ago. */
   limited: boolean;
   operator: OperatorLinks;
 };
 
-/** The page that a shop prints for its till. */
+/** The page that a shop prints for its checkout counter. */
 export type LinkPrint = {
   merchant_name: string;
   logo: string | null;

@@ -3,10 +3,10 @@ import { uuidBytes, uuidText } from '#purchases/checkouts/payment-token.ts';
 
 type Key = { merchant_id: string; id: string };
 
-/** The token of a checkout has no beginning, so neither opens the other's page. */
+/** The token of a checkout does not begin with this, so neither token opens the other's page. */
 const beginning = Buffer.from('link');
 
-/** The sealed ids of a payment link, for its address. Nothing about it is stored. */
+/** The token in a link's address: its sealed ids. Nothing about it is stored. */
 const linkToken = (sealing: Sealing, { merchant_id, id }: Key): string =>
   sealing.tokenFor(Buffer.concat([beginning, uuidBytes(merchant_id), uuidBytes(id)]));
 
@@ -16,7 +16,7 @@ export function linkOfToken(sealing: Sealing, token: string): Key | null {
   return { merchant_id: uuidText(bytes.subarray(4, 20)), id: uuidText(bytes.subarray(20)) };
 }
 
-/** The addresses of a link. All but the first are for people who print the code. */
+/** The addresses of a link. All but the first serve to print its code. */
 export function linkUrls({ baseUrl, sealing }: { baseUrl: string; sealing: Sealing }, link: Key) {
   const url = `${baseUrl}/link/${linkToken(sealing, link)}`;
   return {

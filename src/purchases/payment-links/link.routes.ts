@@ -108,7 +108,9 @@ function languageOf(request: FastifyRequest): Language {
 
 type Refusal = Partial<Pick<LinkPage, 'status' | 'typed' | 'wrong' | 'limited'>>;
 
-/** Makes or finds the checkout of the shopper. Returns its page, or what the link's page says. */
+/**
+ * Creates or finds the shopper's checkout. Returns its page, or what the link's page shows instead.
+ */
 async function continueFrom(
   deps: LinkPageDeps,
   request: FastifyRequest,
@@ -142,7 +144,7 @@ function readTyped(request: FastifyRequest): LinkPage['typed'] {
   }
 }
 
-/** A member that the link itself has is not read from the form. */
+/** A member that the link itself sets is not read from the form. */
 function checkTyped(
   typed: LinkPage['typed'],
   link: ReadLink,
@@ -186,7 +188,7 @@ const sendHtml = (reply: FastifyReply, html: string, csp: string) =>
     .type('text/html; charset=utf-8')
     .send(html);
 
-/** Allows the page its own styles and images, and nothing else but what is named. */
+/** Allows the page its own styles and images, and otherwise only what `more` names. */
 const policy = (nonce: string, more: Record<string, string> = {}) =>
   Object.entries({
     'default-src': "'none'",

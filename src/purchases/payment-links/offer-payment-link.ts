@@ -14,13 +14,13 @@ export type Offer = Pick<
   'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable'
 > & {
   notify_url?: string | undefined;
-  /** Its life from now, in place of `expires_at`. */
+  /** How many days it lives, instead of `expires_at`. */
   days?: number | undefined;
 };
 
 /**
- * A person creates a link. It belongs to the merchant's newest integration. Callbacks go where those
- * of its newest order go, unless the person names an address.
+ * A person creates a link. It belongs to the merchant's newest integration. Its callbacks go to the
+ * same address as those of the newest order, unless the person gives an address.
  */
 export async function offerPaymentLink(
   deps: OfferDeps,

@@ -33,7 +33,7 @@ export type OpenDeps = {
 /** The form of the link's page, as the shopper filled it in. */
 export type Typed = { email: string | null; amount: number | null };
 
-/** Reads a link and its merchant, and changes nothing. A program that follows links does no more. */
+/** Reads a link and its merchant, and changes nothing, because programs follow links too. */
 export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string }) =>
   reading(deps, async (db): Promise<{ link: ReadLink; merchant: Merchant } | null> => {
     const link = await findLink(db, key.merchant_id, key.id);
@@ -42,9 +42,9 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
   });
 
 /**
- * The checkout of a shopper who continues from a link. A reusable link makes a new one each time. Any
- * other link has at most one that can be paid: shoppers who come at once get the same checkout, and
- * the first of them pays it. Returns the status of a link that can no longer be opened.
+ * The checkout of a shopper who continues from a link. A reusable link makes a new one each time.
+ * Any other link has at most one that can be paid: shoppers who come at once get the same checkout,
+ * and the first of them pays it. If the link can no longer be opened, returns its status.
  */
 export async function openPaymentLink(
   deps: OpenDeps,
@@ -67,12 +67,12 @@ export async function openPaymentLink(
   });
 }
 
-/** Nodes' clocks differ by less than this. */
+/** The clocks of nodes differ by less than this. */
 const marginMinutes = 1;
 
 /**
- * The checkout of the link that can be paid, or is being paid. Locks it, so that no payment begins
- * unseen: a payment begins under the same lock, before the checkout's end.
+ * The link's checkout that can be paid, or is being paid. Locks it, so that no payment begins
+ * unnoticed: a payment begins under the same lock, before the checkout's end.
  */
 async function findPayable(
   db: Handle,

@@ -20,7 +20,7 @@ export const linkMembers = {
     description:
       'Your identifier for the order. Each checkout of a reusable link adds a number to it: `till-1` becomes `till-1-1`, `till-1-2` and so on.',
   }),
-  /** Without it the shopper types an e-mail address. */
+  /** If absent, the shopper types an e-mail address. */
   customer: Type.Optional(members.customer),
   expires_at: Type.Optional(
     Type.String({

@@ -47,7 +47,7 @@ export async function findLink(db: Handle, merchant_id: string, id: string) {
   return link ? ((await withCheckouts(db, [link]))[0] as ReadLink) : null;
 }
 
-/** Openings and the end of a link wait for each other here. */
+/** Makes opening a link and ending it wait for each other. */
 export async function lockLink(db: Handle, key: Key): Promise<PaymentLink | null> {
   return (await selectLink(db, key).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
@@ -72,7 +72,7 @@ export async function withCheckouts(db: Handle, links: PaymentLink[]): Promise<R
   }));
 }
 
-/** Notes the next checkout of a link, which the caller has locked. */
+/** Records the next checkout of a link, which the caller has locked. */
 export async function moveLinkCheckout(
   db: Handle,
   { merchant_id, id, checkouts }: PaymentLink,
@@ -100,7 +100,7 @@ export async function moveLinkCancelled(
     .execute();
 }
 
-/** Removes shoppers' data from links that expired before a time, of every merchant. */
+/** Removes shoppers' data from all merchants' links that expired before a time. */
 export async function deleteLinkCustomers(
   db: Handle,
   before: Timestamp,

@@ -11,7 +11,7 @@ declare module '#platform/database/tables.ts' {
       number: Fixed<number>;
       /** Its checkouts belong to this integration, whose key signs their callbacks. */
       integration_id: Fixed<string>;
-      /** Null if the shopper types it. */
+      /** Null if the shopper types the amount. */
       amount: Fixed<number | null>;
       currency: Fixed<string>;
       client_reference_id: Fixed<string>;
@@ -19,16 +19,16 @@ declare module '#platform/database/tables.ts' {
       /** Null returns the shopper to the page of the link. */
       success_url: Fixed<string | null>;
       cancel_url: Fixed<string | null>;
-      /** Null if the shopper types the address, or once the data was erased. */
+      /** Null if the shopper types the address, or if the data was erased. */
       customer: JsonValue<Customer | null>;
       reusable: Fixed<boolean>;
-      /** Whether the request that made it was signed. */
+      /** Whether the request that created it was signed. */
       signed: Fixed<boolean>;
       created_at: Fixed<Timestamp>;
       /** Null if it does not end by itself. */
       expires_at: Fixed<Timestamp | null>;
       cancelled_at: Timestamp | null;
-      /** How many checkouts it made. Opening the link counts it up. */
+      /** How many checkouts it has made. Each opening that makes one adds to it. */
       checkouts: Generated<number>;
       /** The newest of them. */
       checkout_id: string | null;

@@ -5,15 +5,16 @@ import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 
 /**
  * `active`: a shopper can open it. `paid`: its checkout is `successful`; a reusable link is never
- * used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only `cancelled_at` is
- * stored. A payment that began before the end counts, so `paid` goes before the others.
+ * used up. `cancelled`: the merchant ended it. `expired`: its time has passed. Only `cancelled_at`
+ * is stored. A payment that began before the link ended counts, so `paid` takes precedence over the
+ * others.
  */
 export const paymentLinkStatuses = ['active', 'paid', 'cancelled', 'expired'] as const;
 export type PaymentLinkStatus = (typeof paymentLinkStatuses)[number];
 
 export type PaymentLink = Selectable<Tables['payment_links']>;
 
-/** A link with the status of its newest checkout; null if it has made none. */
+/** A link with the status of its newest checkout; null if it has no checkout yet. */
 export type ReadLink = PaymentLink & { checkout_status: CheckoutStatus | null };
 
 export const expiryDaysMax = 30;
@@ -34,15 +35,15 @@ export function statusOf(
 }
 
 /**
- * The order of a checkout that a link makes. Merchants tell callbacks apart by it, so the checkouts of
- * a reusable link have references of their own.
+ * The reference of a checkout that a link makes. Merchants tell callbacks apart by it, so each
+ * checkout of a reusable link has its own.
  */
 export const referenceOf = (
   { client_reference_id, reusable }: Pick<PaymentLink, 'client_reference_id' | 'reusable'>,
   count: number,
 ): string => (reusable ? `${client_reference_id}-${count}` : client_reference_id);
 
-/** The end of a new link. Null if it does not end by itself, which only a reusable one may. */
+/** When a new link expires. Null if it never does, which only a reusable link may. */
 export function expiryOf(
   { expires_at, reusable }: { expires_at?: string | undefined; reusable: boolean },
   now: Temporal.Instant,
@@ -66,9 +67,11 @@ export function explainBadExpiry(expires_at: string, now: Temporal.Instant): str
     : null;
 }
 
-/** A shopper's data leaves a link this long after the link expired. The checkout has its own. */
+/**
+ * A shopper's data is removed from a link this long after it expired. The checkout has its own copy.
+ */
 const customerDays = 30;
 
-/** Links that expired before this time keep no shopper. */
+/** Links that expired before this time no longer hold a shopper's data. */
 export const customersCutoff = (now: Temporal.Instant): Timestamp =>
   timestamp(now.subtract({ hours: 24 * customerDays }));

@@ -41,7 +41,9 @@ export function presentLinkPage(
   };
 }
 
-/** Bands that differ only in their terms are one to a shopper who types an amount. */
+/**
+ * Joins bands that differ only in their terms, which do not matter to a shopper who types an amount.
+ */
 function joinBands(rules: Rule[]): LinkPage['bands'] {
   const bands: LinkPage['bands'] = [];
   for (const { from_amount, to_amount } of rules.toSorted(

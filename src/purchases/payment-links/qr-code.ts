@@ -1,14 +1,15 @@
 import { crc32, deflateSync } from 'node:zlib';
 import encodeQR from 'qr';
 
-// The QR code of a link, for a screen and for print. 15 % of it may be dirty or torn.
+// The QR code of a link, for a screen and for print. It stays readable if 15 % of it is dirty or
+// torn.
 
-/** White modules around the code. Scanners need four. */
+/** The width of the white border in modules. Scanners need four. */
 const border = 4;
 
 const modulesOf = (text: string): boolean[][] => encodeQR(text, 'raw', { ecc: 'medium', border });
 
-/** The dark modules as one path of an SVG, in a square box of `size` units. */
+/** The dark modules as one SVG path, in a square box of `size` units. */
 export function qrPath(text: string): { size: number; path: string } {
   const modules = modulesOf(text);
   const runs = modules.flatMap((row, y) =>
@@ -27,7 +28,7 @@ export function qrSvg(text: string): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>\n`;
 }
 
-/** Pixels of a module: about 9 cm at 300 dots per inch. */
+/** Pixels per module. A code is about 9 cm wide at 300 dots per inch. */
 const scale = 20;
 
 /** A greyscale PNG of one bit per pixel. */
@@ -36,7 +37,7 @@ export function qrPng(text: string): Buffer {
   const pixels = modules.length * scale;
   const bytesOfLine = Math.ceil(pixels / 8);
   const lines = modules.flatMap((row) => {
-    // The first byte of a line says that it is not filtered. A set bit is white.
+    // The first byte of a line says that the line is not filtered. A set bit is white.
     const line = Buffer.alloc(1 + bytesOfLine);
     for (let x = 0; x < pixels; x++) {
       const isDark = row[Math.floor(x / scale)] === true;

@@ -14,14 +14,18 @@ const explainBody = compileSchema(withoutFormat(CreateLinkBody));
 const explainIntermediaryBody = compileSchema(withoutFormat(IntermediaryCreateLinkBody));
 const dropNulls = nullDropper(CreateLinkBody);
 
-/** `explainBadExpiry` reads the time and explains it in words. */
+/**
+ * Drops the schema's format of the time, because `explainBadExpiry` explains a bad time in words.
+ */
 function withoutFormat<Schema>(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema), (name, value) =>
     name === 'format' && value === 'date-time' ? undefined : value,
   );
 }
 
-/** The body, if this merchant accepts such a link; otherwise throws one error per bad field. */
+/**
+ * Returns the body if this merchant accepts such a link; otherwise throws one error per bad field.
+ */
 export function validateLink(
   body: unknown,
   intermediary: boolean,

@@ -20,7 +20,10 @@ export type AskDeps = {
   baseUrl: string;
 };
 
-/** Calls the gateway for a claimed attempt, as `chooseRequest` says. Throws like the gateway. */
+/**
+ * Makes the call to the gateway that `chooseRequest` chooses for a claimed attempt. Throws like the
+ * gateway.
+ */
 export async function askGateway(
   deps: AskDeps,
   merchant: Merchant,
@@ -56,7 +59,10 @@ function sealSession(sealing: Sealing, attempt: PaymentAttempt, answer: Answer):
   return { ...begun, sealed_session };
 }
 
-/** Asks what the gateway knows of an attempt; null if nothing. Nothing is sent or ended. */
+/**
+ * Asks the gateway what it knows of an attempt, without sending or ending anything. Null if it knows
+ * nothing.
+ */
 export async function lookUpAttempt(
   gateway: Gateway,
   time: MerchantTime,
@@ -69,7 +75,7 @@ export async function lookUpAttempt(
   return customer_ref === null ? null : await requests.find(ask, customer_ref);
 }
 
-/** Returns null if the attempt must not be sent any more. */
+/** Returns null if the attempt must no longer be sent. */
 async function send(
   deps: AskDeps,
   merchant: Merchant,
@@ -81,7 +87,7 @@ async function send(
   const customer_ref = attempt.customer_ref ?? (await createCustomer(gateway, time, checkout));
   const earlier = await requests.findEarlier(ask, customer_ref);
   if (earlier !== null) return earlier;
-  // The calls above took time, and another process may have moved the attempt meanwhile.
+  // The calls above took time, and another process may have moved the attempt in the meantime.
   const now = merchant.now();
   const asked = { customer_ref, asked_at: timestamp(deps.clock.now()) };
   const maySend =

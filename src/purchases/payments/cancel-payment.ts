@@ -15,8 +15,8 @@ import { isOpen } from './start-payment.ts';
 
 /**
  * A shopper cancels, and the attempt in flight is voided. An attempt that was authorised before we
- * got the checkout's lock wins, and nothing is cancelled. A shopper may cancel for as long as a
- * payment may finish.
+ * got the checkout's lock wins, and nothing is cancelled. A shopper may cancel as long as a payment
+ * could still finish.
  */
 export async function cancelPayment(
   deps: DeliveryDeps,
@@ -35,7 +35,7 @@ export async function cancelPayment(
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
     const written = await writeTogether(db, cancelled.writes);
-    // Delivering it verifies the claim, and so that this was committed.
+    // Delivering the callback verifies the claim, and with it that this transaction was committed.
     callback = { ...cancelled.callback, ...written.callback[0] };
     await moveInFlightToVoiding(
       db,

@@ -9,8 +9,8 @@ import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 
 // Thieves try out stolen card numbers with small orders: many declined cards on one link, from one
-// network or at one merchant (decision 0007). Declines are counted, not attempts, so that a shop or
-// a mobile network with many buyers is not limited for selling well.
+// network or at one merchant (decision 0007). We count declines and not attempts, so that a shop or
+// a mobile network with many buyers is not limited.
 
 type Deps = {
   database: Database;
@@ -31,7 +31,7 @@ const linkDeclinesAlert = 10;
 
 const alertSeconds = 24 * 3600;
 
-/** Throws a 429 when another card from this shopper is more likely a test than a payment. */
+/** Throws a 429 if another card from this shopper is more likely to be a test than a payment. */
 export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<void> {
   const { merchant, network, declines } = shopper;
   const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 0);

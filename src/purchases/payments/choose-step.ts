@@ -21,8 +21,8 @@ import {
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
-// The choices of the attempt machine. They are pure: `ask-gateway.ts` and `record-outcome.ts` obey
-// them.
+// The choices of the attempt machine. They are pure: `ask-gateway.ts` and `record-outcome.ts` carry
+// them out.
 
 /** The gateway's answer about an attempt, at once or when it was asked later. */
 export type Answer =
@@ -33,9 +33,9 @@ export type Answer =
       outcome: 'done';
       payment_ref: string;
       card: HeldCard;
-      /** Null if the bank was not asked. */
+      /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
-      /** When a hold lapses; null for what is not a hold. */
+      /** When a hold lapses; null if it is not a hold. */
       capture_before: Timestamp | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
@@ -44,7 +44,7 @@ export type Answer =
   | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
   | { outcome: 'voided'; payment_ref: string };
 
-/** The same as it is recorded. */
+/** The same answer in the form that is recorded. */
 export type Outcome =
   | Exclude<Answer, { outcome: 'begun' }>
   | { outcome: 'begun'; payment_ref: string; sealed_session: Buffer };
@@ -54,13 +54,14 @@ type Times = { expires_at: Timestamp };
 /**
  * The request to the gateway about a claimed attempt.
  *
- * `send`: the request itself, again under the same key if an earlier one may have arrived.
+ * `send`: sends the request itself, under the same key again if an earlier one may have arrived.
  *
- * `find`: whether an earlier request arrived, by the attempt's id. Nothing is sent (decision 0023).
+ * `find`: looks up by the attempt's id whether an earlier request arrived. Nothing is sent (decision
+ * 0023).
  *
- * `look_up`: the state of what the gateway answered with a reference.
+ * `look_up`: looks up the state of a payment whose reference we have.
  *
- * `end`: to void it. The gateway may answer that it came too late.
+ * `end`: voids it. The gateway may answer that this came too late.
  */
 export type GatewayRequest = 'send' | 'find' | 'look_up' | 'end';
 
@@ -79,8 +80,8 @@ export function chooseRequest(
 export type Live = Extract<Answer, { outcome: 'begun' | 'done' | 'challenge' | 'processing' }>;
 
 /**
- * Whether to void what the gateway just answered: the attempt is over, and the bank must not be
- * able to approve it tomorrow. A hold can be voided, too; a charge and a stored card cannot.
+ * Whether to void what the gateway just answered: the attempt is over, and the bank must not be able
+ * to approve it later. A hold can be voided too; a charge and a stored card cannot.
  */
 export function mustEnd(
   attempt: PaymentAttempt,
@@ -98,9 +99,9 @@ export function mustEnd(
 }
 
 /**
- * The new state of an attempt, and what follows from it in other tables: `succeed`: the checkout is
- * paid, the payments are collected, the card is replaced. `fail`: the payments that it covered are
- * released. `refuse`: the checkout is invalid.
+ * The new state of an attempt, and its effect on other tables. `succeed`: the checkout is paid, the
+ * payments are collected, the card is replaced. `fail`: the payments that it covered are released.
+ * `refuse`: the checkout is invalid.
  */
 export type Move = { to: AttemptChanges; effect: 'nothing' | 'succeed' | 'fail' | 'refuse' };
 
@@ -110,7 +111,7 @@ const successes: Record<AttemptPurpose, AttemptStatus> = {
   new_card: 'verified',
 };
 
-/** The caller holds the lock of the checkout, so that the lock's holder decides the outcome, once. */
+/** The caller holds the lock of the checkout, so the outcome is decided only once. */
 export function chooseMove(
   attempt: PaymentAttempt,
   checkout: Times & { status: CheckoutStatus },
@@ -153,7 +154,10 @@ export function chooseMove(
   }
 }
 
-/** The shopper enters the card, or the bank asks them. Their browser says so, or a look-up does. */
+/**
+ * The shopper has to enter the card, or to pass their bank's challenge. Their browser reports when
+ * that is done, or a look-up finds out.
+ */
 function waitForShopper(
   attempt: PaymentAttempt,
   checkout: Times,
@@ -170,7 +174,7 @@ function waitForShopper(
   return { to: { ...released, ...waits, payment_ref, due_at, attempts }, effect: 'nothing' };
 }
 
-/** The gateway has something that must not stay. The next claim voids it. */
+/** The gateway holds something that must not stay. The next claim voids it. */
 function voidLater(payment_ref: string, due_at: Timestamp): Move {
   const known = { ...released, payment_ref, sealed_card_token: null };
   return { to: { ...known, status: 'voiding', due_at, attempts: 0 }, effect: 'nothing' };
@@ -202,7 +206,7 @@ const codesOf = ({ reason, may_retry, code, network_code, card_key }: Decline) =
   card_key: card_key ?? null,
 });
 
-/** Why an attempt was voided, for the shopper who began it on the plan page. */
+/** Why an attempt was voided, for a shopper who began it on the plan page. */
 function reasonOf(attempt: PaymentAttempt): AttemptChanges {
   if (isFirstPayment(attempt)) return {};
   const unanswered: DeclineReason =

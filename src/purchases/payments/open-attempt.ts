@@ -64,7 +64,8 @@ export async function openAttempt(
 
 /**
  * The shopper left the card form or their bank's challenge on the plan page and begins again: claims
- * that attempt to end it. It may have succeeded meanwhile, so the new one begins only after its outcome is known.
+ * that attempt to end it. It may have succeeded in the meantime, so the new one begins only once its
+ * outcome is known.
  */
 export async function leaveAttempt(
   deps: Pick<AskDeps, 'database' | 'clock'> & { random: Random },
@@ -81,7 +82,7 @@ export async function leaveAttempt(
     if (maybeCommitted && current?.lease === lease.lease) return current;
     if (!current || !waitsForShopper(current)) return null;
     const due_at = timestamp(merchant.now());
-    // Another process may be looking it up. What it finds no longer counts.
+    // Another process may be looking it up, but its result no longer counts.
     return await moveAttempt(db, current, { ...lease, status: 'voiding', due_at, attempts: 0 });
   });
 }

@@ -30,7 +30,10 @@ const newAttempt = statement((db, attempt: Insertable<Tables['payment_attempts']
   db.insertInto('payment_attempts').values(attempt).returningAll(),
 );
 
-/** All attempts of a checkout. Those of its plan and its first payments are each newest first. */
+/**
+ * All attempts of a checkout. The attempts on its plan are newest first, and so are its first
+ * payments.
+ */
 export const selectAttempts = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('payment_attempts')
@@ -43,7 +46,7 @@ export async function listAttempts(db: Handle, key: CheckoutKey): Promise<Paymen
   return await selectAttempts(db, key).execute();
 }
 
-/** More than can be unsettled at one time. */
+/** More than can ever be unsettled at once. */
 const unsettledMax = 10_000;
 
 /** The attempts of all merchants that have not ended, oldest first. */
@@ -73,7 +76,7 @@ const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
 );
 
 /**
- * Notes that the request is sent now. Returns false if the attempt is being voided, or if another
+ * Records that the request is sent now. Returns false if the attempt is being voided, or if another
  * process claimed it: then the request must not be sent.
  */
 export async function moveAsked(
@@ -98,8 +101,8 @@ const updateAsked = compileOnce((db, to: Claimed & { customer_ref: string; asked
 );
 
 /**
- * Gives up a claimed attempt, and releases it: whatever the gateway has of it is voided. Returns
- * false if it ended or is voiding, or if another process claimed it.
+ * Gives up a claimed attempt and releases it. Anything that the gateway has for it will be voided.
+ * Returns false if it has ended or is being voided, or if another process claimed it.
  */
 export async function moveGivenUp(
   db: Handle,

@@ -8,13 +8,13 @@ import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
 /**
  * The purpose of a shopper's attempt.
  *
- * `first_payment`: to pay a checkout. The gateway holds the first payment, and stores the card if
+ * `first_payment`: pays a checkout. The gateway holds the first payment, and stores the card if
  * others follow. A hold that comes too late is voided.
  *
- * `plan_payment`: to pay payments of the plan in person, late ones or before their dates. The
- * gateway takes the amount at once, so nothing can be voided afterwards.
+ * `plan_payment`: pays payments of the plan in person, late ones or before their dates. The gateway
+ * takes the amount at once, so nothing can be voided afterwards.
  *
- * `new_card`: to replace the stored card. The gateway verifies the card and takes nothing.
+ * `new_card`: replaces the stored card. The gateway verifies the card and takes nothing.
  */
 export const attemptPurposes = ['first_payment', 'plan_payment', 'new_card'] as const;
 export type AttemptPurpose = (typeof attemptPurposes)[number];
@@ -39,9 +39,9 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  * `refused`: the end of a first payment whose checkout the gateway will never accept.
  *
  * `voiding`: the attempt ran out of time, the shopper left it for another one or cancelled, or the
- * gateway refused the request. Nothing is sent any more, and the gateway is asked to end what was.
- * It may answer that it took a payment of the plan or verified a card first: then the attempt is
- * `charged` or `verified` after all.
+ * gateway refused the request. Nothing more is sent, and the gateway is asked to end what was sent.
+ * It may answer that it has already taken a payment of the plan or verified a card: then the attempt
+ * is `charged` or `verified` after all.
  *
  * `voided`: the end of an attempt that was voiding.
  */
@@ -65,7 +65,10 @@ export const live = ['starting', 'begun', 'challenged'] as const;
 /** The statuses that a worker still has to move. */
 export const unsettled = [...live, 'voiding'] as const;
 
-/** The shopper is asked for something: for the card in its session, or by their bank. */
+/**
+ * Whether the shopper has to act: to enter the card in its session, or to pass their bank's
+ * challenge.
+ */
 export const waitsForShopper = (attempt: Pick<PaymentAttempt, 'status'> | null | undefined) =>
   attempt?.status === 'begun' || attempt?.status === 'challenged';
 
@@ -79,7 +82,7 @@ export type PaymentAttempt = {
   checkout_id: string;
   gateway: GatewayName;
   purpose: AttemptPurpose;
-  /** Counts the first payments of a checkout, and apart from them the attempts on its plan. */
+  /** Counts the first payments of a checkout. The attempts on its plan are counted separately. */
   number: number;
   /** The numbers of the payments that it pays; empty for a new card. */
   instalments: number[];
@@ -88,13 +91,10 @@ export type PaymentAttempt = {
   amount: number;
   currency: string;
   uses_stored_card: boolean;
-  /**
-   * If it is given, the card is stored once the attempt has succeeded, in place of the card that is
-   * stored.
-   */
+  /** If given, the card is stored once the attempt has succeeded, and replaces the stored one. */
   consent: Consent | null;
   created_at: Timestamp;
-  /** Ids in this column ascend with the time of writing. */
+  /** Ids in this column ascend in the order of writing. */
   written_id: string;
 
   status: AttemptStatus;
@@ -106,7 +106,7 @@ export type PaymentAttempt = {
   customer_ref: string | null;
   /** The gateway's payment, or its verification of the card. */
   payment_ref: string | null;
-  /** Where the bank asks the shopper; null when the attempt has ended. */
+  /** Where the bank's challenge is; null when the attempt has ended. */
   challenge_url: string | null;
   /** The stored card that is charged, or the card that was stored. */
   card_ref: string | null;
@@ -169,7 +169,7 @@ export const attemptId = ({ purpose, checkout_id, number }: Named) =>
 export const requestKey = ({ purpose, checkout_id, number }: Named) =>
   `${checkout_id}:${purpose === 'first_payment' ? 'p' : 's'}${number}`;
 
-/** Binds a sealed card token to its attempt: it does not open for another. */
+/** Binds a sealed card token to its attempt, so that it opens for no other. */
 export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
 
 export const isFirstPayment = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
@@ -179,7 +179,7 @@ export const isOnPlan = ({ purpose }: Pick<PaymentAttempt, 'purpose'>) =>
   purpose !== 'first_payment';
 
 /**
- * Whether the attempt may still succeed. A unique index allows one such attempt of a checkout. A
+ * Whether the attempt may still succeed. A unique index allows one such attempt per checkout. A
  * first payment that is being voided cannot succeed: the shopper may begin another one at once.
  */
 export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' | 'status'>) =>
@@ -188,11 +188,11 @@ export const isInFlight = ({ purpose, status }: Pick<PaymentAttempt, 'purpose' |
 
 /**
  * A first payment that began within the half hour may take this much longer (decision 0011). On the
- * plan a shopper has this long to pass the bank's challenge (decision 0085).
+ * plan page a shopper has this long to pass the bank's challenge (decision 0085).
  */
 export const finishMinutes = 15;
 
-/** From this time on the attempt is not sent, and it is ended if the gateway knows it. */
+/** From this time on the attempt is not sent. If the gateway already knows it, it is ended. */
 export function endsAt(
   attempt: Pick<PaymentAttempt, 'purpose' | 'created_at'>,
   checkout: { expires_at: Timestamp },
@@ -211,9 +211,9 @@ export const isOver = (
 const lastLookUpSeconds = 5;
 
 /**
- * When we look up a session or a challenge next. Usually the shopper's browser returns first; if it does not,
- * the merchant waits for about a minute. We look once more shortly before the end, and right after
- * it to void what is left.
+ * When we look up a session or a challenge next. Usually the shopper's browser returns first; if it
+ * does not, the merchant waits about a minute. We look once more shortly before the end, and again
+ * right after it to void what is left.
  */
 export function nextShopperLookUp(
   now: Temporal.Instant,

@@ -12,7 +12,7 @@ import { voidUnconfirmed } from '#gateway/void-unconfirmed.ts';
 import type { Answer } from './choose-step.ts';
 import { type AttemptPurpose, type PaymentAttempt, requestKey } from './payment-attempt.ts';
 
-// How the gateway is asked about an attempt of each purpose.
+// The calls to the gateway for an attempt of each purpose.
 
 export type Ask = { gateway: Gateway; time: MerchantTime; attempt: PaymentAttempt };
 
@@ -95,12 +95,12 @@ const planPayment: Requests = {
     if (others.some(({ outcome }) => outcome === 'processing')) {
       throw new OutcomeUnknown('another payment of the same instalments is processing');
     }
-    // The shopper could still approve them.
+    // The shopper could still approve these, so they are voided.
     await voidUnconfirmed(gateway, time, others);
     const own = await gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     if (own === null) return null;
     if (own.outcome === 'declined' || own.outcome === 'voided') return own;
-    // The answer to our own request was lost: it is sent again under its key.
+    // The answer to our own request was lost, so it is sent again under its key.
     if (attempt.asked_at !== null) return null;
     // A restored database has lost the attempt, and uses its number and id again.
     if (own.outcome === 'captured') {

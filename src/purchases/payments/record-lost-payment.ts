@@ -27,10 +27,7 @@ import {
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
-/**
- * The number of the attempt that has this id; null if the gateway's payment belongs to another
- * attempt.
- */
+/** The number of the attempt that has this id; null if no attempt has it. */
 export const findAttemptNumber = (purpose: AttemptPurpose, checkout_id: string, id: string) =>
   findNumber((number) => attemptId({ purpose, checkout_id, number }) === id);
 
@@ -125,10 +122,10 @@ async function checkFirstPayment(
   const number = findAttemptNumber('first_payment', checkout_id, id);
   if (number === null) throw new CannotRecord('its attempt is not one of ours');
   const inFlight = (await listAttempts(db, { merchant_id, checkout_id })).filter(isInFlight);
-  // The attempt itself may be in flight in the backup.
+  // The attempt itself may still be in flight in the backup.
   const known: PaymentAttempt | null = inFlight.find((one) => one.id === id) ?? null;
   if (inFlight.length > (known ? 1 : 0)) throw new CannotRecord('the shopper is paying now');
-  // The gateway's times have whole seconds.
+  // The gateway's times are in whole seconds.
   const began = Temporal.Instant.from(checkout.created_at);
   const created = Temporal.Instant.from(created_at);
   const at = Temporal.Instant.compare(created, began) < 0 ? began : created;
@@ -137,7 +134,7 @@ async function checkFirstPayment(
   }
   const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
   const [first] = payments;
-  // A refund may have made the capture smaller. The caller compares the captured amount.
+  // A refund may have reduced the capture. The caller compares the captured amount.
   const isFirst = first && (state.outcome === 'captured' || first.amount === amount);
   if (!isFirst || !checkout.terms.includes(number_of_payments)) {
     throw new CannotRecord('its amount is not that of the first payment');

@@ -23,12 +23,12 @@ import { lockAttempt, newState } from './payment-attempt.sql.ts';
 import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
 
 /**
- * Writes the outcome of an attempt, and everything that follows from it, in one transaction. An
- * outcome counts only under the lease that it was found with. Every transaction locks the checkout
- * first, so that the lock's holder decides, once.
+ * Writes the outcome of an attempt, and all its consequences, in one transaction. An outcome counts
+ * only under the lease that it was found with. Every transaction locks the checkout first, so the
+ * outcome is decided only once.
  *
- * If `delivers` and the checkout is paid now, returns its callback, which the caller has claimed and
- * delivers. A worker delivers it otherwise.
+ * If `delivers` is set and the checkout is paid now, returns its callback, claimed for the caller to
+ * deliver. Otherwise a worker delivers it.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock } & QueueDeps,
@@ -59,7 +59,7 @@ export async function recordOutcome(
       assert(answer.outcome === 'done');
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
       const written = await writeAndCommit(tx, { ...outcome, ...paid.writes });
-      // Delivering it verifies the claim, and so that this was committed.
+      // Delivering the callback verifies the claim, and with it that this transaction was committed.
       if (claim) callback = { ...paid.callback, ...written.callback[0] };
     } else {
       await writeTogether(db, outcome);
@@ -72,7 +72,7 @@ export async function recordOutcome(
   return callback;
 }
 
-/** The writes of a checkout that is paid now. */
+/** The writes for a checkout that is paid now. */
 function payCheckout(
   deps: QueueDeps,
   merchant: Merchant,

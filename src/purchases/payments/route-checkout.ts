@@ -19,10 +19,10 @@ type RouteDeps = {
 };
 
 /**
- * Gives a shopper who opens the page the merchant's other gateway while the checkout's does not answer
- * (decision 0029). An attempt that exists, whatever became of it, keeps the checkout where it is: its
- * outcome may be unknown. A payment begins under the same lock, so one of both finds the other. Returns
- * whether the checkout was moved.
+ * Moves the checkout to the merchant's other gateway when a shopper opens the page while the
+ * checkout's own gateway does not answer (decision 0029). Any attempt keeps the checkout where it
+ * is, because its outcome may be unknown. A payment begins under the same lock, so one of the two
+ * sees the other. Returns whether the checkout was moved.
  */
 export async function routeCheckout(
   deps: RouteDeps,

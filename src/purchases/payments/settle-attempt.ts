@@ -21,9 +21,9 @@ export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyPro
 
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
- * attempt is committed, and a later claim settles it. The callback of a checkout is sent at once
- * while a shopper's request waits, else by the worker. `checkout` is its row if the caller has it.
- * Returns false if the outcome is still unknown.
+ * attempt is committed, and a later claim settles it. If a shopper's request waits, the callback of
+ * the checkout is sent at once, otherwise by the worker. `checkout` is its row, if the caller has
+ * it. Returns false if the outcome is still unknown.
  */
 export function settleAttempt(
   deps: PaymentDeps,
@@ -64,14 +64,17 @@ async function askAndRecord(
     try {
       await releaseFailed(deps, merchant, checkout, attempt, error);
     } catch (failure) {
-      // Its lease runs out anyway.
+      // If the release fails too, the lease runs out.
       deps.log.error({ ...about, err: failure }, 'a payment attempt was not released');
     }
     return false;
   }
 }
 
-/** An operator must look at a state that this version does not know, before its time is over. */
+/**
+ * An operator must look at a state that this version does not know, before the attempt's time is
+ * over.
+ */
 async function alertUnknown(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -91,7 +94,7 @@ async function alertUnknown(
 /**
  * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
  * not wait for an attempt that the gateway refused, or that has run out of time: it is given up, and
- * whatever the gateway has of it is voided (decision 0023).
+ * anything that the gateway has for it is voided (decision 0023).
  */
 async function releaseFailed(
   deps: PaymentDeps,
@@ -142,7 +145,7 @@ export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =
   runMerchantDueWork(deps, work, merchant);
 
 /**
- * The shopper returned from their bank, or the card form has confirmed. Settles the attempt now.
+ * Settles an attempt when the shopper returns from their bank, or when the card form has confirmed.
  * Returns false if it has ended or is claimed, or if its outcome is still unknown.
  */
 export async function settleReturned(

@@ -23,8 +23,8 @@ type FirstPayment = {
 };
 
 /**
- * A process finishes so many payments within seconds, even if all of them came at once. More would
- * wait for longer than shoppers do, and a slow gateway holds fewer (decision 0013).
+ * A process finishes this many payments within seconds, even if all of them come at once. More would
+ * take longer than shoppers wait. If the gateway is slow, fewer fit (decision 0013).
  */
 const inProgressMax = 500;
 
@@ -52,8 +52,8 @@ export async function startPayment(
 }
 
 /**
- * Null if nothing may start: the checkout has ended, expired, or is being paid. `blocked`: the
- * gateway may have its payment already, and an operator has to look at it first.
+ * Null if nothing may start: the checkout has ended or expired, or is being paid. `blocked`: the
+ * gateway may already have its payment, and an operator has to look at it first.
  */
 async function openFirstPayment(
   deps: PaymentDeps,
@@ -75,7 +75,7 @@ async function openFirstPayment(
     if (committed) return { attempt: committed, checkout };
     const now = merchant.now();
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
-    // The checkout was given to another gateway, and the card is for the earlier one.
+    // The checkout has moved to another gateway, and the card is for the earlier one.
     if (checkout.gateway !== gateway) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
     if (rows.blocks.length > 0) return 'blocked';
@@ -107,7 +107,7 @@ const selectAttemptsAndBlocks = compileOnce(
   },
 );
 
-/** Whether a payment may still begin: for half an hour (decision 0011). */
+/** Whether a payment may still begin. It may for half an hour (decision 0011). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
 }

@@ -2,7 +2,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { BankAccount } from './bank-account.ts';
 
-/** The newest first. */
+/** The newest accounts come first. */
 export async function listAccounts(db: Handle, merchant_id: string): Promise<BankAccount[]> {
   return await db
     .selectFrom('bank_accounts')
@@ -28,7 +28,7 @@ export async function findAccountInUse(
   return row ?? null;
 }
 
-/** The confirmed accounts of several merchants, the newest first. A merchant has a few. */
+/** The confirmed accounts of several merchants, the newest first. A merchant has only a few. */
 export async function listConfirmedAccounts(
   db: Handle,
   merchant_ids: string[],
@@ -47,7 +47,7 @@ export async function insertAccount(db: Handle, account: BankAccount): Promise<v
   await db.insertInto('bank_accounts').values(account).execute();
 }
 
-/** Returns null if it is confirmed already. */
+/** Returns null if it is already confirmed. */
 export async function moveConfirmed(
   db: Handle,
   { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
@@ -78,7 +78,7 @@ export async function moveWrongNumbers(
     .execute();
 }
 
-/** Every account, for a change of the master key. There are a few for each merchant. */
+/** Every account, for a change of the master key. Each merchant has only a few. */
 export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
   return await db
     .selectFrom('bank_accounts')
@@ -88,7 +88,7 @@ export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
     .execute();
 }
 
-/** Returns false if another run has re-encrypted it first. */
+/** Returns false if another run has already re-encrypted it. */
 export async function moveSealedAccount(
   db: Handle,
   { merchant_id, number, sealed_account }: BankAccount,

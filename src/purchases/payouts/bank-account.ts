@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Where a merchant is paid. One operator proposes an account and another one confirms it; until
- * then the account before it stays in use. Rows are kept, so that every payout names the account
- * that it went to.
+ * Where a merchant is paid. One operator proposes an account and another one confirms it; until then
+ * the previous account stays in use. Rows are kept, so that every payout names the account that it
+ * went to.
  */
 export type BankAccount = {
   merchant_id: string;
@@ -28,7 +28,7 @@ export type BankAccount = {
   wrong_numbers: number;
 };
 
-/** The purpose that an account number is sealed for: it opens in no other row. */
+/** The context that an account number is sealed with, so that it opens in no other row. */
 export const bankAccountContext = ({
   merchant_id,
   number,

@@ -39,11 +39,14 @@ const columns = [
 type Row = {
   payout: Payout;
   merchant: MerchantRow;
-  /** Null if the lost database exported it, before a restore, and two people approved it for none. */
+  /**
+   * Null if the lost database exported it before a restore, without an account that two people
+   * approved.
+   */
   account: (BankAccount & { account_number: string }) | null;
 };
 
-/** The file for the bank run: each payout, with the account that it goes to. */
+/** The file for the bank: each payout, with the account that it goes to. */
 export async function writeBankFile(
   deps: BankFileDeps,
   db: Handle,
@@ -67,7 +70,7 @@ export async function writeBankFile(
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /**
- * The digests that the record of an export keeps: of the file, and of the rows that it was made
+ * The digests that are recorded for an export: that of the file, and that of the rows it was made
  * from. `tranche prove` compares both later.
  */
 export const exportDigests = (payouts: Payout[], file: string) => ({
@@ -75,7 +78,7 @@ export const exportDigests = (payouts: Payout[], file: string) => ({
   payouts_sha256: digestPayouts(payouts),
 });
 
-/** A digest of which amounts go to which accounts. */
+/** A digest of the amounts and the accounts that they go to. */
 export function digestPayouts(
   payouts: Pick<Payout, 'id' | 'amount' | 'currency' | 'bank_account'>[],
 ): string {
@@ -148,7 +151,7 @@ async function findExecutionDay(
   return day.toString();
 }
 
-/** Says what a message for the bank needs, before any payout moves. */
+/** Refuses before any payout moves if the settings lack what a message for the bank needs. */
 export function mustPayFrom({ payingAccount }: Pick<BankFileDeps, 'payingAccount'>): PayingAccount {
   if (payingAccount) return payingAccount;
   throw new OperatorError(

@@ -3,15 +3,15 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 
 /**
- * Entries may be written this long after money resumes. Only then does the service find the
- * outcomes of requests that were in flight at the backup.
+ * Entries may still be written this long after money resumes, because only then does the service
+ * find the outcomes of requests that were in flight at the backup.
  */
 const lateEntryHours = 24;
 
 /**
- * Money moves again after a restore (decision 0098). The bank may have paid any payout that is not
- * exported here, and any that is made of entries from before the resume. None of them is exported
- * until an operator has compared it with the bank. Returns how many there are now.
+ * Money moves again after a restore (decision 0098). The bank may already have paid any payout that
+ * is not exported here, and any that is made from entries before the resume. None of them is
+ * exported until an operator has compared it with the bank. Returns how many there are now.
  */
 export async function comparePayouts(db: Handle, at: Timestamp): Promise<number> {
   const before = Temporal.Instant.from(at).add({ hours: lateEntryHours }).toString();

@@ -1,7 +1,7 @@
 import { type Words, words } from '#platform/shared/words/words.ts';
 import type { EntryKind } from '#record/ledger/settlement.ts';
 
-/** How statements name a kind of line, in the words of a language. */
+/** The names of the kinds of lines in statements, in each language. */
 export const kindTexts = {
   sale: 'kind_sale',
   refund: 'kind_refund',

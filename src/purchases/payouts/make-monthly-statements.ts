@@ -38,7 +38,7 @@ export type MonthlyDeps = PayoutDeps & {
 
 const leaseSeconds = 600;
 
-/** Each transaction takes so many lines, so that none is long, however many a month has. */
+/** A transaction takes this many lines, so that it stays short however many lines a month has. */
 const linesTogether = 10_000;
 
 const work: MerchantDueWork<'statement_months', MonthlyDeps> = {
@@ -65,7 +65,7 @@ export async function makeDueMonthlyStatements(
 export const makeMerchantMonthlyStatements = (deps: MonthlyDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
-/** Begins the statements of a merchant with the month of this moment. */
+/** Begins the statements of a merchant, from the current month on. */
 export async function beginStatements(
   db: Handle,
   merchant: Merchant,
@@ -82,7 +82,9 @@ async function dueAt(db: Handle, merchant: Merchant, month: string): Promise<Tem
   return statementDueAt({ holidays, time_zone }, month);
 }
 
-/** A process that dies loses at most one transaction of it. The next one goes on from there. */
+/**
+ * A process that dies loses at most one transaction of this. The next process goes on from there.
+ */
 async function makeStatement(deps: MonthlyDeps, merchant: Merchant, lease: string) {
   const id = deps.random.uuid();
   for (;;) {
@@ -96,8 +98,9 @@ async function makeStatement(deps: MonthlyDeps, merchant: Merchant, lease: strin
 }
 
 /**
- * Makes some entries lines of the statement. With the last of them the statement gets its number,
- * and the row goes on to the next month. A month without entries gets no statement, and no number.
+ * Turns some entries into lines of the statement. With the last ones the statement gets its number,
+ * and the row moves on to the next month. A month without entries gets neither a statement nor a
+ * number.
  */
 async function goOn(
   deps: MonthlyDeps,

@@ -55,7 +55,7 @@ export const makeMerchantPayouts = (deps: PayoutDeps, merchant: Merchant) =>
 
 /**
  * Makes a merchant's payout of the day, from all entries before that day that are in no payout yet.
- * If the merchant owes us money, everything stays where it is and counts in the next payout.
+ * If the merchant owes us money, its entries wait for the next payout.
  */
 async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): Promise<void> {
   const id = deps.random.uuid();
@@ -139,13 +139,13 @@ async function issue(
   return payout;
 }
 
-/** A payout has the entries from before the first moment of its day. */
+/** A payout includes the entries from before the first moment of its day. */
 export const entriesBefore = (
   { territory }: Pick<Merchant, 'territory'>,
   day: Temporal.PlainDate,
 ): Timestamp => timestamp(day.toZonedDateTime({ timeZone: territory.time_zone }).toInstant());
 
-/** The amount of a payout of these entries, and the reserves that it holds back and releases. */
+/** The amount of a payout of these entries, with the reserves that it withholds and releases. */
 export async function planPayout(
   db: Handle,
   merchant_id: string,
@@ -157,9 +157,7 @@ export async function planPayout(
   return { amount: [...open, ...reserves].reduce((sum, { net }) => sum + net, 0), reserves };
 }
 
-/**
- * The reserve that is held back from the day's sales, and the earlier reserves that become free.
- */
+/** The reserve that is withheld from the day's sales, and the earlier reserves that are released. */
 async function planReserves(
   db: Handle,
   merchant_id: string,

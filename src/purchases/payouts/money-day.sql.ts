@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** The territories, whose days begin at their own midnights. */
+/** The territories. Their days begin at their own midnights. */
 export async function listTerritories(
   db: Handle,
 ): Promise<{ code: string; time_zone: string; locale: string; currency: string }[]> {
@@ -13,7 +13,10 @@ export async function listTerritories(
     .execute();
 }
 
-/** The gateway's charges to the account without a payment in a range of time, by currency. */
+/**
+ * The fees that the gateway charged to the account, not for a payment, in a range of time, by
+ * currency.
+ */
 export async function sumAccountFees(
   db: Handle,
   from: Timestamp,

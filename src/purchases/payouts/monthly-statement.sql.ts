@@ -39,7 +39,7 @@ export async function lockStatementMonth(
   return row ?? null;
 }
 
-/** Goes on with the statement, or with the one of the next month. */
+/** Moves on with the statement, or to that of the next month. */
 export async function moveStatementMonth(
   db: Handle,
   merchant_id: string,
@@ -63,7 +63,7 @@ export async function insertMonthlyStatement(
     .execute();
 }
 
-/** The statement before the one with this number. */
+/** The last statement before this number. */
 export async function findStatementBefore(
   db: Handle,
   merchant_id: string,

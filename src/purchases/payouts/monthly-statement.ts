@@ -20,7 +20,7 @@ export type MonthlyStatement = {
   created_at: Timestamp;
   currency: string;
   lines: number;
-  /** The merchant's balance before the month and after it. A reserve is not in it. */
+  /** The merchant's balance before the month and after it. Reserves are not included. */
   opening: number;
   closing: number;
   /** The amount that is held in reserve after the month. */
@@ -54,11 +54,11 @@ export type StatementLine = Amounts & {
   payout_reference: string | null;
 };
 
-/** Numbers are the merchant's own, so the reference begins with a part of its id. */
+/** Each merchant has its own numbers, so the reference begins with a part of the merchant's id. */
 export const statementReference = (merchant_id: string, number: number) =>
   `${merchant_id.slice(-12).toUpperCase()}-${String(number).padStart(4, '0')}`;
 
-/** After the payout of that day. */
+/** A statement is made after the payout of that day. */
 const statementTime = Temporal.PlainTime.from('06:00');
 
 export const nextMonth = (month: string) =>
@@ -79,7 +79,7 @@ export function statementDueAt(calendar: Calendar, month: string): Temporal.Inst
 
 const reserveKinds: EntryKind[] = ['reserve', 'reserve_released'];
 
-/** The amounts of a statement by what they are for. They add up from `opening` to `closing`. */
+/** The amounts of a statement by purpose. They lead from `opening` to `closing`. */
 export function groupSums(sums: KindSums[]) {
   const of = (column: keyof Amounts, ...kinds: EntryKind[]) =>
     sums.reduce((sum, one) => sum + (kinds.includes(one.kind) ? one[column] : 0), 0);

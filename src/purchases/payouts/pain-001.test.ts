@@ -4,7 +4,10 @@ import { bankText, writePain001 } from './pain-001.ts';
 
 type Node = { name: string; currency: string | null; children: Node[]; text: string };
 
-/** Reads XML without comments and CDATA, with at most one attribute. Refuses what is not closed. */
+/**
+ * Reads XML without comments or CDATA, with at most one attribute per element. Refuses an element
+ * that is not closed.
+ */
 function parse(xml: string): Node {
   const root: Node = { name: '', currency: null, children: [], text: '' };
   const open = [root];
@@ -34,7 +37,7 @@ const decode = (text: string) =>
     return { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }[name] as string;
   });
 
-/** SWIFT's set X, of a length. A slash is at no end, and no two stand together. */
+/** Text of SWIFT's set X up to a length. No slash at either end, and no two in a row. */
 const setX = (max: number) =>
   new RegExp(`^(?!/)(?!.*//)(?!.*/$)[A-Za-z0-9/?:().,'+ -]{1,${max}}$`, 'u');
 const code = /^[A-Z]{1,5}$/;
@@ -75,7 +78,7 @@ const transfer: Rule = [
 ];
 /**
  * The elements of the published schema pain.001.001.09 that our messages have, in the order of its
- * sequences, with its lengths and patterns. Those that the schema wants are wanted here.
+ * sequences, with its lengths and patterns. Elements that the schema requires are required here.
  */
 const message: Rule = [
   [
@@ -189,7 +192,7 @@ test('a message for the bank keeps the rules of pain.001.001.09, its sums and it
   assert.deepEqual(texts(document, 'Ustrd'), ['TR20261116-1', 'TR20261116-2', 'TR20261116-3']);
   assert.equal(new Set(texts(document, 'EndToEndId')).size, 3, 'each transfer has its own id');
   assert.equal(new Set(texts(document, 'PmtInfId')).size, 2);
-  // A branch code of South Africa belongs to its national clearing system.
+  // In South Africa a branch code belongs to the national clearing system.
   assert.deepEqual(
     all(document, 'ClrSysMmbId').map((one) => texts(one, 'Cd')[0] ?? null),
     ['ZANCC', 'ZANCC', 'ZANCC', null, null],

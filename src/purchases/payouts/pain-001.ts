@@ -1,9 +1,9 @@
 import { escapeHtml } from '#platform/shared/html.ts';
 import { decimal } from '#platform/shared/money.ts';
 
-// The order to pay, as ISO 20022 has it: CustomerCreditTransferInitiation, pain.001.001.09. The
-// order of the elements is a part of the schema. Optional elements that a bank agrees with its
-// customer (batch booking, charges, purpose) are left to that agreement (decision 0081).
+// The payment order in ISO 20022: CustomerCreditTransferInitiation, pain.001.001.09. The schema
+// prescribes the order of the elements. Optional elements that a bank agrees with its customer
+// (batch booking, charges, purpose) are left out (decision 0081).
 
 /** The account that the operator pays merchants from. */
 export type PayingAccount = { holder: string; branch_code: string; account_number: string };
@@ -24,7 +24,7 @@ type Transfer = {
 type Batch = { territory: string; executes_on: string; transfers: Transfer[] };
 
 type Message = {
-  /** The id of the export. The same export is the same message, however often it is written. */
+  /** The id of the export. The same export always gives the same message. */
   id: string;
   at: Temporal.Instant;
   from: PayingAccount;
@@ -58,7 +58,7 @@ function writeBatch(id: string, from: PayingAccount, batch: Batch): string {
     element('PmtInfId', `${compact(id)}${territory}`),
     element('PmtMtd', 'TRF'),
     sums(transfers),
-    // An ordinary transfer of the day's clearing, not an urgent one.
+    // An ordinary transfer, not an urgent one.
     '<PmtTpInf><SvcLvl><Cd>NURG</Cd></SvcLvl></PmtTpInf>',
     `<ReqdExctnDt>${element('Dt', executes_on)}</ReqdExctnDt>`,
     `<Dbtr>${element('Nm', bankText(from.holder, nameMax))}</Dbtr>`,
@@ -71,7 +71,7 @@ function writeBatch(id: string, from: PayingAccount, batch: Batch): string {
 
 /**
  * The payout's id is unique in every file. The reference is not, because each merchant's payouts
- * have numbers of their own. The merchant reads the reference on its bank statement.
+ * have their own numbers. The merchant reads the reference on its bank statement.
  */
 function writeTransfer(transfer: Transfer, territory: string): string {
   const { id, reference, amount, currency, holder, bank, branch_code, account_number } = transfer;
@@ -146,8 +146,9 @@ const replacements: Record<string, string> = {
 };
 
 /**
- * Text in the characters that every bank takes, SWIFT's set X. Accents are dropped, and what has no
- * likeness becomes a full stop. A slash must not stand at an end or beside another one.
+ * Text in the characters that every bank accepts, SWIFT's set X. Accents are dropped, and a
+ * character without an equivalent becomes a full stop. A slash must not stand at an end or beside
+ * another one.
  */
 export function bankText(text: string, max: number): string {
   const plain = text
@@ -159,6 +160,6 @@ export function bankText(text: string, max: number): string {
     .replace(/^[/ ]+/, '')
     .slice(0, max)
     .replace(/[/ ]+$/, '');
-  // A name of which nothing can be written is still a name that the schema wants.
+  // The schema requires a name, even if none of its characters can be written.
   return /[A-Za-z0-9]/.test(plain) ? plain : 'NOTPROVIDED';
 }

@@ -22,7 +22,7 @@ import {
 import { findPayout, listLines } from './payout.sql.ts';
 import type { Payout, PayoutLine } from './payout.ts';
 
-/** A payout may have a hundred thousand lines, and five requests a minute are allowed. */
+/** A payout may have a hundred thousand lines, and a client may make five requests a minute. */
 const linesMax = 1_000;
 
 const LinesQuery = {

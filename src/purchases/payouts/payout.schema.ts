@@ -70,7 +70,7 @@ export const PayoutWithLinesResource = Type.Object(
   { title: 'PayoutWithLines', description: 'A payout with one page of its lines.' },
 );
 
-/** The members of the answer have other names than the columns, so the row is mapped. */
+/** The answer's members have different names from the columns, so the row is mapped. */
 export function presentPayout(payout: Payout): Type.Static<typeof PayoutResource> {
   return {
     id: payout.id,

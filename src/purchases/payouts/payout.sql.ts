@@ -64,7 +64,7 @@ export async function movePayoutDay(
     .execute();
 }
 
-/** Whether an entry that is in no payout yet is from before a time. */
+/** Whether an entry from before a time is in no payout yet. */
 export async function hasOpenEntryBefore(
   db: Handle,
   merchant_id: string,
@@ -82,14 +82,20 @@ export async function hasOpenEntryBefore(
   return row !== undefined;
 }
 
-/** Payouts with sales before this time must be compared. The time is on each merchant's clock. */
+/**
+ * Marks that payouts with sales before this time must be compared. The time is on each merchant's
+ * clock.
+ */
 export async function markPayoutDays(db: Handle, before: Timestamp): Promise<void> {
   await sql`update payout_days d
     set compare_before = ${before}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
     from merchants m where m.id = d.merchant_id`.execute(db);
 }
 
-/** Payouts that are not exported must be compared with the bank. Returns how many there are. */
+/**
+ * Marks that payouts which are not exported must be compared with the bank. Returns how many there
+ * are.
+ */
 export async function markOpenPayouts(db: Handle, compare_since: Timestamp): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('payouts')
@@ -133,7 +139,7 @@ export async function advancePayoutSums(
     .execute();
 }
 
-/** The payouts of a merchant that the bank has not paid yet: the oldest, and the sum of all. */
+/** The payouts of a merchant that the bank has not paid yet: the oldest ones, and the sum of all. */
 export async function listUnpaid(
   db: Handle,
   merchant_id: string,
@@ -217,7 +223,7 @@ type Moved = Partial<
   >
 >;
 
-/** Returns null if the payout is not in the state that the move begins from. */
+/** Returns null if the payout does not have the status that the move starts from. */
 export async function movePayout(
   db: Handle,
   { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,
@@ -292,12 +298,15 @@ export async function listExports(db: Handle, export_ids: string[]): Promise<Pay
     .execute();
 }
 
-/** Waits for another export, which may move the same payouts. Held until the transaction ends. */
+/**
+ * Waits for another export, which may move the same payouts. The lock is held until the transaction
+ * ends.
+ */
 export async function lockExports(db: Handle): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('payouts export', 0))`.execute(db);
 }
 
-/** Approved payouts after one of them, the oldest first. */
+/** Approved payouts that follow a given one, the oldest first. */
 export async function listApproved(
   db: Handle,
   after: Pick<Payout, 'created_at' | 'id'> | null,

@@ -3,9 +3,10 @@ import type { EntryKind } from '#record/ledger/settlement.ts';
 
 /**
  * The amount that a merchant is paid on one business day. A payout is a `draft` until two operators
- * have approved it, for the merchant's bank account of that moment. An `approved` payout is
- * `exported` in a file for the bank. The bank then has `paid` it, or `returned` it, which two
- * operators note. A returned amount is owed again and is a line of a later payout.
+ * have approved it, for the bank account that the merchant has at that moment. An `approved` payout
+ * is `exported` in a file for the bank. It is `paid` when the bank has paid it, and `returned` when
+ * two operators have recorded that the bank returned it. A returned amount is owed again and is a
+ * line of a later payout.
  *
  * After a restore an operator compares each payout that is not exported with the bank, because the
  * lost database may have exported it (decision 0098).
@@ -35,33 +36,37 @@ export type Payout = {
   bank_reference: string | null;
   returned_at: Timestamp | null;
   return_reason: string | null;
-  /** Who noted that the bank returned it. The status changes when another operator confirms it. */
+  /**
+   * The operator who recorded that the bank returned it. The status changes when another operator
+   * confirms that.
+   */
   return_noted_by: string | null;
   /**
-   * The number of the merchant's account that the approvals are for. It is exported to no other.
+   * The number of the merchant's account that the approvals are for. It is never exported to another
+   * account.
    */
   bank_account: number | null;
   /**
-   * Since when an operator has had to compare it with the bank before it is exported. Null if that
-   * is not needed.
+   * The time since which it must be compared with the bank before it is exported. Null if no
+   * comparison is needed.
    */
   compare_since: Timestamp | null;
 };
 
-/** Whether the approvals of a payout are for an account. Null stands for no account. */
+/** Whether a payout's approvals are for this account. Null means no account. */
 export const isForAccount = (
   { bank_account }: Pick<Payout, 'bank_account'>,
   account: { number: number } | null,
 ): boolean => bank_account === (account?.number ?? null);
 
-/** Approvals for an account that is no longer in use do not count before the export. */
+/** Before the export, approvals for an account that is no longer in use do not count. */
 export function countApprovals(payout: Payout, inUse: { number: number } | null): number {
   const isOpen = payout.status === 'draft' || payout.status === 'approved';
   if (isOpen && !isForAccount(payout, inUse)) return 0;
   return [payout.first_approver, payout.approver].filter((one) => one !== null).length;
 }
 
-/** Whether an operator may approve a payout now: as the first person, or as the second one. */
+/** Whether an operator may approve a payout now, as the first or the second person. */
 export function mayApprove(
   payout: Payout,
   inUse: { number: number } | null,
@@ -112,8 +117,8 @@ export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): 
 export type NewAccountWait = { newAccountBusinessDays: number };
 
 /**
- * When a bank account that was confirmed at this time can be paid first: a person who replaced the
- * account is noticed before the money is gone (decision 0081).
+ * The earliest time at which a newly confirmed bank account can be paid. The wait lets others notice
+ * a fraudulent change before the money is gone (decision 0081).
  */
 export function accountPayableFrom(
   calendar: Calendar,

@@ -7,7 +7,10 @@ import type { Payout, PayoutLine } from './payout.ts';
 /** Small enough that the process answers other requests between two pages. */
 export const linePageSize = 500;
 
-/** The lines of a payout in order. They do not change once it is made, so each page is a read of its own. */
+/**
+ * The lines of a payout in order. They do not change once it is made, so each page can be read
+ * separately.
+ */
 export async function* readLines(
   deps: { database: Database; clock: Clock },
   payout: Payout,

@@ -46,21 +46,21 @@ import {
 } from './payout.ts';
 import { insertStatementMail } from './statement-mail.sql.ts';
 
-/** Every action on a payout asks whether money may move. */
+/** Every action on a payout first checks whether money may move. */
 type PayoutDeps = OperatorDeps & { money: MoneyProblem };
 
 /**
- * An operator approves a payout. The first approval is noted; the second, by another operator,
- * makes it `approved`. Both are for the merchant's bank account of that moment: once another
- * account is in use, an approval counts as the first one again. The row's lock decides between
- * operators who approve at once.
+ * An operator approves a payout. The first approval is recorded; the second, by another operator,
+ * makes it `approved`. Both are for the bank account that the merchant has at that moment: once
+ * another account is in use, the next approval counts as the first one. The row's lock decides
+ * between operators who approve at once.
  */
 export async function approvePayout(
   deps: PayoutDeps,
   operator: string,
   id: string,
 ): Promise<Payout> {
-  // The audit has the end of the account number that each approval is for.
+  // The audit contains the last digits of the account number that each approval is for.
   const said: { account: string | null } = { account: null };
   const approve = async (db: Handle, payout: Payout, at: Timestamp) => {
     const account = await findAccountInUse(db, payout.merchant_id);
@@ -86,9 +86,9 @@ export async function approvePayout(
 }
 
 /**
- * The bank has paid a payout. The money leaves what the merchant is owed. A merchant with an
- * address for statements gets this one by mail. A payout that must be compared need not be
- * exported: the bank paid it before the database was restored.
+ * The bank has paid a payout. The amount is no longer owed to the merchant. A merchant with an
+ * address for statements gets this one by mail. A payout that must be compared need not be exported:
+ * the bank paid it before the database was restored.
  */
 export async function payPayout(
   deps: PayoutDeps & { sendsMessages: boolean },
@@ -135,7 +135,7 @@ export async function confirmPayout(
 }
 
 /**
- * The bank returned a payout, at once or after it had paid it. The first operator notes it; once
+ * The bank returned a payout, at once or after it had paid it. The first operator records it; once
  * another one has confirmed it, the amount is owed again.
  */
 export async function returnPayout(
@@ -154,7 +154,7 @@ export async function returnPayout(
     }
     const refusal = `${operator} has noted the return of payout ${payout.id} already. Another operator must confirm it.`;
     mustCountAsSecond(deps, operator, [{ by: named(payout.return_noted_by), refusal }]);
-    // Both stand in the books: the money left, and it came back.
+    // The books show both: the money left, and it came back.
     const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
       ...(isFirst ? ['paid_out' as const] : []),
@@ -171,7 +171,9 @@ export async function returnPayout(
 /** A payout names operators by their addresses, which are unique and never change. */
 const named = (name: string): Approver => ({ person_id: null, name });
 
-/** The payouts that an export leaves approved, by the reason. Each list names the oldest of them. */
+/**
+ * The payouts that an export leaves approved, by reason. Each list contains only the oldest ones.
+ */
 type LeftOut = {
   /** Their merchants have no confirmed bank account. */
   refused: Payout[];
@@ -193,15 +195,15 @@ export type Export = LeftOut & {
   file: string;
 };
 
-/** One file has so many payouts at most, so that an export stays short. */
+/** A file has at most this many payouts, so that an export stays short. */
 export const exportedPayoutsMax = 1_000;
-/** For each reason an export names so many payouts at most that it left out. */
+/** For each reason, an export names at most this many payouts that it left out. */
 const leftOutNamedMax = 100;
 
 /**
- * Moves approved payouts, the oldest first, to `exported`, under one id for the file, if the bank
- * account that each was approved for is in use and not too new. An earlier export can be read again
- * by that id and moves nothing.
+ * Moves approved payouts, the oldest first, to `exported`, under one id for the file. The bank
+ * account that a payout was approved for must be in use and not too new. Reading an earlier export
+ * again by its id moves nothing.
  */
 export async function exportPayouts(
   deps: PayoutDeps & NewAccountWait & BankFileDeps,
@@ -236,7 +238,7 @@ export async function exportPayouts(
   });
 }
 
-/** Reads through the approved payouts, page by page, until enough of them can be exported. */
+/** Reads the approved payouts, page by page, until enough of them can be exported. */
 async function findReady(deps: PayoutDeps & NewAccountWait, db: Handle) {
   const ready: Payout[] = [];
   const merchants = new Map<string, Merchant>();
@@ -280,7 +282,7 @@ function findInUse(newestFirst: BankAccount[]): Map<string, BankAccount> {
 }
 
 /**
- * Reads the holidays around today once for each territory. They are enough: an account that was
+ * Reads the holidays around today once for each territory. These suffice, because an account
  * confirmed a month ago has waited long enough whatever the holidays were.
  */
 function rememberCalendars(db: Handle): (merchant: Merchant) => Promise<Calendar> {
@@ -294,7 +296,7 @@ function rememberCalendars(db: Handle): (merchant: Merchant) => Promise<Calendar
   };
 }
 
-/** From when an account can be paid. Null if that time has come. */
+/** The time from which an account can be paid. Null if that time has come. */
 function findPayableFrom(
   wait: NewAccountWait,
   calendar: Calendar,
@@ -309,7 +311,7 @@ function findPayableFrom(
 type Made = { subject_id: string | null; details: object; result: Export };
 
 /**
- * Reads an earlier export once more. The audit says who read it: the file has whole account
+ * Reads an earlier export again. The audit says who read it, because the file has whole account
  * numbers.
  */
 export async function readExport(
@@ -330,7 +332,7 @@ export async function readExport(
   });
 }
 
-/** After a restore no payout moves before what the gateway did is recorded. */
+/** After a restore, no payout moves until what the gateway did is recorded. */
 async function mustMoveMoney({ money }: { money: MoneyProblem }): Promise<void> {
   let reason: string | null;
   try {

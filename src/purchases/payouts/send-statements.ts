@@ -75,7 +75,7 @@ async function send(deps: SendingDeps, merchant: Merchant, mail: StatementMail):
   await record(deps, merchant, mail, letter && (await deps.mail.send(letter)));
 }
 
-/** Null if there is nothing to send any more. */
+/** Null if there is nothing left to send. */
 async function writeOfPayout(
   deps: SendingDeps,
   merchant: Merchant,
@@ -119,7 +119,10 @@ async function writeOfMonth(
   return writeMonthlyMail(mail, { statement, files, to }, timestamp(merchant.now()));
 }
 
-/** About three megabytes. Mail servers refuse much more, and longer statements are read by API. */
+/**
+ * About three megabytes. Mail servers refuse much larger mails; longer statements can be read
+ * through the API.
+ */
 const attachedLinesMax = 20_000;
 
 async function writeAttached(

@@ -63,8 +63,8 @@ export async function readPayee(
 /**
  * An operator, or a person of the merchant, proposes the account that the merchant is paid to. It is
  * not used before an operator of the service has confirmed it, because a person who can change it
- * alone can take the next payout. A proposal that waits is replaced only by its number, so that no
- * one replaces one that they have not seen. The merchant's people get a mail.
+ * alone can take the next payout. To replace a proposal that waits, its number must be given, so
+ * that an unseen proposal is never replaced. The merchant's people get a mail.
  */
 export async function proposeAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing; log: Logger },
@@ -111,7 +111,7 @@ export async function proposeAccount(
     const mail = { merchant_id: id, kind: 'bank_proposed' as const, facts, by, at: created_at };
     await deps.mailMerchant(db, mail);
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
-    // Leave the holder out: it may name a person, and the audit cannot be erased.
+    // The holder is left out: it may name a person, and the audit cannot be erased.
     const details = { number, bank, branch_code, last4, before: inUse(earlier) };
     return { subject_id: id, details, result };
   });
@@ -128,10 +128,11 @@ function refuseToReplaceUnseen(
 }
 
 /**
- * Another operator confirms the newest account: a newer proposal that they have not seen is not
- * confirmed. They give the whole account number as the merchant told it to them, and it must be the
- * proposed one. A wrong number is in the audit, and after five of them the proposal cannot be
- * confirmed. Payouts go there once the account has been in use for the time of the settings.
+ * Another operator confirms the newest account. A newer proposal that they have not seen is not
+ * confirmed. They type the whole account number that the merchant told them, and it must match the
+ * proposal. A wrong number is recorded in the audit, and after five of them the proposal cannot be
+ * confirmed. Payouts go to the account once it has been in use for the time that the settings
+ * demand.
  */
 export async function confirmAccount(
   deps: OperatorDeps & MerchantMailDeps & { sealing: Sealing },
@@ -142,7 +143,7 @@ export async function confirmAccount(
   const confirmed = await operate(deps, operator, 'merchants bank confirm', async (db, at) => {
     const merchant = onOwnClock(deps.clock, await mustFindMerchant(db, merchant_id));
     const { id } = merchant;
-    // Numbers that are typed at once are counted one by one.
+    // Numbers typed at the same time are counted one by one.
     await lockMerchant(db, id);
     const accounts = await listAccounts(db, id);
     const [newest] = accounts;
@@ -220,7 +221,7 @@ export async function setStatementAddress(
     const { id } = await mustFindMerchant(db, merchant_id);
     const earlier = await findStatementAddress(db, id);
     await writeStatementAddress(db, id, email, at);
-    // Leave the address out: it may name a person, and the audit cannot be erased.
+    // The address is left out: it may name a person, and the audit cannot be erased.
     const before = { has_address: earlier !== null };
     const details = { has_address: email !== null, is_changed: email !== earlier, before };
     return { subject_id: id, details, result: undefined };
@@ -253,7 +254,7 @@ export async function reencryptAccounts(
   return { examined: accounts.length, reencrypted, unreadable };
 }
 
-/** Null if no known master key opens it. */
+/** Null if none of the known master keys opens it. */
 export function openAccount(sealing: Sealing, account: BankAccount): string | null {
   if (!sealing.isKnown(account.sealed_account)) return null;
   try {

@@ -12,13 +12,13 @@ import { insertPayoutDay } from './payout.sql.ts';
 import { nextPayoutAt } from './payout.ts';
 
 export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> & {
-  /** A local date. Null stands for today. */
+  /** A local date. Null means today. */
   from_on: string | null;
 };
 
 /**
- * An operator sets what a merchant pays from a date on. The first terms of a merchant begin its
- * settlement. What was posted before keeps its fees.
+ * Sets the terms that a merchant pays from a date on. Its first terms begin its settlement. Earlier
+ * entries keep their fees.
  */
 export async function setTerms(
   deps: OperatorDeps,
@@ -40,7 +40,7 @@ export async function setTerms(
     const next = await firstPayoutAt(db, merchant, now);
     await insertPayoutDay(db, id, timestamp(next));
     await beginStatements(db, merchant, now);
-    // Before this action the date had these terms, or none.
+    // The terms that the date had before this action, if any.
     const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
     return { subject_id: id, details, result: terms };
   });

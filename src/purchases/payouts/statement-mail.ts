@@ -3,12 +3,12 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 export const statementMailStatuses = ['pending', 'sent', 'refused', 'skipped'] as const;
 export type StatementMailStatus = (typeof statementMailStatuses)[number];
 
-/** A mail is about a payout that was paid, or about a month. The other one is null. */
+/** A mail is about a paid payout or about a month; the other member is null. */
 export type StatementSubject =
   | { payout_id: string; statement_id: null }
   | { payout_id: null; statement_id: string };
 
-/** A statement on its way to the merchant. */
+/** A statement that is being mailed to the merchant. */
 export type StatementMail = {
   merchant_id: string;
   id: string;

@@ -20,7 +20,7 @@ const columns: PdfColumn[] = statementHeads.map((head, at) => ({
   right: at > 2,
 }));
 
-/** The statement as a document to keep. The caller has looked at `whyNotPrinted`. */
+/** The statement as a document to keep. The caller has checked `whyNotPrinted`. */
 export function writeStatementPdf(
   payout: Payout,
   pages: LinePages,

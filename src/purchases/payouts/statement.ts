@@ -26,7 +26,10 @@ const columns = [
   'currency',
 ];
 
-/** Each page of lines makes one piece of the file, so that no statement stands in memory as a whole. */
+/**
+ * Each page of lines becomes one piece of the file, so that a statement is never in memory as a
+ * whole.
+ */
 export async function* writeStatementCsv(payout: Payout, pages: LinePages): AsyncGenerator<string> {
   const { reference, id, business_on, currency } = payout;
   yield writeCsv([columns]);
@@ -53,7 +56,7 @@ export async function* writeStatementCsv(payout: Payout, pages: LinePages): Asyn
 
 export type LinePages = AsyncIterable<PayoutLine[]> | Iterable<PayoutLine[]>;
 
-/** No one prints more. A longer statement is a file for a program. */
+/** People do not print more than this. A longer statement is for programs. */
 export const printedLinesMax = 2_000;
 /** A document of this length has five hundred pages. */
 export const pdfLinesMax = 20_000;
@@ -69,13 +72,13 @@ export function whyNotPrinted({ lines }: Pick<Payout, 'lines'>, format: 'html' |
 /** The names of the columns of a statement that people read. */
 export const statementHeads = ['Line', 'Kind', 'Order', 'Gross', 'Fee', 'VAT', 'Net'];
 
-/** The name of the amount, once the bank has answered. */
+/** The label of the amount, once the bank has answered. */
 const paidNames: Partial<Record<Payout['status'], string>> = {
   paid: 'Paid',
   returned: 'Returned by the bank',
 };
 
-/** The facts above the lines: whose statement it is, and what was paid. */
+/** The facts above the lines: the merchant's name, and what was paid. */
 export function statementFacts(
   payout: Payout,
   { name, address, vat_number, territory }: MerchantRow,
@@ -105,14 +108,14 @@ export const taxInvoice = (
 
 /**
  * A statement that prints well, with the lines of a tax invoice for our fees, page by page. The
- * caller has looked at `whyNotPrinted`.
+ * caller has checked `whyNotPrinted`.
  */
 export async function* writeStatementHtml(
   payout: Payout,
   pages: LinePages,
   totals: Totals,
   merchant: MerchantRow,
-  /** The last end of the operators' actions that was posted before the payout was made. */
+  /** The last end of the chain of operators' actions that was posted before the payout was made. */
   recordEnd: string | null,
 ): AsyncGenerator<string> {
   const money = (cents: number) => escapeHtml(showMoney(cents, merchant.territory));
@@ -162,7 +165,10 @@ dd { margin: 0; overflow-wrap: anywhere }
 @media print { :root { --ground: #fff; --ink: #000; --quiet: #444; --line: #bbb } body { margin: 0; padding: 0; max-width: none } thead { display: table-header-group } .table { overflow: visible } }
 `;
 
-/** The page may be opened where an operator is signed in, so it can load and run nothing. */
+/**
+ * The page may be opened in a browser where an operator is signed in, so it may load and run
+ * nothing.
+ */
 export const statementPolicy = `default-src 'none'; style-src 'sha256-${createHash('sha256')
   .update(style)
   .digest(

@@ -10,7 +10,7 @@ import { attach, type MailRow, mailStatement } from './write-statement-mail.ts';
 /** The statement as files. The CSV is null if it is too long for a mail. */
 type MonthlyFiles = { pdf: Buffer; csv: string | null };
 
-/** Tells the merchant of a month's statement, in its language. The files are attached. */
+/** Announces a month's statement to the merchant, in its language. The files are attached. */
 export function writeMonthlyMail(
   mail: MailRow,
   { statement, files, to }: { statement: MonthlyStatement; files: MonthlyFiles; to: string },

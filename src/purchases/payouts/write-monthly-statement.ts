@@ -24,8 +24,8 @@ import {
 import { linePageSize } from './read-lines.ts';
 import { pdfLinesMax, printedLinesMax } from './statement.ts';
 
-// The files of a monthly statement. They are made of what its row and its lines say, and nothing
-// else, so that they are the same whenever they are written. Only an erasure changes a line.
+// The files of a monthly statement. They are made only from its row and its lines, so that they are
+// the same whenever they are written. Only an erasure changes a line.
 
 export const monthlyFormats = ['pdf', 'csv'] as const;
 export type MonthlyFormat = (typeof monthlyFormats)[number];
@@ -43,7 +43,7 @@ export function writeMonthlyStatement(
 export const monthlyFileName = ({ reference }: MonthlyStatement, format: MonthlyFormat) =>
   `${reference}.${format}`;
 
-/** The lines in order. They do not change, so each page is a read of its own. */
+/** The lines in order. They do not change, so each page can be read separately. */
 async function* readStatementLines(
   deps: Deps,
   statement: MonthlyStatement,
@@ -118,7 +118,7 @@ export function describeMonthly(statement: MonthlyStatement) {
     .toString();
   const isTaxInvoice = statement.issuer_vat_number !== null;
   const { sales, refunds, disputes, fees, vat, reserve, paid } = groupSums(sums);
-  // Rows that most merchants do not need are left out where they are zero.
+  // Rows that most merchants do not need are left out if they are zero.
   const rare = (name: string, cents: number): Row[] => (cents === 0 ? [] : [[name, money(cents)]]);
   const balance = (day: string) => fillIn(words.balance, { date: date(day) });
   const facts: Row[] = [
@@ -182,7 +182,7 @@ const columnsOf = (words: Words['statement']): PdfColumn[] => {
   }));
 };
 
-/** The sums come before the lines. A document with more lines than anyone prints has the sums only. */
+/** The sums come before the lines. A document that is too long to print has only the sums. */
 function writeMonthlyPdf(deps: Deps, statement: MonthlyStatement): AsyncGenerator<Buffer> {
   const { language, reference, lines, created_at: now } = statement;
   const { words, money, ...shown } = describeMonthly(statement);

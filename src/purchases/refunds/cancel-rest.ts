@@ -9,10 +9,9 @@ import { requestRefund } from './request-refund.ts';
 import type { ReviewDeps } from './review-refund.ts';
 
 /**
- * After a loss an operator cancels what is left of the plan. That is a refund of what was not
- * collected, which takes nothing from the card. Above the merchant's threshold another person has to
- * approve it, and the plan stays paused until it is done. A repeated call goes on with the same
- * refund.
+ * After a lost dispute, an operator cancels the rest of the plan. That is a refund of what was not
+ * collected, so it returns nothing to the card. Above the merchant's threshold another person has to
+ * approve it, and the plan stays paused until then. A repeated call continues with the same refund.
  */
 export async function cancelRest(
   deps: ReviewDeps,

@@ -35,8 +35,8 @@ const explainDisputed = (disputed: number, remainder: number) =>
   `The shopper disputes ${disputed} cents of this checkout with the bank. Until that is decided, at most ${remainder} cents can be refunded.`;
 
 /**
- * Refunds of one checkout wait for the same row. They queue here, so that those that wait hold no
- * connection. Each database has its own queues, because only its own connections are scarce.
+ * Refunds of one checkout wait for the same row. They queue here, so that waiting refunds hold no
+ * connection. Each database has its own queues, because each has its own connections.
  */
 const queues = new WeakMap<Database, ReturnType<typeof createTurns>>();
 
@@ -61,7 +61,8 @@ export async function createRefund(
     // Refunds of one checkout are serialised from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (maybeCommitted) {
-      // Look before any refusal: a committed refund stands, whatever became mandatory since.
+      // The refund is looked for before any refusal: once committed it stands, whatever became
+      // mandatory since.
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
@@ -84,7 +85,7 @@ export async function createRefund(
       now,
     );
     if (closed !== null) throw unprocessable(closed);
-    // Sum after the lock, so that refunds committed while we waited for it count.
+    // The sum is read after the lock, so that refunds committed while we waited for it count.
     const unrefunded = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
     // Money that a cardholder disputes is with the cardholder, or may be soon.
     const disputed = await sumDisputed(db, merchant.id, checkout.id);
@@ -117,7 +118,7 @@ export async function createRefund(
 
 /**
  * Auto-approval integrations need no review (decision 0014). An integration whose own refunds are
- * reviewed does not get around that through another's checkouts (decision 0074).
+ * reviewed cannot avoid the review by refunding another's checkouts (decision 0074).
  */
 const isAuto = async (db: Handle, id: string) =>
   (await findIntegration(db, id))?.refund_mode === 'auto';
@@ -152,7 +153,7 @@ export async function reserveRefund(
     merchant_id,
     id,
     number: total,
-    // The stored spelling; the caller may have used upper case.
+    // The id as it is stored; the caller may have used upper case.
     checkout_id: checkout.id,
     gateway,
     integration_id,

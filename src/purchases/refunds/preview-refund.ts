@@ -31,7 +31,7 @@ type PlannedCard = PlannedPart & {
   payment: Pick<Instalment, 'payment_ref' | 'collected_at'> | undefined;
 };
 
-/** Why the gateway cannot take a part of the refund, or null. */
+/** Why the gateway does not accept a part of the refund, or null. */
 function explainCapabilities(
   { refundMin, refundsMax, refundDays }: Capabilities,
   parts: PlannedCard[],
@@ -56,7 +56,7 @@ function explainCapabilities(
   return null;
 }
 
-/** The gateways, as a preview asks them. */
+/** The gateways, as far as a preview needs them. */
 export type CapabilitiesOf = { of(name: GatewayName): { capabilities: Capabilities } };
 
 /**

@@ -127,7 +127,7 @@ async function releaseForRetry(
   try {
     await release(deps, refund, nextRetryAt(merchant.now(), refund.attempts));
   } catch (error) {
-    // Its lease runs out anyway.
+    // If the release fails too, the lease runs out.
     deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
   }
 }
@@ -186,13 +186,13 @@ async function carryOut(
   refund: RefundRequest,
   begun: RefundPart[] | undefined,
 ): Promise<RefundRequest> {
-  // A refund that began a moment ago need not be read again: nothing of it was disputed.
+  // A refund that has just begun need not be read again, because nothing of it can be disputed yet.
   for (let known = begun; ; known = undefined) {
     const { parts, isDisputed } = known
       ? { parts: known, isDisputed: false }
       : await reading(deps, (db) => readParts(db, refund));
     const open = parts.filter(({ status }) => status === 'open');
-    // Void a hold last: until then everything that was reduced can be put back.
+    // A hold is voided last: until then, everything that was reduced can be put back.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
     const answers = await Promise.allSettled(
@@ -218,7 +218,7 @@ async function carryOut(
     }
     if (outcome === 'waits') {
       await release(deps, refund, nextRefundLookUp(now, refund.attempts));
-      // The alert is raised after about half a day.
+      // The alert is raised only after about half a day.
       await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
       return refund;
     }
@@ -248,7 +248,7 @@ async function ask(
   merchant: Merchant,
   refund: RefundRequest,
   part: RefundPart,
-  /** The part was written with the time at which it is asked for. */
+  /** Whether the part was written with the time of its request. */
   isNoted: boolean,
 ): Promise<PartAnswer> {
   const gateway = deps.gateways.of(refund.gateway);
@@ -317,7 +317,7 @@ async function watch(
     const state = states[index];
     return state?.status === 'fulfilled' && state.value.status === 'failed';
   });
-  // A check without an answer is no check. It is retried, because it may have been the last one.
+  // A check that got no answer does not count. It is retried, because it may have been the last one.
   const failure = states.find((state) => state.status === 'rejected');
   if (failure && returned.length === 0) throw failure.reason;
   await recordWatch(deps, merchant, refund, returned);

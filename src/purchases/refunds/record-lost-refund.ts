@@ -13,8 +13,8 @@ import { startRefund } from './start-refund.ts';
 /**
  * Records a refund that the gateway made before the database was restored (decision 0098), in a
  * transaction that holds the checkout's lock. The request is written again under its own id and
- * split again. Each of the gateway's refunds must be a part of that split; the service then goes on
- * with it as with any other refund.
+ * split again. Each of the gateway's refunds must be a part of that split; the service then
+ * continues it like any other refund.
  */
 export async function recordLostRefund(
   deps: { clock: Clock; random: Random },

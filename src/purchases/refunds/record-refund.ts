@@ -39,10 +39,10 @@ export type PartAnswer =
 type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
- * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
- * An outcome counts only under the lease that it was found with. The refund ends when no part is
- * open, because a part that fails decides whether the others are put back. Then the refund is
- * returned, even if another process has claimed it.
+ * Writes the outcomes of parts of a pending refund, and their consequences, in one transaction. An
+ * outcome counts only under the lease that it was found with. The refund ends when no part is open,
+ * because a failed part decides whether the others are put back. The refund is then returned, even
+ * if another process has claimed it.
  */
 export async function recordParts(
   deps: RecordDeps,
@@ -90,7 +90,7 @@ export async function recordParts(
   });
 }
 
-/** The parts that the gateway's answers move, as they are then. */
+/** The parts that the gateway's answers move, in their new states. */
 function movePartsBy(
   current: RefundPart[],
   partAnswers: { part: RefundPart; answer: PartAnswer }[],
@@ -109,7 +109,7 @@ function movePartsBy(
   });
 }
 
-/** The effects in the books and in the plan of parts that are done now. */
+/** The effects on the books and on the plan of parts that are done now. */
 function effectsOf(refund: RefundRequest, done: RefundPart[], instalments: Instalment[]) {
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const of = { merchant_id, checkout_id, currency, refund_id };
@@ -117,7 +117,7 @@ function effectsOf(refund: RefundRequest, done: RefundPart[], instalments: Insta
     if (kind === 'card') return { ...of, instalment, kind: 'refunded', amount };
     return { ...of, instalment, kind: 'voided', amount: paymentOf(instalments, instalment).amount };
   });
-  // A checkout has one hold, that of its first payment.
+  // A checkout has only one hold, that of its first payment.
   const held = done.find(({ kind }) => kind === 'hold');
   const cancelled = held && cancelHeldInstalment(paymentOf(instalments, held.instalment));
   return { movements, cancelled };
@@ -157,7 +157,10 @@ function completionOf(
   };
 }
 
-/** When to check an ended refund next: while any of it is on a card (decision 0014). */
+/**
+ * When to check an ended refund next. It is checked as long as any of it is on a card (decision
+ * 0014).
+ */
 function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
   const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
   return look && timestamp(look);
@@ -196,7 +199,7 @@ async function failPending(
 
 /**
  * Marks a refund failed. Parts that reached the card count as refunded (`kept`): a retry refunds
- * only the rest. They are watched further, because the card network may return them, too.
+ * only the rest. They are still watched, because the card network may return them too.
  */
 async function fail(
   deps: RecordDeps,
@@ -227,7 +230,7 @@ async function fail(
   return failed;
 }
 
-/** Frees what the refund reserved, and resumes collecting unless something else pauses it. */
+/** Releases what the refund reserved, and resumes collecting unless something else pauses it. */
 async function end(
   deps: { random: Random },
   db: Handle,
@@ -246,8 +249,8 @@ function releaseOf(refund: RefundRequest, round: RefundPart[]): Movement {
 }
 
 /**
- * Fails a refund that has not begun, in a transaction that holds the checkout's lock: a dispute
- * took what it would have been taken from.
+ * Fails a refund that has not begun, in a transaction that holds the checkout's lock, because a
+ * dispute took the money that it needed.
  */
 export async function failRequested(
   deps: RecordDeps,
@@ -265,9 +268,9 @@ export async function failRequested(
 }
 
 /**
- * Records whether what an ended refund gave to the card is still there. If the card network
- * returned some of it, the refund has failed. Payments that the refund cancelled stay cancelled,
- * because the shopper was told so (decision 0014).
+ * Records whether the money that an ended refund returned to the card is still there. If the card
+ * network returned some of it, the refund has failed. Payments that the refund cancelled stay
+ * cancelled, because the shopper was told so (decision 0014).
  */
 export async function recordWatch(
   deps: RecordDeps,

@@ -16,17 +16,17 @@ import type { SaleState, Terms } from '#record/ledger/settlement.ts';
 import { selectAloneSum, selectParts, selectReturned } from './refund.sql.ts';
 import { type RefundPart, withDisputed } from './refund.ts';
 
-// Each step of a refund reads its rows in one statement. A refund that was approved and completed took
-// 40 statements, most of them such reads.
+// Each step of a refund reads its rows in one statement. Before that, approving and completing a
+// refund took 40 statements, most of them such reads.
 
 /** The payments that a refund is taken from, and the reasons why it may not begin. */
 export type RefundSources = {
   instalments: Instalment[];
-  /** By payment, what refunds and disputes have taken from it. */
+  /** The amount that refunds and disputes have taken from each payment. */
   given: Map<number, number>;
   isDisputed: boolean;
   isBlocked: boolean;
-  /** A payment of the checkout is being collected. */
+  /** Whether a payment of the checkout is being collected. */
   isCollecting: boolean;
 };
 
@@ -76,7 +76,7 @@ type Books = { terms: Terms | null; sales: SaleState[] };
 type Named = CheckoutKey & { id: string };
 type RefundKey = Named & { at: Timestamp };
 
-/** `checkout_ids` is the checkout alone. */
+/** `checkout_ids` contains only this checkout. */
 const refundQueries = (db: Handle, key: RefundKey & { checkout_ids: string[] }) => ({
   parts: selectParts(db, key),
   ...booksQueries(db, key),
@@ -117,8 +117,8 @@ const selectApproval = compileOnce((db, key: RefundKey & { checkout_ids: string[
 );
 
 /**
- * The same, and how many people have to approve it: the merchant may have lowered its threshold since
- * it was read. `alone` is the sum that was approved by fewer than two people.
+ * The same, and what decides how many people have to approve it: the merchant may have lowered its
+ * threshold since it was read. `alone` is the sum that was approved by fewer than two people.
  */
 export async function readApproval(
   db: Handle,
@@ -135,7 +135,10 @@ const selectProgress = compileOnce((db, key: RefundKey & { checkout_ids: string[
   together({ instalments: selectInstalments(db, key), ...refundQueries(db, key) }),
 );
 
-/** Everything that decides what follows from the gateway's answers. Read it under the same lock. */
+/**
+ * Everything that decides what follows from the gateway's answers. Call it under the checkout's
+ * lock.
+ */
 export async function readProgress(
   db: Handle,
   refund: Named,
@@ -154,7 +157,7 @@ const selectPartsAndDisputes = compileOnce((db, key: Named) =>
   together({ parts: selectParts(db, key), disputes: selectOpenDisputes(db, key) }),
 );
 
-/** The parts of a refund, and whether a dispute keeps them from being sent. */
+/** The parts of a refund, and whether a dispute prevents sending them. */
 export async function readParts(
   db: Handle,
   { merchant_id, checkout_id, id }: Named,

@@ -105,7 +105,7 @@ async function refundedMerchant(deps: RefundDeps, request: FastifyRequest): Prom
   return merchant;
 }
 
-/** For an intermediary: the merchant of the body's checkout. */
+/** The merchant of the checkout in the body, for an intermediary. */
 function checkoutOwner(deps: RefundDeps, request: FastifyRequest): Promise<string | null> {
   const { checkout_id } = request.body as { checkout_id?: unknown };
   return managedOwner(deps, request, 'checkouts', checkout_id);

@@ -13,7 +13,9 @@ import type { RefundPart, RefundRequest, RefundStatus, RefundSummary } from './r
 type CheckoutKey = { merchant_id: string; checkout_id: string };
 type Key = { merchant_id: string; id: string };
 
-/** The amount of a checkout that refund requests refunded or still may (decision 0014). */
+/**
+ * The amount of a checkout that refund requests have refunded or may still refund (decision 0014).
+ */
 export async function sumRefunds(
   db: Handle,
   merchant_id: string,
@@ -51,8 +53,8 @@ export async function findRefund(
 }
 
 /**
- * The merchant of a refund request, for the command line, which sees all merchants. The key of a
- * refund has its merchant too. If refunds of two merchants share an id, it finds neither.
+ * The merchant of a refund request, for the command line, which sees all merchants. A refund's key
+ * includes its merchant, so refunds of two merchants may share an id; then this finds neither.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -66,10 +68,9 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 }
 
 /**
- * By checkout, the sum of its refunds that were approved although fewer than two people agreed to
+ * The sum of each checkout's refunds that were approved although fewer than two people agreed to
  * them: the service approved them when a person or the merchant asked, or one person approved them.
- * Each counts, however it was requested and whatever became of it: a failed refund can be retried
- * (decision 0074).
+ * Every such refund counts, even a failed one, because it can be retried (decision 0074).
  */
 export async function listAloneSums(
   db: Handle,
@@ -94,7 +95,7 @@ const selectAlone = (db: Handle) =>
     )
     .groupBy('checkout_id');
 
-/** The same for one checkout: no row if there are none. */
+/** The same for one checkout. Returns no row if there are no such refunds. */
 export const selectAloneSum = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   selectAlone(db).where('merchant_id', '=', merchant_id).where('checkout_id', '=', checkout_id);
 
@@ -145,7 +146,7 @@ export async function summariseRefunds(db: Handle, key: CheckoutKey): Promise<Re
   return await selectRefundSummary(db, key).executeTakeFirstOrThrow();
 }
 
-/** By payment, the amount that refunds returned to its card, or are returning. */
+/** The amount that refunds have returned to the card of each payment, or are returning. */
 export const selectReturned = (db: Handle, { merchant_id, checkout_id }: CheckoutKey) =>
   db
     .selectFrom('refund_parts')
@@ -156,7 +157,7 @@ export const selectReturned = (db: Handle, { merchant_id, checkout_id }: Checkou
     .where('status', 'in', ['open', 'done'])
     .groupBy('instalment');
 
-/** By the gateway's payment, how many refunds it has or is asked for. */
+/** How many refunds each of the gateway's payments has, including those in flight. */
 export async function countCardRefunds(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
@@ -179,7 +180,7 @@ export const dueRefunds: DueWork<'refund_requests'> = {
   due: 'due_at',
 };
 
-/** A merchant, and the checkout of a refund of it. */
+/** The merchant and the checkout of a refund. */
 export async function findRefundOwner(
   db: Handle,
   { merchant_id, id }: Key,
@@ -267,7 +268,7 @@ export async function listParts(db: Handle, key: Key): Promise<RefundPart[]> {
   return await selectParts(db, key).execute();
 }
 
-/** Notes when the request for a part was last sent. */
+/** Records when the request for a part was last sent. */
 export async function moveAsked(
   db: Handle,
   { merchant_id, id }: Key,
@@ -309,7 +310,7 @@ const updateParts = statement((db, values: { merchant_id: string; parts: string 
 export const newPartStates = (merchant_id: string, parts: RefundPart[]) =>
   updateParts({ merchant_id, parts: JSON.stringify(parts) });
 
-/** Returns false if an earlier run wrote this result. */
+/** Returns false if an earlier run has written this result. */
 export async function movePart(
   db: Handle,
   part: Pick<RefundPart, 'merchant_id' | 'id' | 'status' | 'key_number'>,

@@ -245,7 +245,7 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
   });
 });
 
-/** Tries every choice of payments that are taken whole. */
+/** Tries every choice of payments that are taken entirely. */
 function hasAllowedSplit(
   plan: { room: number; status: InstalmentStatus }[],
   amount: number,

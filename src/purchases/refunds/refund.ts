@@ -6,9 +6,9 @@ import type { Instalment, InstalmentStatus } from '#purchases/instalments/instal
 
 /**
  * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
- * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network
- * may fail a complete one days later. The amounts of requests that are not `failed`, and what
- * failed ones kept, never sum to more than the checkout.
+ * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network may
+ * fail a complete one days later. The amounts of requests that are not `failed`, plus what failed
+ * ones refunded, never sum to more than the checkout.
  */
 export const refundStatuses = ['requested', 'pending', 'complete', 'failed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -25,7 +25,7 @@ export type RefundRequest = {
   currency: string;
   signed: boolean;
   created_at: Timestamp;
-  /** When an operator or the integration's automatic approval let it be processed. */
+  /** When an operator approved it, or the integration's automatic approval did. */
   approved_at: Timestamp | null;
   completed_at: Timestamp | null;
   reason: string | null;
@@ -52,7 +52,7 @@ export type RefundRequest = {
 /** All refund requests of one checkout, summed up. */
 export type RefundSummary = {
   count: number;
-  /** Whether one of them has not ended. */
+  /** Whether at least one of them has not ended. */
   is_open: boolean;
   /** When one of them last ended, or began if it has not ended. */
   moved_at: Timestamp | null;
@@ -63,7 +63,7 @@ export const needsSecondPerson = (amount: number, above: number | null): boolean
   above !== null && amount > above;
 
 /**
- * Whether two people must agree to a refund that waits, or had to agree to one that is decided.
+ * Whether two people must agree to a refund that waits, or had to agree to one that was decided.
  * `alone` is the sum of the checkout's other refunds to which fewer than two people agreed.
  */
 export function neededSecondPerson(
@@ -71,7 +71,7 @@ export function neededSecondPerson(
   above: number | null,
   alone: number,
 ): boolean {
-  // The service approves a person's own request when it is created, or not at all (decision 0074).
+  // The service approves a person's own request when it is created, or never (decision 0074).
   const isAtOnce = refund.approved_at !== null && refund.approved_by_name === null;
   if (firstApproverOf(refund) !== null || (requesterOf(refund) !== null && !isAtOnce)) return true;
   return needsSecondPerson(alone + refund.amount, above);
@@ -110,7 +110,7 @@ export function agreedTo(refund: RefundRequest): { by: Approver; refusal: string
 
 /**
  * Whether the next approval is only the first of two. `alone` is the sum of the checkout's refunds
- * to which fewer than two people agreed: several small refunds must not pass for a large one
+ * to which fewer than two people agreed: several small refunds must not replace a large one
  * (decision 0074).
  */
 export function isFirstOfTwo(refund: RefundRequest, above: number | null, alone: number): boolean {
@@ -118,10 +118,10 @@ export function isFirstOfTwo(refund: RefundRequest, above: number | null, alone:
 }
 
 /**
- * The part of a refund that is taken from one payment. A payment that was not collected is
- * `cancel`led. For a `hold`, less is captured or the hold is voided. What was collected is refunded
- * to the `card`. A part is `open` until it is `done` or has `failed`. When a refund fails, parts
- * that can be undone are `put_back`.
+ * The part of a refund that is taken from one payment. `cancel` reduces a payment that was not
+ * collected. `hold` captures less of the hold, or voids it. `card` refunds what was collected. A
+ * part is `open` until it is `done` or has `failed`. When a refund fails, parts that can be undone
+ * are `put_back`.
  */
 export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
 export type RefundPartKind = (typeof refundPartKinds)[number];
@@ -151,8 +151,8 @@ export type RefundPart = {
 };
 
 /**
- * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not
- * become the id of another merchant's refund (decision 0074).
+ * The id of a refund that a person asks for. The browser chooses `request_id`, so the id includes
+ * the merchant: it must not become the id of another merchant's refund (decision 0074).
  */
 export const requestedId = (merchant_id: string, request_id: string) =>
   derivedId('requested refund', merchant_id, request_id);
@@ -175,14 +175,14 @@ const kindOf = (status: InstalmentStatus): RefundPartKind =>
 type Source = { instalment: number; kind: RefundPartKind; room: number };
 
 /**
- * Splits a refund over the payments (decision 0014): first payments not yet collected, from the
- * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
+ * Splits a refund over the payments (decision 0014): first payments not yet collected, from the last
+ * backwards; then the hold; then collected payments, newest first. `returned` is what earlier
  * refunds returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
- * gateway takes no less (decision 0027). What it must keep is taken from the others. If no split
- * allows that, the refund waits for the capture of the hold (null), after which the card can give
- * it back. Without a hold the payment is left with less.
+ * gateway takes no less (decision 0027). The amount that it must keep is taken from the others. If
+ * no split allows that, returns null, and the refund waits for the capture of the hold, after which
+ * the card can return any amount. Without a hold the payment is left with less.
  */
 export function splitRefund(
   instalments: RefundablePayment[],
@@ -237,15 +237,15 @@ function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] 
   });
 }
 
-/** The card can return any amount. Nothing is collected of a payment that is taken whole. */
+/** The card can return any amount, and nothing is collected for a payment that is taken entirely. */
 function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
   return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
 }
 
 /**
- * The first allowed split, which takes the newest payments whole. Chooses which payments are taken
- * whole; the others give what they need not keep, and the card the rest. Returns null if no split
- * is allowed.
+ * The first allowed split, which takes the newest payments entirely. Chooses which payments are
+ * taken entirely; the others give what they need not keep, and the card gives the rest. Returns null
+ * if no split is allowed.
  */
 function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
   const open = sources.filter(({ kind }) => kind !== 'card');
@@ -253,7 +253,7 @@ function takeAllowed(sources: Source[], amount: number, payment_min: number): nu
     .filter(({ kind }) => kind === 'card')
     .reduce((sum, { room }) => sum + room, 0);
   const spare = ({ room }: Source) => Math.max(0, room - payment_min);
-  // Payments of a plan are alike, so few states differ.
+  // The payments of a plan are alike, so there are few distinct states.
   const failed = new Set<string>();
   const choose = (index: number, left: number, spared: number): boolean[] | null => {
     const source = open[index];
@@ -295,7 +295,7 @@ export function withDisputed(
   return given;
 }
 
-/** The payments hold less than the refund. Only a dispute can have taken the rest. */
+/** The payments hold less than the refund. Only a dispute can have taken the difference. */
 export class NothingLeft extends Error {}
 
 const reasonCharactersMax = 500;
@@ -321,7 +321,7 @@ export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Tempo
   return next ?? null;
 }
 
-/** When to look up a refund next that the gateway has not settled: 1 minute, up to 6 hours. */
+/** When to look up a refund that the gateway has not settled: after 1 minute, up to 6 hours. */
 export function nextRefundLookUp(now: Temporal.Instant, attempts: number): Temporal.Instant {
   return now.add({ minutes: Math.min(2 ** Math.min(attempts, 10), 6 * 60) });
 }

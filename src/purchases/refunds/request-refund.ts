@@ -14,7 +14,7 @@ import { explainBadReason, needsSecondPerson, type RefundRequest, requestedId } 
 import type { ReviewDeps } from './review-refund.ts';
 
 type Wanted = {
-  /** The caller's name for this request. A repeated request makes one refund. */
+  /** The caller's id for this request. Repeating the request does not make a second refund. */
   request_id: string;
   checkout_id: string;
   amount: number;
@@ -23,8 +23,8 @@ type Wanted = {
 
 /**
  * An operator asks for a refund. It needs no review, so it is processed at once, unless it is above
- * the merchant's threshold: then another person has to approve it (decision 0074). The window for
- * merchants does not bind operators; the preview warns of it.
+ * the merchant's threshold: then another person has to approve it (decision 0074). Operators are not
+ * bound by the merchants' refund window; the preview warns about it.
  */
 export async function requestRefund(
   deps: ReviewDeps,
@@ -46,7 +46,7 @@ export async function requestRefund(
   const requester = approverOf(deps, operator);
   const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
-    // Leave the reason out: it may name the shopper, and the audit cannot be erased.
+    // The reason is left out: it may name the shopper, and the audit cannot be erased.
     const details = { checkout_id, amount };
     const written = await findEarlier(db, merchant.id, wanted);
     if (written) {
@@ -61,7 +61,7 @@ export async function requestRefund(
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    // Earlier refunds are added, so that several small refunds do not pass for a large one.
+    // Earlier refunds are added, so that several small refunds cannot replace a large one.
     const alone = await sumAlone(db, { merchant_id: merchant.id, checkout_id });
     // The merchant was read before the lock, and its threshold may have been lowered since.
     const above = thresholdOf(deps, await findThreshold(db, merchant.id));
@@ -83,11 +83,11 @@ export async function requestRefund(
     const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
     return { subject_id: id, details, result: { refund: claimed, isClaimed: true } };
   });
-  // Not claimed: another person has to approve it, or the first of two equal requests processes it.
+  // If it is not claimed, another person has to approve it, or an identical request processes it.
   return isClaimed ? await processRefund(deps, merchant, refund) : refund;
 }
 
-/** A repeated request gets the refund of the first, if it asks for the same. */
+/** A repeated request gets the refund of the first one, if both ask for the same. */
 async function findEarlier(
   db: Handle,
   merchant_id: string,

@@ -40,15 +40,14 @@ import { startRefund, sumOf } from './start-refund.ts';
 export type ReviewDeps = RefundProcessDeps & FourEyesDefault;
 
 /**
- * The console names a refund with the merchant in whose rows it found it, so that an action never
- * reaches another merchant's refund. The command line gives the id alone.
+ * The console names a refund together with its merchant, so that an action never reaches another
+ * merchant's refund. The command line gives only the id.
  */
 type NamedRefund = string | { merchant_id: string; id: string };
 
 /**
- * An operator approves a request; it is processed at once. Above the merchant's threshold two
- * people have to approve it (decision 0074): the first approval is noted, and the second processes
- * it.
+ * An operator approves a request; it is processed at once. Above the merchant's threshold two people
+ * have to approve it (decision 0074): the first approval is recorded, and the second processes it.
  */
 export async function approveRefund(
   deps: ReviewDeps,
@@ -57,7 +56,7 @@ export async function approveRefund(
 ): Promise<RefundRequest> {
   return await reviewed(deps, operator, 'refunds approve', named, async (db, found, claim) => {
     const { merchant, ...lease } = claim;
-    // They leave together. The last one reads under the locks of the others.
+    // The statements are sent together. The last one reads under the locks of the others.
     const [{ refund }, facts] = await Promise.all([
       lockWithCheckout(db, found),
       readApproval(db, found, lease.at),
@@ -87,7 +86,7 @@ export async function approveRefund(
   });
 }
 
-/** Moves a request that is locked. It has no parts yet. */
+/** Moves a locked request that has no parts yet. */
 async function move(
   db: Handle,
   refund: RefundRequest,
@@ -99,8 +98,8 @@ async function move(
 }
 
 /**
- * An operator retries a failed refund, if the remainder allows it (decision 0014). A declined one
- * was never approved, and a retry does not approve it (decision 0074).
+ * An operator retries a failed refund, if enough of the checkout is left (decision 0014). A declined
+ * refund was never approved, and a retry does not approve it (decision 0074).
  */
 export async function retryRefund(
   deps: ReviewDeps,
@@ -142,7 +141,7 @@ export async function retryRefund(
   });
 }
 
-/** An operator declines a request with a reason. Its amount returns to the remainder. */
+/** Declines a request for an operator, with a reason. Its amount can be refunded again. */
 export async function declineRefund(
   deps: OperatorDeps,
   operator: string,
@@ -197,7 +196,10 @@ async function reviewed(
   return refund.approved_at === null ? refund : await processRefund(deps, merchant, refund, parts);
 }
 
-/** A refund that an operator named. None of this ever changes, so it is read before the lock. */
+/**
+ * The refund that an operator named. None of these values ever changes, so they are read before the
+ * lock.
+ */
 type Found = { merchant_id: string; checkout_id: string; id: string; merchant: Merchant };
 
 async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found> {
@@ -227,7 +229,7 @@ async function lockWithCheckout(db: Handle, found: Found): Promise<Locked> {
   return { checkout, refund };
 }
 
-/** Starts a refund, unless a dispute took what it would be taken from: then processing fails it. */
+/** Starts a refund, unless a dispute took the money that it needs: then processing fails it. */
 async function startUnlessSpent(
   deps: RefundProcessDeps,
   db: Handle,

@@ -19,7 +19,7 @@ import {
 import type { RefundSources, RefundStart } from './refund-sources.sql.ts';
 
 /**
- * Finds the payments that a refund of this amount would be taken from now, after the parts of
+ * Finds the payments that a refund of this amount would be taken from now, given the parts of
  * earlier refunds. Null if it must wait.
  */
 export const planRefund = (
@@ -40,9 +40,9 @@ export type Started = { refund: RefundRequest; parts: RefundPart[] };
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
- * refund has ended. It waits while the cardholder disputes a payment of it, while an operator must
- * look at it first, while a collection of the checkout is open, and while the hold must be captured
- * first (decision 0027).
+ * refund has ended. It waits while the cardholder disputes one of the payments, while an operator
+ * must look at the checkout first, while a collection of the checkout is open, and while the hold
+ * must be captured first (decision 0027).
  */
 export async function startRefund(
   deps: { clock: Clock; random: Random },
@@ -66,7 +66,7 @@ export async function startRefund(
   if (sources.isBlocked) return 'blocked';
   if (sources.isCollecting) return 'collecting';
 
-  // An earlier round may have refunded a part. Do not refund that twice.
+  // An earlier round may have refunded a part, which must not be refunded twice.
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
   const rest = refund.amount - moved;
   const planned = planRefund(merchant, sources, rest);
@@ -119,7 +119,7 @@ function newPart(
 ): RefundPart {
   const { round, number, at, asked_at } = times;
   const isWhole = part.amount === payment.amount - payment.reduced;
-  // The gateway must void a hold that is taken whole. From a reduced hold it captures less later.
+  // The gateway must void a hold that is taken entirely. It captures less of a reduced hold later.
   const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
   return {
     ...part,

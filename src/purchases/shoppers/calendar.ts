@@ -59,7 +59,7 @@ const text = (value: string) => value.replace(/[\\;,]/g, (one) => `\\${one}`).re
 
 const lineBytesMax = 75;
 
-/** A line of more than 75 bytes goes on in the next one, which begins with a space. */
+/** A line of more than 75 bytes continues on the next line, which begins with a space. */
 function fold(line: string): string {
   const parts: string[] = [];
   let part = '';

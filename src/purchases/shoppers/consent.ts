@@ -3,7 +3,7 @@ import { languages } from '#platform/shared/language.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';
 import type { Consent } from '#purchases/payments/payment-attempt.ts';
 
-/** A consent has our wording in one of our languages, and the payments that a page showed. */
+/** A consent has our wording in one of our languages, and the payments that the page showed. */
 export function explainConsent(
   consent: Consent | null,
   shown: Consent['payments'][],
@@ -18,7 +18,9 @@ export function explainConsent(
   return isShown ? [] : [{ path: 'consent.payments', problem }];
 }
 
-/** Our members in our order. Other members that a page sends are not stored. */
+/**
+ * Keeps only the members that we know, in our order. Other members that a page sends are not stored.
+ */
 export function onlyConsent({ version, payments }: Consent): Consent {
   return {
     version,

@@ -26,8 +26,8 @@ const work: MerchantDueWork<'deleted_customers', DeletionDeps> = {
 };
 
 /**
- * Deletes the gateway's records of shoppers who were erased. Nothing needs them then: refunds and
- * disputes name the payment.
+ * Deletes the gateway's records of shoppers who were erased. They are no longer needed, because
+ * refunds and disputes name the payment.
  */
 export const deleteErasedCustomers = (deps: DeletionDeps) => runDueWork(deps, work);
 
@@ -66,7 +66,7 @@ async function deleteCustomer(
         retries: attempts,
       });
     } catch (failure) {
-      // Its lease runs out anyway.
+      // If the release fails too, the lease runs out.
       deps.log.error({ ...about, err: failure }, 'a deletion at the gateway was not released');
     }
   }

@@ -32,17 +32,17 @@ export type ErasureDeps = {
   random: Random;
   log: Logger;
   /**
-   * Days after the last movement of a checkout. If it is null, personal data stays until an
-   * operator erases it.
+   * The retention period in days after a checkout's last movement. If it is null, personal data
+   * stays until an operator erases it.
    */
   retentionDays: number | null;
 };
 
 const leaseSeconds = 60;
 const dayHours = 24;
-/** A checkout that is not finished is looked at again this often. */
+/** A checkout that is not finished is checked again this often. */
 const recheckDays = 7;
-/** A shorter retention period applies to waiting checkouts after this long at the latest. */
+/** A shortened retention period applies to waiting checkouts after this many days at the latest. */
 const waitDaysMax = 30;
 
 const retentionDates: MerchantDueWork<'retention_dates', ErasureDeps> = {
@@ -64,7 +64,7 @@ const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
   concurrency: 1,
   roundMilliseconds: 0,
   async run(deps, merchant, claimed) {
-    // Do one after another: erasing is never urgent.
+    // The checkouts are erased one after another, because erasing is never urgent.
     for (const one of claimed) await eraseOrWait(deps, merchant, one);
   },
 };
@@ -111,7 +111,7 @@ async function moveOn(
     const old = young === -1 ? next : next.slice(0, young);
     const first = next[old.length];
     const isMore = next.length === checkoutsBatchSize && young === -1;
-    // A checkout that is created from now on is not old enough before this time.
+    // A checkout created from now on cannot be old enough before this time.
     const due_at = earlier(expiryOf(deps, first?.created_at ?? timestamp(now)), limitOf(now));
     const moved = await moveRetentionDate(db, retentionDate, {
       number: old.at(-1)?.number ?? retentionDate.number,
@@ -131,7 +131,7 @@ const limitOf = (now: Temporal.Instant) => now.add({ hours: dayHours * waitDaysM
 const earlier = (one: Temporal.Instant, other: Temporal.Instant) =>
   Temporal.Instant.compare(one, other) < 0 ? one : other;
 
-/** Erases a checkout, or looks at it again later. Never throws: the row is due again. */
+/** Erases a checkout, or checks it again later. Never throws: the row is due again. */
 async function eraseOrWait(
   deps: ErasureDeps,
   merchant: Merchant,
@@ -163,7 +163,7 @@ async function eraseOrWait(
     await releaseDue(deps.database.db, 'erasures', key, lease, timestamp(due_at));
   } catch (error) {
     deps.log.error({ err: error, checkout_id }, 'a checkout could not be erased');
-    // Its lease runs out if this fails, too.
+    // If this fails too, the lease runs out.
     await releaseDue(deps.database.db, 'erasures', key, lease, timestamp(later)).catch(() => {});
   }
 }

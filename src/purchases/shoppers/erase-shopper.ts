@@ -42,7 +42,7 @@ import { insertDeletedCustomers } from './retention.sql.ts';
 import { selectShopperCheckouts, selectShopperLinks } from './shopper-data.sql.ts';
 
 export type Erasure = {
-  /** The checkouts whose data is erased. */
+  /** The checkouts whose data was erased. */
   erased: string[];
   /** The checkouts that stay as they are, and why. */
   refused: { checkout_id: string; reason: string }[];
@@ -56,10 +56,10 @@ export type Kept = {
   count: number;
 };
 
-/** More than the changes of one order. */
+/** More events than one order can have. */
 const eventsMax = 100_000;
 
-/** The event of a refund has the reason why it failed, which a person may have written. */
+/** The event of a refund contains the reason why it failed, which a person may have written. */
 function withoutReason(payload: Buffer, identifiers: Identifiers): Buffer {
   const event = JSON.parse(payload.toString('utf8'));
   const { attributes } = event.data;
@@ -68,7 +68,7 @@ function withoutReason(payload: Buffer, identifiers: Identifiers): Buffer {
   return Buffer.from(JSON.stringify(event));
 }
 
-/** Tells what erasing would do now. Changes nothing. */
+/** Reports what erasing would do now, and changes nothing. */
 export async function previewErasure(
   deps: OperatorDeps,
   address: string,
@@ -216,7 +216,7 @@ async function eraseCheckout(
   const alerts = await eraseAlerts(db, key, subjects, identifiers);
   const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
   const answers = await eraseAnswers(db, integrations, ids, identifiers);
-  // An operator who closed an alert gave a reason, and that action is about the alert.
+  // The reason that an operator gave when closing an alert belongs to an action on the alert.
   await updateErasedTexts(db, [...subjects, ...alerts], now);
   const count = answers.filter((one) => namesPerson(one.key, identifiers)).length;
   return count === 0 ? [] : [{ table: 'idempotency_keys', checkout_id, count }];
@@ -241,7 +241,10 @@ async function eraseAlerts(
   return alerts.map(({ id }) => id);
 }
 
-/** Returns the answers about these rows that are kept for retries. Their keys stay as they are. */
+/**
+ * Removes the shopper from the answers about these rows that are stored for retries. The keys of
+ * these answers stay as they are. Returns the answers.
+ */
 async function eraseAnswers(
   db: Handle,
   integrations: string[],

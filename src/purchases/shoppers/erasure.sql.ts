@@ -4,8 +4,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
-// All statements that erase personal data, of every table, so that they can be read together
-// (decision 0070). Call them only with the checkout locked and found to be finished.
+// All statements that erase personal data, from every table, in one file so that they can be
+// reviewed together (decision 0070). Call them only with the checkout locked and found to be
+// finished.
 
 /** Whether a callback is about a checkout: its own, or an event. Each has an index. */
 const isAbout = (checkout_id: RawBuilder<unknown>) =>
@@ -32,8 +33,8 @@ export async function findOpenReason(
   { merchant_id, checkout_id }: PlanKey,
   { now, merchantNow }: { now: Timestamp; merchantNow: Timestamp },
 ): Promise<string | null> {
-  // The first reason that applies. A payment that began in time may take some minutes longer
-  // (decision 0011); an hour is past that.
+  // Finds the first reason that applies. A payment that began in time may take some minutes longer
+  // (decision 0011), but never an hour.
   const { rows } = await sql<{ reason: string | null }>`
     select case
       when exists (
@@ -101,8 +102,8 @@ export async function updateErasedCheckout(
 }
 
 /**
- * The payment link of a checkout. One that is reusable names no shopper. Its addresses may, and they
- * are those of the checkout.
+ * Erases the payment link of a checkout. A reusable link names no shopper, but its addresses may;
+ * they are those of the checkout.
  */
 export async function updateErasedLink(
   db: Handle,
@@ -120,14 +121,17 @@ export async function updateErasedLink(
       and not reusable`.execute(db);
 }
 
-/** Removes an address from the payment links of every merchant. The next shopper types their own. */
+/** Removes an address from the payment links of all merchants. The next shopper types their own. */
 export async function updateErasedLinkCustomers(db: Handle, email: string): Promise<void> {
   await sql`
     update payment_links set customer = null
     where customer is not null and lower(customer ->> 'email') = lower(${email})`.execute(db);
 }
 
-/** The receivers' answers may repeat anything. The database allows this for erased checkouts only. */
+/**
+ * Receivers' answers may contain anything. The database allows this change only for erased
+ * checkouts.
+ */
 export async function updateErasedCallback(
   db: Handle,
   { merchant_id, id }: { merchant_id: string; id: string },
@@ -143,7 +147,7 @@ export async function updateErasedCallback(
       and (response_headers is not null or response_body is not null)`.execute(db);
 }
 
-/** The references of payments stay: a refund needs them. */
+/** The payments' references stay, because refunds need them. */
 export async function updateErasedCards(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -164,7 +168,7 @@ export async function updateErasedCards(
       and card_key is not null`.execute(db);
 }
 
-/** The evidence of a dispute names the shopper. Its hash stays, as the audit names it. */
+/** The evidence of a dispute names the shopper. Its hash stays, because the audit refers to it. */
 export async function updateErasedEvidence(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -202,7 +206,7 @@ export async function updateErasedMessages(
   }
 }
 
-/** The notes of people on the checkout and on its refunds, and the conversation with the shopper. */
+/** Deletes people's notes on the checkout and its refunds, and the conversation with the shopper. */
 export async function deleteErasedNotes(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -219,8 +223,8 @@ export async function deleteErasedNotes(
 }
 
 /**
- * Erases what operators wrote in actions on these rows. The actions stay, with the digests of what
- * they had.
+ * Erases what operators wrote in actions on these rows. The actions stay, with the digests of those
+ * texts.
  */
 export async function updateErasedTexts(
   db: Handle,
@@ -233,7 +237,7 @@ export async function updateErasedTexts(
       select id from operator_actions where subject_id = any(${subject_ids}::uuid[]))`.execute(db);
 }
 
-/** Erases what operators searched for, if it was one of these texts and nothing else. */
+/** Erases search terms of operators that were exactly one of these texts. */
 export async function updateErasedSearches(
   db: Handle,
   texts: string[],
@@ -293,7 +297,7 @@ export async function updateAlertTexts(
 
 type KeptAnswer = { integration_id: string; key: string; text: string };
 
-/** Stored answers to requests about these rows. They are deleted a day after the last request. */
+/** Stored answers to requests about these rows. They expire a day after the last request. */
 export async function listAnswersAbout(
   db: Handle,
   integration_ids: string[],

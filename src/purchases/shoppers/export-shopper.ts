@@ -30,7 +30,10 @@ import {
   selectSubjects,
 } from './shopper-data.sql.ts';
 
-/** Addresses are compared as people write them: in any case, with spaces around them. */
+/**
+ * Addresses are compared as people write them: in upper or lower case, with or without spaces around
+ * them.
+ */
 export const readEmail = (text: string) => text.normalize('NFC').trim();
 
 /** The audit names at most this many checkouts of an export. */
@@ -39,13 +42,16 @@ const idsMax = 100;
 const rowsMax = 100;
 const subjectsMax = 1_000;
 
-/** The reader may stop for so long, as in a pager, before the database ends the transaction. */
+/**
+ * The reader may pause for this long, for example in a pager, before the database ends the
+ * transaction.
+ */
 const idleMinutesMax = 10;
 
 /**
  * Writes everything that we hold about the shopper with an e-mail address, of every merchant, as
- * JSON. It is read in pages, all of one snapshot, and written piece by piece. An operator has one
- * export at a time. The audit has its checkouts before the first piece is written, and does not
+ * JSON. It is read in pages from one snapshot and written piece by piece. An operator may run one
+ * export at a time. The audit lists its checkouts before the first piece is written, and does not
  * name the shopper.
  */
 export async function exportShopper(
@@ -81,7 +87,7 @@ export async function exportShopper(
     try {
       for await (const piece of writeJson(whole, indent)) await write(piece);
     } catch (cause) {
-      // The reader has a part of it already, so this is never repeated.
+      // The reader already has a part of it, so this is never retried.
       throw new OperatorError('The export broke off. Run the command again.', { cause });
     }
   });
@@ -123,7 +129,9 @@ async function exportCheckout(db: Handle, { sealed_verify: _, ...checkout }: Che
   };
 }
 
-/** The rows of a checkout by table. A file of a dispute has megabytes. */
+/**
+ * The rows of a checkout by table. A page has one file of a dispute, which may be megabytes long.
+ */
 function rowsOf(db: Handle, key: PlanKey): Record<CheckoutTable, PagedArray> {
   const rows = checkoutTables.map((table) => {
     const max = table === 'dispute_files' ? 1 : rowsMax;
@@ -140,7 +148,7 @@ async function* readRows<Row>(
   for await (const rows of readPages(db, 'rows', query, max)) yield rows.map(({ row }) => row);
 }
 
-/** Reads about a checkout and its callbacks, refunds and disputes, in the order of these. */
+/** Reads rows about a checkout and its callbacks, refunds and disputes, in that order. */
 async function* ofSubjects<Row>(
   db: Handle,
   key: PlanKey,

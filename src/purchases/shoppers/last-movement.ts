@@ -4,7 +4,7 @@ import type { MovementRows } from './plan.ts';
 
 /**
  * When money or the status of a checkout last moved (decision 0069). A payment that a refund
- * cancelled moved with that refund, not on the date that it was planned for.
+ * cancelled moved with that refund, not on its planned date.
  */
 export function lastMovement(
   { expires_at, completed_at }: Pick<Checkout, 'expires_at' | 'completed_at'>,
@@ -22,8 +22,8 @@ export function lastMovement(
 const shownDays = 100;
 
 /**
- * Whether the order behind a payment link is old enough to be no longer shown. A checkout that was
- * not paid has no payments or refunds.
+ * Whether the order behind a payment link is too old to be shown. A checkout that was not paid has
+ * no payments or refunds.
  */
 export function isPast(
   checkout: Pick<Checkout, 'expires_at' | 'completed_at'>,

@@ -4,19 +4,19 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import { insertLateLinks, type PlanKey } from './plan-proof.sql.ts';
 import { hashToken } from './send-link.ts';
 
-/** The retries of a payment take seven days. The link of the first mail outlives them. */
+/** The retries of a payment take seven days. The link in the first mail must outlive them. */
 export const lateLinkDays = 14;
 
 /**
  * The token in a mail about a late payment. A mail that is sent again has the same token, because a
- * mail program keeps either copy.
+ * mail program may keep either copy.
  */
 export const lateToken = (sealing: Sealing, { id }: { id: string }) =>
   sealing.tokenFor(
     Buffer.concat([Buffer.from('late'), Buffer.from(id.replaceAll('-', ''), 'hex')]),
   );
 
-/** Makes the links of mails that are about to leave, in their order, valid. */
+/** Makes the links in mails that are about to be sent valid, in order. */
 export async function renewLateLinks(
   deps: { sealing: Sealing },
   db: Handle,

@@ -6,13 +6,13 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { insertOpenings, type Opening } from './opening.sql.ts';
 
-/** Few enough that the statement's text is kept. */
+/** Few enough that the statement's text is cached. */
 const openingsMax = 20;
 
 /**
- * Notes that the page of a checkout was opened, once for each, for the console's charts. The page is
- * shown whether or not that could be written. Openings that arrive while one is being written share
- * the next commit.
+ * Records once for each checkout that its page was opened, for the console's charts. The page is
+ * shown even if that cannot be written. Openings that arrive while one is being written share the
+ * next commit.
  */
 export function openingNotes(deps: {
   database: Database;
@@ -22,9 +22,9 @@ export function openingNotes(deps: {
 }): (merchant: Merchant, checkout: { merchant_id: string; id: string }) => Promise<void> {
   const warn = (err: unknown) => deps.log.warn({ err }, 'the opening of a page could not be noted');
   const write = async (openings: Opening[]) => {
-    // In one order, so that two processes cannot deadlock.
+    // The rows are always in the same order, so that two processes cannot deadlock.
     const sorted = openings.toSorted((a, b) => (a.checkout_id < b.checkout_id ? -1 : 1));
-    // Once it has failed, no page waits for another attempt.
+    // If it fails, it is not retried, so that no page waits for it.
     await insertOpenings(deps.database.db, sorted).catch(warn);
     return openings;
   };

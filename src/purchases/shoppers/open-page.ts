@@ -49,13 +49,13 @@ export type OpenedPage = {
   callback: Pick<Callback, 'status' | 'attempts' | 'created_at' | 'redirect_url'> | null;
   plan: Plan | null;
   session: PayPage['session'];
-  /** Null without a session for the whole plan, or if the shopper asked nothing. */
+  /** Null without a session for the whole plan, or if the shopper asked no question. */
   conversation: ConversationEntry[] | null;
   /** Money is stopped: no payment can begin. */
   paused: boolean;
 };
 
-/** An order that was not paid moves only by its own status. */
+/** An order that was not paid moves only when its own status changes. */
 const unpaid = {
   instalments: [],
   refunds: { count: 0, is_open: false, moved_at: null },
@@ -63,8 +63,8 @@ const unpaid = {
 };
 
 /**
- * Null if the link is unknown, or no longer shows its order. If it is likely paid, its plan is read
- * with it.
+ * Null if the link is unknown, or no longer shows its order. If the checkout is probably paid, its
+ * plan is read in the same statement.
  */
 export async function openPage(
   deps: PageDeps,
@@ -81,10 +81,10 @@ export async function openPage(
     if (!found || found.checkout.erased_at !== null) return null;
     const { isBlockedNow, known, ...opened } = found;
     const { merchant, checkout } = opened;
-    // The plan is not older than the attempts. It could stand beside an attempt that has ended since,
-    // and the page would stop polling.
+    // The plan must not be older than the attempts. Otherwise the page could show it beside an
+    // attempt that has ended since, and stop polling.
     const rows = checkout.status === 'successful' ? (known ?? (await readPlan(db, of))) : null;
-    // The order is no longer shown once nothing has moved for a long time.
+    // An order is no longer shown once nothing has moved for a long time.
     if (isPast(checkout, rows ?? unpaid, merchant.now())) return null;
     if (rows === null) {
       const paused = isStopped || isBlockedNow;
@@ -146,17 +146,20 @@ export async function mustOpenPage(
 export const showPage = (deps: PageDeps, opened: OpenedPage, request: FastifyRequest): PayPage =>
   presentPage(deps, opened, languageOf(request, opened.checkout));
 
-/** The shopper's choice, or the browser's. */
+/** The shopper's choice, or else the browser's. */
 export const languageOf = (request: FastifyRequest, checkout: Checkout | null): Language =>
   checkout?.language ?? chooseLanguage(request.headers['accept-language']);
 
-/** The card form of the gateway that holds the checkout's payments; null if its settings are gone. */
+/**
+ * The card form of the gateway that holds the checkout's payments; null if the gateway is missing
+ * from the settings.
+ */
 export const entryOf = ({ gateways }: PageDeps, { checkout }: Pick<OpenedPage, 'checkout'>) =>
   findCardEntry(gateways, checkout.gateway);
 
 export const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 
-/** Only for the page to say so: a failure to read it does not fail the page. */
+/** This only informs the shopper, so a failure to read it does not fail the page. */
 const isPaused = (deps: PageDeps) =>
   deps.money.stopReason().then(
     (reason) => reason !== null,

@@ -20,10 +20,10 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 export const sessionMinutes = 30;
 
 /**
- * Exchanges a link's token for a session's. A one-time link opens everything, once. The link of the
- * last mail about a late payment opens only the paying of what is late, as often as it is used:
- * programs that look at mails may open it before the shopper does. Returns null if the link is
- * unknown, used or ended, or nothing is late any more.
+ * Exchanges a link's token for a session's. A one-time link gives full access, once. The link in the
+ * last mail about a late payment only allows paying what is late, but works every time: programs
+ * that scan mails may open it before the shopper does. Returns null if the link is unknown, used or
+ * expired, or if nothing is late any more.
  */
 export async function openSession(
   deps: SessionDeps,
@@ -37,7 +37,7 @@ export async function openSession(
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const now = merchant.now();
     const at = timestamp(now);
-    // After a COMMIT of unknown fate the link may be used already, by this request.
+    // After a COMMIT of unknown fate, this very request may have used the link.
     if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
     const scope = await scopeOf(db, key, hashToken(linkToken), at);
     if (scope === null || (scope === 'late' && !isLate)) return null;
@@ -47,7 +47,7 @@ export async function openSession(
   });
 }
 
-/** Uses a one-time link up. */
+/** Marks a one-time link as used. */
 async function scopeOf(
   db: Handle,
   key: PlanKey,
@@ -59,7 +59,7 @@ async function scopeOf(
   return late !== null && timingSafeEqual(late, token_hash) ? 'late' : null;
 }
 
-/** When the session ends, and what it may do; null without one. */
+/** When the session ends, and what it allows; null without a session. */
 export async function findSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
   merchant: Merchant,

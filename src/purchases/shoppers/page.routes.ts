@@ -26,7 +26,7 @@ import { loadPayHtml, type PayHtml } from './pay-html.ts';
 import type { LanguageRequest, PayPage, SpokenPage } from './pay-page.ts';
 import { spacedRuns } from './spaced-runs.ts';
 
-/** However often a browser returns, an attempt is looked up once a second. */
+/** However often a browser returns, an attempt is looked up at most once a second. */
 const lookUpSpacingMs = 1_000;
 
 /** The hosted page. The token in the address is the shopper's only credential. */
@@ -35,7 +35,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   const html = await loadPayHtml();
   serveAssets(app, html);
 
-  // Its name changes with its content, so a browser may keep it for ever.
+  // The file's name changes with its content, so a browser may cache it for ever.
   app.get('/pay/logos/:logo.png', async (request, reply) => {
     const { logo } = request.params as { logo: string };
     const content = /^[0-9a-f]{64}$/.test(logo)
@@ -63,7 +63,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return sendPage(deps, html, reply, request, opened);
   });
 
-  // Where the link in a message leads. Its token stays in the browser, after the `#`.
+  // The page that the link in a message opens. Its token stays in the browser, after the `#`.
   app.get('/pay/:token/manage', async (request, reply) =>
     sendPage(deps, html, reply, request, await openPage(deps, request)),
   );
@@ -83,7 +83,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 
   const settle = settler(deps);
-  // The shopper's bank redirects here. Ignore its query and ask the gateway.
+  // The shopper's bank redirects here. Its query is ignored, and the gateway is asked.
   app.get('/pay/:token/return', async (request, reply) => {
     const opened = await openPage(deps, request);
     if (!opened) return sendPage(deps, html, reply, request, null);
@@ -92,7 +92,8 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
     return reply.redirect(`/pay/${token}`, 303);
   });
 
-  // The page's card form has confirmed a payment. Believe nothing of it and ask the gateway.
+  // The page's card form says that it has confirmed a payment. That is not trusted: the gateway is
+  // asked.
   app.post('/pay/:token/confirm', async (request) => {
     const isKnown = await settle(request, await mustOpenPage(deps, request));
     const page = showPage(deps, await mustOpenPage(deps, request, true), request);
@@ -100,7 +101,7 @@ export async function pageRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 }
 
-/** The gateway did not say what became of a payment that the card form may have confirmed. */
+/** The gateway did not report the outcome of a payment that the card form may have confirmed. */
 const asUnknown = (page: PayPage): PayPage => ({
   ...page,
   ...(page.status === 'begun' && { status: 'paying' }),
@@ -108,8 +109,8 @@ const asUnknown = (page: PayPage): PayPage => ({
 });
 
 /**
- * Settles the attempt in flight of a shopper who comes back from the gateway or their bank. Returns
- * false if it is still not known what became of it.
+ * Settles the attempt in flight when a shopper returns from the gateway or their bank. Returns false
+ * if its outcome is still unknown.
  */
 function settler(deps: PageDeps) {
   const spaced = spacedRuns<boolean>(deps.clock, lookUpSpacingMs);

@@ -46,12 +46,15 @@ const ReplaceCardRequestSchema = Type.Object({
   consent: Consent,
 });
 
-/** Whether the card comes as this gateway takes it: as a token, or in the session that begins. */
+/**
+ * Checks that the card comes in the form that this gateway takes: as a token, or in the session that
+ * begins.
+ */
 export function explainCard(
   entry: Pick<CardEntry, 'entersCard'> | null,
   card_token: string | null,
 ): FieldError[] {
-  // Without a gateway payments are paused, whatever the card.
+  // Without a gateway, payments are paused whatever the card.
   if (entry === null) return [];
   const { entersCard } = entry;
   if ((card_token === null) === (entersCard === 'after')) return [];

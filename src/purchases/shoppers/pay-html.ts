@@ -44,7 +44,7 @@ export type PayAsset = {
   name: string;
   type: string;
   bytes: Buffer;
-  /** By the names of the encodings. */
+  /** The compressed content, by the name of its encoding. */
   gzip(): Promise<Buffer>;
   br(): Promise<Buffer>;
 };
@@ -100,13 +100,13 @@ function readAsset(name: string): PayAsset {
     name,
     type: types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
     bytes,
-    // Compressed at the first request, so that a process starts quickly.
+    // A file is compressed at its first request, so that a process starts quickly.
     gzip: lazily(() => promisify(gzip)(bytes, { level: 9 })),
     br: lazily(() => promisify(brotliCompress)(bytes)),
   };
 }
 
-/** Allows scripts of ours and the gateway's, frames of the gateway's, and no page to frame ours. */
+/** Allows our scripts and the gateway's, and the gateway's frames. No other page may frame ours. */
 function contentSecurityPolicy(page: PayPage | null, nonce: string): string {
   const entry = page?.card_entry;
   const policy: Record<string, string[]> = {

@@ -8,12 +8,14 @@ import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
 import type { Plan as PaidPlan } from './plan.ts';
 import type { PlanAttempt, SessionScope } from './plan-attempt.ts';
 
-// The whole document that the hosted page receives after each of its requests. The page shows this
-// and nothing else, so that one place decides what a shopper sees.
+// The whole document that the hosted page receives after each of its requests. The page shows
+// nothing else, so that one place decides what a shopper sees.
 
 export type Plan = { number_of_payments: number; payments: PlannedPayment[] };
 
-/** One text of the conversation. `name`: the merchant, for an answer; null for the shopper. */
+/**
+ * One text of the conversation. `name` is the merchant's for an answer, and null for the shopper.
+ */
 export type PageEntry = { name: string | null; text: string; at: string };
 
 export type PayPage = {
@@ -31,9 +33,9 @@ export type PayPage = {
     | 'challenge'
     | 'expired'
     | Exclude<CheckoutStatus, 'received'>;
-  /** Never in production. */
+  /** Always false in production. */
   test_mode: boolean;
-  /** Where a sandbox shows its messages, if it does. Never in production. */
+  /** Where a sandbox shows its messages, if it does. Always null in production. */
   mailbox_url: string | null;
   merchant_name: string;
   merchant: MerchantProfile;
@@ -50,24 +52,30 @@ export type PayPage = {
   plans: Plan[];
   /** Whether the page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
-  /** The chosen term; the first one before the shopper chooses. */
+  /** The chosen term, or the first one before the shopper chooses. */
   number_of_payments: number;
   /** Why the last attempt failed, while the checkout is open. */
   decline: { reason: DeclineReason; may_retry: boolean } | null;
-  /** No payment can begin at the moment (decision 0097). Nothing was charged. */
+  /** Whether no payment can begin at the moment (decision 0097). Nothing was charged. */
   paused: boolean;
-  /** The plan of a successful checkout, for its shopper; null before. */
+  /** The plan of a successful checkout, for its shopper; null for any other checkout. */
   plan: PaidPlan | null;
-  /** Whether the shopper can get a link by mail that proves the address. Only then can they act. */
+  /**
+   * Whether the shopper can get a mail with a link that proves their address. They can act only with
+   * such a link.
+   */
   sends_links: boolean;
-  /** The shopper proved the address given at checkout and may act until then, within `scope`. */
+  /**
+   * Set if the shopper has proved the address given at checkout. They may act within `scope` until
+   * it expires.
+   */
   session: { expires_at: string; scope: SessionScope } | null;
   /**
-   * The shopper's questions and the answers, the newest texts, the oldest of them first. Null without
-   * a session for the whole plan, or if the shopper asked nothing.
+   * The newest questions and answers, the oldest of them first. Null without a session for the whole
+   * plan, or if the shopper asked no question.
    */
   conversation: { entries: PageEntry[]; is_answered: boolean } | null;
-  /** Within how many working days a message is answered. */
+  /** A message is answered within this many working days. */
   answer_days: number;
   /**
    * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
@@ -76,7 +84,10 @@ export type PayPage = {
   attempt: PlanAttempt | null;
   challenge_url: string | null;
   card_session: CardSession | null;
-  /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
+  /**
+   * Where the browser goes from a final status. For `expired` and `invalid_payload` the page only
+   * shows it as a link.
+   */
   return_url: string | null;
   expires_at: string;
   /** Null while the settings lack the checkout's gateway. No payment can begin then. */
@@ -99,7 +110,7 @@ export type PayRequest = {
   card_token: string | null;
   /** The consent to later charges as the page showed it; null for a single payment. */
   consent: { version: string; payments: PlannedPayment[] } | null;
-  /** The language that the page spoke; kept with the checkout. */
+  /** The language of the page, which is stored with the checkout. */
   language?: Language;
   /** The gateway whose card form the page showed. */
   gateway?: string;
@@ -107,6 +118,6 @@ export type PayRequest = {
 
 export type CancelRequest = { number_of_payments: number };
 
-/** The request of the page for another language, and its answer. */
+/** The body of the page's request for another language, which is also the answer. */
 export type LanguageRequest = { language: Language };
 export type SpokenPage = { page: PayPage; words: PageWords };

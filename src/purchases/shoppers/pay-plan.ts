@@ -41,8 +41,8 @@ type PaidCheckout = Pick<Checkout, 'merchant_id' | 'id' | 'gateway'>;
 
 /**
  * A shopper pays payments of the plan. The attempt is committed before the gateway is called, so
- * that a worker can settle it if this process dies. Returns why nothing began; null if an attempt
- * began, or if another one is in flight, which the page shows.
+ * that a worker can settle it if this process dies. Returns why nothing began. Returns null if an
+ * attempt began, or if another one is in flight, which the page then shows.
  */
 export async function payPlan(
   deps: PaymentDeps,
@@ -59,7 +59,7 @@ export async function payPlan(
   });
 }
 
-/** A shopper replaces the card for the payments to come. Nothing is charged. */
+/** A shopper replaces the card for the remaining payments. Nothing is charged. */
 export async function replaceStoredCard(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -78,7 +78,7 @@ export async function replaceStoredCard(
 type Wanted = {
   purpose: PlanPurpose;
   card_token: string | null;
-  /** The stored card pays. */
+  /** Whether the stored card pays. */
   isStored: boolean;
   consent: Consent | null;
   /** The payments to pay; null when the card is replaced. */
@@ -103,8 +103,8 @@ async function begin(
 }
 
 /**
- * The key of the card that the shopper entered. The gateway is asked only if it declined a card of
- * this checkout for good, which may be the same card (decision 0027).
+ * The key of the card that the shopper entered. The gateway is asked only if it has permanently
+ * declined a card of this checkout, which may be the same card (decision 0027).
  */
 async function readEntered(
   deps: PaymentDeps,
@@ -132,7 +132,7 @@ async function findCardKey(
   return card?.card_key ?? null;
 }
 
-/** A refusal, or null while another attempt is in flight. */
+/** Returns a refusal, or null if another attempt is in flight. */
 async function openPlanAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -153,7 +153,7 @@ async function openPlanAttempt(
     const instalments = await lockInstalments(db, key);
     const refs = await findGatewayRefs(db, key);
     const { customer_ref } = refs;
-    // Only a plan with a stored card can pay with it, or have another one.
+    // Only a plan with a stored card can be paid with it or get another card.
     const needsStoredCard = isStored || consent !== null;
     if (customer_ref === null || (needsStoredCard && refs.card_ref === null)) return 'plan_changed';
     const payments = wanted.payments ? askedFor(wanted.payments, instalments) : [];
@@ -187,7 +187,7 @@ async function openPlanAttempt(
   });
 }
 
-/** The shopper may pay some of several late payments. */
+/** The shopper may pay only some of several late payments. */
 function askedFor(
   { what, payments }: NonNullable<Wanted['payments']>,
   instalments: Instalment[],
@@ -206,7 +206,7 @@ async function findRefusal(
   if (wanted === null) {
     return coveredBy('rest', instalments).length === 0 ? 'plan_changed' : null;
   }
-  // A payment that was in flight when the dispute came is not paused yet.
+  // A payment that was in flight when the dispute arrived is not paused yet.
   const disputes = await listDisputeStates(db, key);
   if (disputes.some(({ is_pausing }) => is_pausing)) return 'disputed';
   if (await isBlocked(db, key)) return 'payments_paused';

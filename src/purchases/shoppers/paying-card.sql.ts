@@ -26,7 +26,7 @@ export async function findPayingCard(
       .select(['brand', 'last4'])
       .where('merchant_id', '=', merchant_id)
       .where('checkout_id', '=', checkout_id);
-    // A charge that was recorded after a restore does not know its card.
+    // A charge that was recorded after a restore has no card.
     if (collection.card_ref === null) return (await stored.executeTakeFirst()) ?? null;
     const card = await stored
       .where('card_ref', '=', collection.card_ref)

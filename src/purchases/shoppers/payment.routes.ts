@@ -24,7 +24,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PageDeps): Promi
     const { merchant, checkout, attempts } = opened;
     const wanted = jsonBodyOf(request).value as PayRequest;
     const errors = explainPayRequest(wanted);
-    // The card is in the form of a gateway that the checkout has left.
+    // The card was entered in the form of a gateway that the checkout no longer uses.
     const isMoved = wanted.gateway !== undefined && wanted.gateway !== checkout.gateway;
     if (errors.length === 0 && isMoved) return showPage(deps, opened, request);
     const now = merchant.now();
@@ -68,7 +68,7 @@ function explainOffer(checkout: Checkout, number_of_payments: number): FieldErro
   return [{ path: 'number_of_payments', problem: `must be one of ${checkout.terms.join(', ')}` }];
 }
 
-/** Later payments need the shopper's consent to the plan as the page showed it. */
+/** Later payments need the shopper's consent to the plan that the page showed. */
 function explainTerm(
   merchant: Merchant,
   checkout: Checkout,

@@ -6,13 +6,13 @@ import {
   type PaymentAttempt,
 } from '#purchases/payments/payment-attempt.ts';
 
-// The attempts of a shopper on a plan, as the page asks for them and sees them.
+// The shopper's attempts on a plan, as the page requests and shows them.
 
 export type PlanPurpose = Exclude<AttemptPurpose, 'first_payment'>;
 
 /**
- * `late`: payments that are late, all of them or some. `next`: the next one, before its date. `rest`: everything
- * that is not paid yet.
+ * `late`: payments that are late, all or some of them. `next`: the next one, before its date.
+ * `rest`: everything that is not paid yet.
  */
 export const payableParts = ['late', 'next', 'rest'] as const;
 export type PayablePart = (typeof payableParts)[number];
@@ -20,7 +20,10 @@ export type PayablePart = (typeof payableParts)[number];
 /** `plan`: it may do everything on the plan. `late`: it may only pay what is late. */
 export type SessionScope = 'plan' | 'late';
 
-/** The choices of a shopper on the plan page. A link goes on with the one that was asked for. */
+/**
+ * The things that a shopper can do on the plan page. A link from a mail continues with the one that
+ * the shopper chose.
+ */
 export const planPanels = [...payableParts, 'card', 'report'] as const;
 export type PlanPanel = (typeof planPanels)[number];
 
@@ -28,16 +31,18 @@ export type PlanPanel = (typeof planPanels)[number];
 export type PayPlanRequest = {
   what: PayablePart;
   /**
-   * The numbers of the payments that the page showed for `what`, in order, and their sum. If the plan has
-   * changed since, nothing is charged.
+   * The numbers of the payments that the page showed for `what`, in order; `amount` is their sum. If
+   * the plan has changed since, nothing is charged.
    */
   payments: number[];
   amount: number;
-  /** The gateway's token for another card. Null stands for the stored card, or see `enters_card`. */
+  /**
+   * The gateway's token for another card. Null means the stored card, unless `enters_card` is set.
+   */
   card_token: string | null;
   /** Another card is entered in the session that begins. */
   enters_card?: boolean;
-  /** The other card replaces the stored one for the payments that remain after this one. */
+  /** Whether the other card replaces the stored one for the remaining payments. */
   keep_card: boolean;
   /**
    * With `keep_card`: the consent as the page showed it, with the number, amount and date of each
@@ -70,22 +75,25 @@ export type PlanRefusal =
   /** No money moves at the moment, or no money of this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 
-/** The newest attempt of the shopper on the plan, as the page shows it. */
+/** The shopper's newest attempt on the plan, as the page shows it. */
 export type PlanAttempt = {
-  /** Counts the shopper's attempts on this plan. A page that asked accepts only a newer one. */
+  /**
+   * Counts the shopper's attempts on this plan. A page that made a request accepts only a newer
+   * attempt.
+   */
   number: number;
   purpose: PlanPurpose;
   /**
    * `working`: the outcome is not known yet; the page polls. `begun`: the shopper enters the card in
-   * `card_session`. `challenge`: the shopper's bank asks them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may retry.
-   * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing
-   * began, see `refusal`.
+   * `card_session`. `challenge`: the shopper's bank challenges them at `challenge_url`. `declined`:
+   * nothing was charged or changed; the shopper may retry. `done`: paid, or the card is replaced.
+   * `refused`: nothing began, see `refusal`; it occurs only in the answer to the request.
    */
   status: 'working' | 'begun' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */
   payments: number[];
   amount: number;
-  /** Only a browser with a session gets it, as it does `card_session` and `decline`. */
+  /** Only a browser with a session gets this, `card_session` and `decline`. */
   challenge_url: string | null;
   card_session: CardSession | null;
   decline: { reason: DeclineReason; may_retry: boolean } | null;
@@ -122,7 +130,7 @@ export function presentPlanAttempt(
   return { ...shown, ...none, status: 'declined', decline };
 }
 
-/** The answer to a request that began nothing. `newest` is the attempt before it. */
+/** The answer to a request that began nothing. `newest` is the last attempt before it. */
 export function presentRefusal(
   purpose: PlanPurpose,
   refusal: PlanRefusal,

@@ -16,7 +16,9 @@ export async function insertPlanLink(
     .execute();
 }
 
-/** Uses a link up. Returns false if there is no such link, or it was used, or it has ended. */
+/**
+ * Marks a link as used. Returns false if the link does not exist, was used before, or has expired.
+ */
 export async function movePlanLinkUsed(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -41,7 +43,7 @@ export type LateLink = PlanKey & {
   expires_at: Timestamp;
 };
 
-/** A plan has one such link: the new one ends the one before it. */
+/** A plan has only one such link: a new one ends the one before it. */
 export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<void> {
   await db
     .insertInto('late_links')
@@ -56,7 +58,7 @@ export async function insertLateLinks(db: Handle, links: LateLink[]): Promise<vo
     .execute();
 }
 
-/** The hash of the link that has not ended, or null. */
+/** The hash of the link if it has not expired, or null. */
 export async function findLateLink(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -114,7 +116,7 @@ export async function deletePlanSession(
     .execute();
 }
 
-/** Forgets links and sessions that ended before `before`. Returns how many. */
+/** Deletes links and sessions that ended before `before`. Returns how many. */
 export async function deleteEndedProofs(
   db: Handle,
   before: Timestamp,

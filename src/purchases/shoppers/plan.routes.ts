@@ -59,7 +59,7 @@ export async function planRoutes(app: FastifyInstance, deps: PageDeps): Promise<
   });
 }
 
-/** Opens the plan for our own page, and only in a session. */
+/** Opens the plan for a request from our own page, and only in a session. */
 async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<OpenedPlan> {
   refuseForeignOrigin(request, deps.baseUrl);
   const opened = await mustOpenPage(deps, request);
@@ -69,7 +69,7 @@ async function openPlan(deps: PageDeps, request: FastifyRequest): Promise<Opened
   return { ...opened, plan };
 }
 
-/** The link of a mail about a late payment proves the address for paying what is late alone. */
+/** The link in a mail about a late payment allows only paying what is late. */
 function refuseScope({ session }: OpenedPlan, panel: PlanPanel): void {
   if (session?.scope === 'plan' || panel === 'late') return;
   throw forbidden('This link only pays what is late. Ask for a link to do more.');
@@ -98,12 +98,12 @@ async function attempt(
   return { ...page, attempt: presentRefusal(purpose, refusal, newest) };
 }
 
-/** The stored card pays, or another one that comes as the gateway takes it. */
+/** The stored card pays, or another one that comes in the form that the gateway takes. */
 function explainPaying(deps: PageDeps, opened: OpenedPlan, wanted: PayPlanRequest): FieldError[] {
   return paysStored(wanted) ? [] : explainCard(entryOf(deps, opened), wanted.card_token);
 }
 
-/** A card is kept with the consent to the payments that remain. */
+/** A card is stored only with the consent to the remaining payments. */
 function explainPayPlan(plan: Plan, wanted: PayPlanRequest): FieldError[] {
   const { keep_card, consent, payments } = wanted;
   if (!keep_card) return [];
@@ -116,7 +116,7 @@ function explainPayPlan(plan: Plan, wanted: PayPlanRequest): FieldError[] {
   return explainPlan(plan, consent, payments);
 }
 
-/** The consent is to the payments to come as the page shows them, without those paid now. */
+/** The consent covers the payments to come as the page shows them, without those paid now. */
 const explainPlan = (plan: Plan, consent: Consent | null, paid: number[]) =>
   explainConsent(consent, [remaining(plan, paid)], 'must be the payments to come');
 

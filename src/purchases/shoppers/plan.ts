@@ -6,8 +6,8 @@ import type { RefundStatus, RefundSummary } from '#purchases/refunds/refund.ts';
 import type { PayablePart } from './plan-attempt.ts';
 
 /**
- * How a shopper sees a payment. `paid`: held or collected. `next`: the first that is still to come.
- * `planned`: one after it. `late`: the bank declined it, and it is still to be paid. `cancelled`: a
+ * How a shopper sees a payment. `paid`: held or collected. `next`: the first one still to come.
+ * `planned`: a later one. `late`: the bank declined it, and it still has to be paid. `cancelled`: a
  * refund took all of it before it was collected.
  */
 export const paymentStates = ['paid', 'next', 'planned', 'late', 'cancelled'] as const;
@@ -16,7 +16,9 @@ export type PaymentState = (typeof paymentStates)[number];
 export type PlanPayment = {
   number: number;
   due_on: string;
-  /** The amount that is asked for, without the part that refunds took before it was collected. */
+  /**
+   * The amount that the shopper pays, without the part that refunds took before it was collected.
+   */
   amount: number;
   status: PaymentState;
   /** The amount that refunds took before it was collected. */
@@ -41,17 +43,17 @@ export type Plan = {
   payments: PlanPayment[];
   /** The stored card, or the card that paid a single payment. */
   card: { brand: string | null; last4: string | null } | null;
-  /** Whether `card` is stored: it can be charged again, and be replaced. */
+  /** Whether `card` is stored: then it can be charged again, and replaced. */
   is_card_stored: boolean;
   paid: number;
   outstanding: number;
   /** The newest refunds, the oldest of them first. */
   refunds: PlanRefund[];
-  /** How many refunds came before them. */
+  /** How many refunds there were before them. */
   refunds_before: number;
-  /** Nothing is charged for now: a refund is in progress, or see `dispute`. */
+  /** Whether charging is paused: a refund is in progress, or see `dispute`. */
   is_paused: boolean;
-  /** Nothing is charged until an operator has looked at the checkout (decision 0098). */
+  /** Whether charging is blocked until an operator has looked at the checkout (decision 0098). */
   is_blocked: boolean;
   /**
    * `open`: the shopper disputes a payment with the bank. `lost`: the bank returned a payment to
@@ -60,7 +62,7 @@ export type Plan = {
   dispute: 'open' | 'lost' | null;
 };
 
-/** The rows that say when a checkout last moved (`last-movement.ts`). */
+/** The rows that tell when a checkout last moved (`last-movement.ts`). */
 export type MovementRows = {
   instalments: Instalment[];
   refunds: RefundSummary;
@@ -71,7 +73,7 @@ export type PlanRows = MovementRows & {
   /** The newest request to the gateway for each payment, of each kind and outcome. */
   collections: Collection[];
   newestRefunds: PlanRefund[];
-  /** By payment, the amount that refunds returned to the card. */
+  /** The amount that refunds returned to the card, by payment. */
   returned: Map<number, number>;
   /** The stored card. */
   card: Plan['card'];
@@ -121,8 +123,8 @@ const wasHeld = (collections: Collection[]) =>
   collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
 
 /**
- * Why the bank last declined the payment without the shopper. Declines of a card that the shopper
- * typed in a session do not count: they did not make the payment late.
+ * Why the bank last declined a charge without the shopper. Declines of a card that the shopper
+ * entered in a session do not count, because they did not make the payment late.
  */
 function declineOf(collections: Collection[]): DeclineReason | null {
   const declined = collections.filter(
@@ -132,7 +134,7 @@ function declineOf(collections: Collection[]): DeclineReason | null {
   return newest?.decline_reason ?? null;
 }
 
-/** The plan for a browser without a session: it is not told why a card was declined. */
+/** The plan for a browser without a session, which does not learn why a card was declined. */
 export const withoutReasons = (plan: Plan): Plan => ({
   ...plan,
   payments: plan.payments.map((one) => ({
@@ -141,7 +143,7 @@ export const withoutReasons = (plan: Plan): Plan => ({
   })),
 });
 
-/** One payment at the gateway may pay several payments of the plan. */
+/** One payment at the gateway may cover several payments of the plan. */
 function disputeOf({ payment_ref }: Instalment, disputes: Dispute[]): PlanPayment['dispute'] {
   const own = disputes.filter((one) => payment_ref !== null && one.payment_ref === payment_ref);
   if (own.some(({ closed_at }) => closed_at === null)) return 'open';

@@ -97,7 +97,7 @@ export function presentPage(
   };
 }
 
-/** An answer is the merchant's: the page does not name the person who wrote it. */
+/** An answer comes from the merchant: the page does not name the person who wrote it. */
 function presentConversation(
   entries: ConversationEntry[],
   merchant_name: string,
@@ -146,8 +146,8 @@ function sessionOf(
 }
 
 /**
- * A once-off payment stores no card; its attempt still says which one paid. If the hold lapsed, the
- * shopper may have paid it later with another card.
+ * A once-off payment stores no card, but its attempt tells which card paid. If the hold lapsed, the
+ * shopper may have paid later with another card.
  */
 function presentCard(plan: Plan, attempts: PaymentAttempt[], onPlan: PaymentAttempt | null): Plan {
   const paid =

@@ -1,26 +1,26 @@
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
 /**
- * Finds a person's identifiers, however a merchant, a mail server, an operator or the person spells
- * them.
+ * Finds a person's identifiers, however a merchant, a mail server, an operator or the person has
+ * spelt them.
  */
 export type Identifiers = {
   texts: string[];
   phones: string[];
-  /** The single words of the name. They are looked for in what people wrote, and nowhere else. */
+  /** The single words of the name. They are searched for only in what people wrote. */
   words: string[];
 };
 
-/** A merchant's reference or a sentence of ours may contain a word of a name by chance. */
+/** A merchant's reference or one of our sentences may contain a word of a name by chance. */
 type Text = 'made by programs' | 'written by people';
 
-/** Shorter texts occur by chance, and replacing them would garble what must stay. */
+/** Shorter texts occur by chance, and replacing them would garble other data. */
 const charactersMin = 4;
 
-/** A shorter word of a name, such as "de", says nothing. */
+/** A shorter word of a name, such as "de", identifies no one. */
 const wordCharactersMin = 3;
 
-/** The digits of a phone number that stay the same with and without the country's code. */
+/** The last digits of a phone number, which are the same with and without the country code. */
 const localDigits = 9;
 
 /**
@@ -61,7 +61,7 @@ export function identifiersOf(customers: Customer[]): Identifiers {
   return { texts: [...new Set(long)], phones: [...new Set(phones)], words: [...new Set(spoken)] };
 }
 
-/** One pattern for all spellings: as they are, in a URL, in a form, and in JSON. */
+/** One pattern for all spellings: literal, in a URL, in a form, and in JSON. */
 function patternOf({ texts, phones, words }: Identifiers, text: Text): RegExp | null {
   const spellings = texts.flatMap((text) => [
     text,
@@ -70,7 +70,7 @@ function patternOf({ texts, phones, words }: Identifiers, text: Text): RegExp | 
     new URLSearchParams({ text }).toString().slice('text='.length),
     JSON.stringify(text).slice(1, -1),
   ]);
-  // The longest first: an e-mail address may contain the name.
+  // The longest spelling comes first, because an e-mail address may contain the name.
   const longestFirst = [...new Set(spellings)].sort((one, other) => other.length - one.length);
   const parts = [
     ...longestFirst.map((text) => RegExp.escape(text)),
@@ -100,7 +100,7 @@ export function withoutPerson(
   return pattern ? text.replace(pattern, '[erased]') : text;
 }
 
-/** A URL without its query and fragment, which merchants use for whatever they like. */
+/** A URL without its query and fragment, where merchants may put anything. */
 export function bareUrl(url: string, identifiers: Identifiers): string {
   const [place = ''] = url.split(/[?#]/);
   return withoutPerson(place, identifiers).replaceAll('[erased]', 'erased');
@@ -111,7 +111,7 @@ export type ErasedCheckout = Pick<
   'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url' | 'customer' | 'line_items'
 >;
 
-/** The data of a checkout that stays. All checkouts of one erasure have the same pseudonym. */
+/** The data of a checkout that remains. All checkouts of one erasure get the same pseudonym. */
 export function pseudonymise(
   checkout: Checkout,
   identifiers: Identifiers,

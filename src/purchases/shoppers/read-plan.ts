@@ -19,10 +19,10 @@ import {
 import type { MovementRows, PlanRows } from './plan.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
-/** The page shows this many refunds, and the number of the others. */
+/** The page shows this many refunds, and how many others there are. */
 const refundsShownMax = 50;
 
-/** The queries of everything that the plan page of one checkout is made from. */
+/** The queries for everything that the plan page of one checkout shows. */
 export const planQueries = (db: Handle, key: PlanKey) => ({
   instalments: selectInstalments(db, key),
   refunds: selectRefundSummary(db, key),
@@ -42,14 +42,14 @@ type Read<Queries> = {
   [Name in keyof Queries]: Queries[Name] extends { execute(): Promise<infer Rows> } ? Rows : never;
 };
 
-/** Everything that the plan page of one checkout is made from, of one moment. */
+/** Everything that the plan page of one checkout shows, as of one moment. */
 export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
   const [rows] = await selectPlan(db, key);
   assert(rows);
   return planOf(rows);
 }
 
-/** The plan of rows that travelled as JSON. */
+/** The plan, from rows that travelled as JSON. */
 export function planOf(rows: Read<ReturnType<typeof planQueries>>): PlanRows {
   const [refunds] = asRows(rows.refunds);
   assert(refunds);
@@ -65,7 +65,7 @@ export function planOf(rows: Read<ReturnType<typeof planQueries>>): PlanRows {
   };
 }
 
-/** The rows that say when a checkout last moved. */
+/** The rows that tell when a checkout last moved. */
 export async function readMovements(db: Handle, key: PlanKey): Promise<MovementRows> {
   const [instalments, refunds, disputes] = await Promise.all([
     listInstalments(db, key),

@@ -13,7 +13,7 @@ import { findPayingCard } from './paying-card.sql.ts';
 import { describeReceipt, writeReceipt } from './receipt.ts';
 import { writeReceiptPdf } from './receipt-pdf.ts';
 
-/** Files that a shopper keeps. Reading them needs the payment link. */
+/** Files for the shopper to keep. Reading them needs the payment link. */
 export async function receiptRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
   usePaymentLinks(app, deps);
 

@@ -46,7 +46,7 @@ footer { display: flex; align-items: center; gap: 8px; padding: 16px 24px 24px; 
 }
 `;
 
-/** One payment, in the shopper's words. It shows no more than the plan page does. */
+/** One payment in the shopper's language. It shows no more than the plan page does. */
 export type Receipt = {
   language: Language;
   title: string;
@@ -68,7 +68,7 @@ export function describeReceipt(
   about: {
     checkout: Pick<Checkout, 'id' | 'client_reference_id' | 'amount' | 'line_items'>;
     merchant: MerchantProfile & { name: string; territory: Territory };
-    /** The one that paid this payment. */
+    /** The card that paid this payment. */
     card: Plan['card'];
     language: Language;
   },
@@ -112,7 +112,10 @@ export function describeReceipt(
   };
 }
 
-/** Items need not add up to the order's amount: the difference is other charges, or a discount. */
+/**
+ * Items need not add up to the order's amount: the difference counts as other charges, or as a
+ * discount.
+ */
 function listItems(
   { amount, line_items }: Pick<Checkout, 'amount' | 'line_items'>,
   page: (typeof words)[Language]['page'],

@@ -31,7 +31,7 @@ export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp)
     .execute();
 }
 
-/** There is no retention period any more: nothing is due. */
+/** There is no retention period any more, so nothing is due. */
 export async function deleteRetention(db: Handle): Promise<void> {
   await sql`delete from retention_dates`.execute(db);
   await sql`delete from erasures`.execute(db);
@@ -44,7 +44,7 @@ export type NumberedCheckout = {
   erased_at: Timestamp | null;
 };
 
-/** A merchant's next checkouts after a number. */
+/** The merchant's next checkouts after a number. */
 export async function listNextCheckouts(
   db: Handle,
   merchant_id: string,
@@ -105,9 +105,9 @@ export async function deleteErasure(
 }
 
 /**
- * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference
- * may have created a record that we did not learn of. Its row here has no reference either. The
- * worker searches for the record later, once the gateway's search can find it.
+ * Makes the gateway delete its records of a checkout's shopper. An attempt without a reference may
+ * have created a record that we never learnt of. Its row here has no reference either; the worker
+ * searches for the record later, once the gateway's search can find it.
  */
 export async function insertDeletedCustomers(
   db: Handle,
@@ -126,7 +126,7 @@ export async function insertDeletedCustomers(
 
 /** Stands for a reference that we do not know. */
 export const unknownRef = '';
-/** The gateway's search finds a record this long after it was created. */
+/** The gateway's search finds a record only this long after it was created. */
 const searchSeconds = 3_600;
 
 export async function moveCustomerDeleted(

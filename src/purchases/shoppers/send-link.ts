@@ -16,13 +16,16 @@ export const linkMinutes = 15;
 
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 
-/** Addresses are compared as people write them: in any case, with spaces around them. */
+/**
+ * Addresses are compared as people write them: in upper or lower case, with or without spaces around
+ * them.
+ */
 const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
  * Mails a one-time link if the address is the one given at checkout. The route answers the same
- * either way, so that its client does not learn by asking which address it is. Both ways write the
- * same rows except the message, so that the time taken says little; the route evens out the rest.
+ * either way, so that a client cannot find out the address by asking. Both cases write the same rows
+ * except the message, so that the time taken reveals little; the route evens out the rest.
  */
 export async function sendLink(
   deps: LinkDeps,
@@ -34,18 +37,18 @@ export async function sendLink(
   const { merchant_id, id: checkout_id } = checkout;
   const given = hashToken(normalise(email));
   const isOwner = timingSafeEqual(given, hashToken(normalise(checkout.customer.email)));
-  // Only the right address is counted, so that no one else uses up the shopper's mails.
+  // Only the right address is counted, so that strangers cannot use up the shopper's mails.
   const isMailed = isOwner && (await mayMail());
   const token = deps.random.bytes(32).toString('base64url');
   const id = deps.random.uuid();
   const sealed_token = deps.sealing.seal(token, messageTokenContext({ id }));
-  // The ids of both rows are chosen before, so that running this twice after a COMMIT of unknown
+  // The ids of both rows are chosen in advance, so that running this twice after a COMMIT of unknown
   // fate writes them once.
   await transaction(deps, async ({ db }) => {
     const now = merchant.now();
     const at = timestamp(now);
     const expires_at = timestamp(now.add({ minutes: linkMinutes }));
-    // A link for the wrong address is written, too, and its token is never sent.
+    // A link for the wrong address is also written, but its token is never sent.
     const token_hash = hashToken(token);
     await insertPlanLink(db, { merchant_id, checkout_id, token_hash, created_at: at, expires_at });
     if (!isMailed) return;

@@ -1,10 +1,10 @@
 /**
- * Browsers accept a `__Secure-` cookie over TLS only. `__Host-` would need the path `/`, and this one
- * belongs to one link. Over plain http, in a sandbox, browsers differ on the prefix.
+ * Browsers accept a `__Secure-` cookie over TLS only. `__Host-` would need the path `/`, but this
+ * cookie belongs to one link. Over plain http, in a sandbox, browsers differ on the prefix.
  */
 const nameOf = (baseUrl: string) => (baseUrl.startsWith('https:') ? '__Secure-plan' : 'plan');
 
-/** The session's token in a `Cookie` header; null without one. */
+/** The session's token in a `Cookie` header; null if there is none. */
 export function sessionTokenOf(cookie: string | undefined, baseUrl: string): string | null {
   const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
   const prefix = `${nameOf(baseUrl)}=`;

@@ -2,12 +2,12 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
-// Everything that is held about a shopper. Any of it may be long, so these are statements to be read
-// in pages.
+// Everything that is stored about a shopper. Any of it may be long, so these are statements to be
+// read in pages.
 
 type Row = Record<string, unknown>;
 
-/** All checkouts with this e-mail address, of every merchant, in any case of letters. */
+/** The checkouts of all merchants with this e-mail address, in upper or lower case. */
 export const selectShopperCheckouts = (db: Handle, email: string) =>
   db
     .selectFrom('checkouts')
@@ -16,7 +16,7 @@ export const selectShopperCheckouts = (db: Handle, email: string) =>
     .orderBy('created_at')
     .orderBy('id');
 
-/** How many there are, and the first of them. */
+/** How many checkouts there are, and the first of them. */
 export async function findShopperIds(
   db: Handle,
   email: string,
@@ -30,7 +30,10 @@ export async function findShopperIds(
   return { count: Number(rows[0]?.count), first_ids: first.rows.map(({ id }) => id) };
 }
 
-/** Locks out another export by the same operator until the transaction ends. False if one runs. */
+/**
+ * Locks out another export by the same operator until the transaction ends. Returns false if one is
+ * running.
+ */
 export async function lockExport(db: Handle, operator: string): Promise<boolean> {
   const { rows } = await sql<{ is_free: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${`shoppers export ${operator}`}, 0)) as is_free`.execute(
@@ -39,7 +42,7 @@ export async function lockExport(db: Handle, operator: string): Promise<boolean>
   return rows[0]?.is_free === true;
 }
 
-/** The payment links that were made for this address, of every merchant. */
+/** The payment links of all merchants that were made for this address. */
 export const selectShopperLinks = (email: string): RawBuilder<{ row: Row }> => sql`
   select to_jsonb(l) as row from payment_links l
   where customer is not null and lower(customer ->> 'email') = lower(${email})
@@ -70,7 +73,7 @@ export const checkoutTables = [
 ] as const;
 export type CheckoutTable = (typeof checkoutTables)[number];
 
-/** Credentials, hashes and leases say nothing about the shopper. */
+/** Credentials, hashes and leases tell nothing about the shopper. */
 const hiddenColumns = [
   'sealed_card_token',
   'sealed_token',

@@ -1,6 +1,6 @@
 import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits.ts';
 
-// The meaning of a receiver's answer for its callback and for the shopper.
+// How a receiver's answer affects its callback and the shopper.
 
 /**
  * When to retry: ten minutes after the last attempt began, so that attempts never bunch up after an
@@ -39,8 +39,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The absolute http or https URL that an answer sends the shopper to, or null (decision 0011). A URL
- * whose encoding is broken is ignored: browsers would replace what they cannot read and open another
- * page than the merchant meant. v1 calls the member `redirect`.
+ * whose encoding is broken is ignored: browsers would replace what they cannot read, and open a page
+ * that the merchant did not mean. v1 calls the member `redirect`.
  */
 export function readRedirectUrl(
   body: Buffer,

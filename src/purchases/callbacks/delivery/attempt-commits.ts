@@ -42,17 +42,17 @@ type OpenAttempt = Attempt & {
 type Ended = { attempt: OpenAttempt; exchange: Exchange };
 
 /**
- * An attempt is written before the socket opens and recorded afterwards. The row keeps every other
- * process from beginning the attempt of that number. If this process dies in between, the process
+ * An attempt is written before the socket opens and recorded afterwards. The row keeps other
+ * processes from beginning an attempt with that number. If this process dies in between, the process
  * that claims the callback next finds the row and counts it, so the callback is neither sent again
  * too soon nor lost. Attempts that arrive while a commit is in flight share the next commit.
  */
 export type AttemptCommits = {
-  /** Null if another process has claimed the callback or has begun this attempt. */
+  /** Null if another process has claimed the callback or has already begun this attempt. */
   openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
   /** Records the result of an attempt, and releases its callback if the lease still holds. */
   recordAttempt: GroupCommit<Ended, Exchange>;
-  /** Exchanges whose requests were sent. Those that are slow are marked in the database. */
+  /** Exchanges whose requests were sent. Slow ones are marked as sent in the database. */
   sentExchanges: Deadlines;
 };
 
@@ -115,7 +115,7 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     const rows = open.map(attemptRow);
     const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
     if (count === rows.length) return open;
-    // Another process claimed some, or an earlier execution of this transaction has written them.
+    // Another process claimed some of them, or an earlier run of this transaction has written them.
     const ours = new Set(await listWrittenAttempts(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
   });
@@ -169,7 +169,7 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
     const rows = group.map((one) => ended(one, now, timeOf(one.attempt.clock_ahead_ms)));
     const isDone = group.every(({ exchange }) => exchange.delivered);
     const [closed] = await Promise.all([moveAttemptsEnded(client, rows), isDone ? commit() : null]);
-    // Only we record these attempts. If none was open, an earlier execution of this transaction has
+    // Only we record these attempts. If none was open, an earlier run of this transaction has
     // recorded them and counted their failures.
     if (closed > 0) {
       const deliveries = group.map(({ attempt, exchange }) => ({
@@ -195,7 +195,7 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
   return recorded;
 }
 
-/** The last attempt of a run failed. The callback is not released: `exhaust` ends it. */
+/** The last attempt of a run failed. `exhaust` ends the callback, so it is not released here. */
 const isExhausted = ({ attempt, exchange }: Ended) =>
   !exchange.delivered && isLast(attempt.callback);
 
@@ -216,14 +216,14 @@ function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   };
 }
 
-/** A null keeps `delivered_at` and `redirect_url` as they are. */
+/** Null keeps `delivered_at` and `redirect_url` as they are. */
 const unchanged = { due_at: null, delivered_at: null, redirect_url: null };
 
 /** How a callback is released unless it is exhausted: delivered, or due for a retry. */
 function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
   if (exchange.delivered) {
-    // A truncated body is not the receiver's answer, even if it parses. No shopper waits for an event.
+    // A truncated body is not a complete answer, even if it parses. No shopper waits for an event.
     const isAwaited = trigger === 'first' && callback.event === null;
     const answer = isAwaited && !exchange.truncated ? exchange.body : null;
     return {
@@ -271,7 +271,7 @@ async function exhaust(
     integration_id: callback.integration_id,
     subject_id: callback.id,
     detail: `The callback was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). It can be sent again.`,
-    // The receiver that fails is one thing to do, however many callbacks wait for it.
+    // One alert about the failing receiver is enough, however many callbacks wait for it.
     isNotice: await hasOpenAlert(db, 'destination_failing', {
       merchant_id: callback.merchant_id,
     }),

@@ -40,7 +40,7 @@ const opened = rowGroup({
 
 /**
  * Writes attempts. Leaves out an attempt whose callback is no longer under the given lease, or whose
- * number exists. Returns how many were written.
+ * number already exists. Returns how many were written.
  */
 export function insertCallbackAttempts(
   client: pg.ClientBase,
@@ -112,9 +112,9 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 };
 
 /**
- * Records how attempts ended, each once. Releases their callbacks, but not one whose lease has passed
- * to another process. Clears the failures of destinations that work, and writes nothing for those that
- * had none. Returns how many attempts had not ended before.
+ * Records how attempts ended, each only once. Releases their callbacks, except those whose lease has
+ * passed to another process. Clears the failure counts of destinations that work again. Returns how
+ * many attempts had not ended before.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,
@@ -193,7 +193,7 @@ export async function listExpiredAttempts(
 }
 
 /**
- * Deletes attempts of one merchant up to the given numbers, and notes on each callback how many of
+ * Deletes attempts of one merchant up to the given numbers, and records on each callback how many of
  * its attempts have expired. Leaves out callbacks that another process has locked or claimed.
  * Returns how many were deleted.
  */
@@ -222,7 +222,7 @@ export async function deleteExpiredAttempts(
      where a.merchant_id = $1 and a.callback_id = i.callback_id and a.number <= i.last`,
     values,
   );
-  // Attempts have consecutive numbers, and the oldest expire first.
+  // Attempts are numbered consecutively, and the oldest expire first.
   await client.query(
     `update callbacks c
      set attempts_expired = i.last

@@ -25,7 +25,7 @@ import type { Exchange } from './send-callback.ts';
  * - `steady` is how every host begins. The dispatcher claims as many callbacks as it can send at
  *   once.
  * - `quick`: it answered within `quickMilliseconds`. The dispatcher claims many callbacks at once
- *   and the next ones before these run out, so that the host need not wait for claims.
+ *   and claims more before they run out, so that the host never waits for a claim.
  * - `slow`: the delivery hung, or the host could not be reached. The host gets one delivery at a
  *   time, from places that only slow hosts use. They count neither against the other hosts nor
  *   against the merchant's other callbacks.
@@ -44,7 +44,10 @@ export type Destination<Claimed = Pick<Callback, 'leased_until'>> = {
   /** Claimed and not sent yet, the oldest claim first. */
   claimed: Claimed[];
   isClaiming: boolean;
-  /** Places kept free for what a claim will bring: no other destination may take them. */
+  /**
+   * Places kept free for the callbacks that a claim in flight will bring. No other destination may
+   * take them.
+   */
   reserved: number;
 };
 
@@ -60,7 +63,7 @@ export type DispatchState<D extends Destination> = {
   destinations: readonly D[];
   flights: Iterable<Flight>;
   claimsInFlight: number;
-  /** Hosts that are missing are steady. */
+  /** The pace of each host. A host that is not listed is steady. */
   paces: ReadonlyMap<string, Pace>;
   /** The time by the clock of `sentAt`. */
   milliseconds: number;
@@ -68,7 +71,7 @@ export type DispatchState<D extends Destination> = {
   leasedUntilMin: Timestamp;
 };
 
-/** Counts are from the front of `claimed`: first the released callbacks, then the sent ones. */
+/** Each count starts at the front of `claimed`: first the released callbacks, then those to send. */
 export type Choice<D extends Destination> = {
   release: { destination: D; count: number }[];
   send: { destination: D; count: number }[];
@@ -88,7 +91,8 @@ export function chooseDeliveries<D extends Destination>(state: DispatchState<D>)
     const late = countLate(destination, state.leasedUntilMin);
     if (late > 0) choice.release.push({ destination, count: late });
 
-    // After a claim the reserved places are for the destination itself, and for one choice only.
+    // After the claim, only the destination itself may use its reserved places, and only in this
+    // choice.
     if (!destination.isClaiming) places.take(destination, -destination.reserved);
     const claimed = destination.claimed.length - late;
     const claimable = destination.isClaiming ? 0 : destination.count;
@@ -112,7 +116,9 @@ export function chooseDeliveries<D extends Destination>(state: DispatchState<D>)
   return choice;
 }
 
-/** Claims are in the order of their leases, so the late callbacks are at the front. */
+/**
+ * Claims are in the order of their leases, so the callbacks with too little time are at the front.
+ */
 function countLate({ claimed }: Destination, leasedUntilMin: Timestamp): number {
   const inTime = claimed.findIndex(({ leased_until }) => (leased_until ?? '') >= leasedUntilMin);
   return inTime < 0 ? claimed.length : inTime;
@@ -120,7 +126,7 @@ function countLate({ claimed }: Destination, leasedUntilMin: Timestamp): number 
 
 type Place = Pick<Destination, 'merchant_id' | 'host'>;
 
-/** Which places are taken, by deliveries in flight and by reservations. */
+/** Counts the places taken by deliveries in flight and by reservations. */
 function countPlaces({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
   const hanging = new Set<string>();
   for (const { host, sentAt } of flights) {
@@ -156,7 +162,7 @@ function countPlaces({ destinations, flights, paces, milliseconds }: DispatchSta
   return { take, free };
 }
 
-/** Failures that cost time, unlike a refusal. */
+/** Failures that cost time, unlike a refused connection. */
 const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
 
 /** The pace of a host after an exchange with it. */

@@ -44,8 +44,8 @@ export function stopwatch(clock: Clock): () => number {
 }
 
 /**
- * Connects for undici. The guard resolves the name itself and every address of it must be allowed.
- * The connected socket is checked again.
+ * Opens connections for undici. The guard resolves the name itself, and every address that it finds
+ * must be allowed. The connected socket is checked again.
  */
 export function guardedConnector(deps: GuardDeps): buildConnector.connector {
   return (options, callback) => {
@@ -101,7 +101,8 @@ export function guardedConnector(deps: GuardDeps): buildConnector.connector {
       connections.set(socket, connection);
       return callback(null, socket);
     }) as unknown as Socket;
-    // Runs before undici's own listener, so that the address is known when the request is written.
+    // This runs before undici's own listener, so that the address is known when the request is
+    // written.
     opening.prependOnceListener('connect', () => {
       phases.connect = sinceLastPhase();
       connection.address = opening.remoteAddress ?? null;
@@ -114,7 +115,7 @@ async function findAddresses(deps: GuardDeps, hostname: string): Promise<LookupA
     throw new Unresolved('', { cause: error });
   });
   if (found.length === 0) throw new Unresolved();
-  // One forbidden address among good ones is an attack, not an accident.
+  // A forbidden address among good ones is an attack, not an accident.
   if (!found.every(({ address }) => isReachable(address, deps.allowed))) throw new Blocked();
   return found;
 }

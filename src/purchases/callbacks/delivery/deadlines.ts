@@ -3,7 +3,7 @@ import type { Clock } from '#platform/shared/clock.ts';
 /** Ends exchanges that have run out of time. */
 export type Deadlines = {
   add(cutOff: () => void): void;
-  /** The exchange has ended in time. */
+  /** Call it when the exchange has ended in time. */
   remove(cutOff: () => void): void;
   close(): void;
 };
@@ -13,7 +13,7 @@ export type Deadlines = {
  * One timer is enough for all of them.
  */
 export function createDeadlines(clock: Clock, milliseconds: number): Deadlines {
-  /** When each is cut off, in this order. */
+  /** When each exchange is cut off, the earliest first. */
   const ends = new Map<() => void, number>();
   const closing = new AbortController();
   let isWatching = false;

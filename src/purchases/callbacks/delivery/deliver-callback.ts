@@ -100,9 +100,9 @@ function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise
 
 /**
  * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
- * began. If nothing shows that, the next one is due at once: the lease has run out, so no process is
- * sending it any more. If the attempt before it has no result either, sending may be what ends the
- * processes, and the next one waits. Does nothing if the callback is no longer ours.
+ * began. If it is not known to have been sent, the next one is due at once: the lease has run out,
+ * so no process is still sending it. If the attempt before it has no result either, sending may be
+ * what kills the processes, so the next one waits. Does nothing if the callback is no longer ours.
  */
 async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
   const { db, pool } = deps.database;
@@ -132,8 +132,8 @@ const nothing: Exchange = {
 
 /**
  * The first delivery, by the process that ended the checkout and claimed its callback, while the
- * shopper waits. Returns when it has been recorded, but at the deadline at the latest, whatever is
- * slow. Never throws: a callback that is not delivered now is delivered later.
+ * shopper waits. Returns when it has been recorded, or at the deadline if that comes first. Never
+ * throws: a callback that is not delivered now is delivered later.
  */
 export async function deliverFirst(deps: DeliveryDeps, callback: Callback): Promise<void> {
   // The request may wait for the database for longer than the lease lasts. The delivery may not:
@@ -159,13 +159,13 @@ export async function claimCallbacks(
   return await claimDue(deps.database.db, dueCallbacks(host), merchant.id, claim, rows);
 }
 
-/** Delivers a claimed callback. Never throws: what is not recorded falls due again. */
+/** Delivers a claimed callback. Never throws: anything that is not recorded falls due again. */
 export async function deliverClaimed(
   deps: DeliveryDeps,
   callback: Callback,
 ): Promise<Exchange | null> {
   try {
-    // The last attempt of the run was counted after a crash. No attempt is left.
+    // The last attempt of the run was counted after a crash, so no attempt is left.
     if (callback.run_attempts >= runAttemptsMax) {
       await exhaustUnknown(deps, callback);
       return null;

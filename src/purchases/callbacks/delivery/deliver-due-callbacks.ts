@@ -33,12 +33,12 @@ import type { SendCallback } from './send-callback.ts';
  * - `delivering`: whenever a look, a claim or a flight has ended, the dispatcher chooses again
  *   (choose-deliveries.ts) and begins what was chosen. This mode ends when nothing is left to do,
  *   when the worker stops, or when a look, a claim or a release fails.
- * - `finishing`: it begins nothing more. Claims and looks in flight end, callbacks that were
- *   claimed and not sent are released for other processes, and flights end and are recorded.
+ * - `finishing`: it begins nothing more. Claims and looks in flight end, callbacks that were claimed
+ *   and not sent are released for other processes, and flights end and are recorded.
  *
  * Nothing is left to do when nothing is in flight, no destination has callbacks, and no flight has
  * begun or ended since the last look began. Callbacks that another process has claimed do not count:
- * their leases may last for long.
+ * their leases may last a long time.
  */
 type Dispatch = {
   /** In the order of their turns. Written by looks, and by `carryOut` after each choice. */
@@ -63,7 +63,7 @@ type Dispatch = {
   delivered: number;
   /** The error of a failed look or claim. Written by `beginLook` and `beginClaim`. */
   readonly failures: unknown[];
-  /** Rung when a look, a claim or a flight ends. */
+  /** Rings when a look, a claim or a flight ends. */
   readonly bell: Bell;
 };
 
@@ -74,12 +74,12 @@ type Dispatch = {
  */
 type Destination = ChoiceDestination<Callback>;
 
-/** `sentAt` is written by its own sending. */
+/** Only the delivery itself writes `sentAt`. */
 type Flight = ChoiceFlight & { ended: Promise<void> };
 
 /**
- * Delivers due callbacks until none are left: many at once, merchants and their destinations in
- * turn. Returns how many deliveries were made.
+ * Delivers due callbacks until none are left: many at once, with merchants and their destinations
+ * taking turns. Returns how many deliveries were made.
  */
 export async function deliverDueCallbacks(
   deps: DeliveryDeps,
@@ -99,7 +99,7 @@ export async function deliverDueCallbacks(
     failures: [],
     bell: createBell(deps.clock),
   };
-  // Delivering.
+  // The mode `delivering` begins here.
   try {
     while (!stopping?.aborted) {
       if (dispatch.failures.length > 0) throw dispatch.failures[0];
@@ -115,10 +115,10 @@ export async function deliverDueCallbacks(
         leasedUntilMin: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),
       });
       await carryOut(deps, dispatch, choice);
-      // A destination gets one batch in a turn and may have places left for the next.
+      // A destination sends one batch per turn, and may have places left for another.
       if (choice.send.length === 0) await dispatch.bell.wait();
     }
-    // Finishing.
+    // The mode `finishing` begins here.
   } finally {
     await Promise.all([...dispatch.claims, dispatch.look]);
     const claimed = dispatch.destinations.flatMap((destination) => destination.claimed);
@@ -132,7 +132,7 @@ export async function deliverDueCallbacks(
 const hasCallbacks = ({ count, claimed, isClaiming }: Destination) =>
   count > 0 || claimed.length > 0 || isClaiming;
 
-/** Begins what was chosen, and ends the turns of those that were served. */
+/** Begins what was chosen, and moves the destinations that were served to the end of the queue. */
 async function carryOut(
   deps: DeliveryDeps,
   dispatch: Dispatch,
@@ -228,7 +228,7 @@ async function claim(deps: DeliveryDeps, destination: Destination, rows: number)
     ? await claimCallbacks(deps, merchant, rows, { host, seconds: claimLeaseSeconds })
     : [];
   destination.claimed.push(...callbacks);
-  // A batch that is not full was the last: other processes claimed the rest.
+  // A batch that is not full is the last one: other processes claimed the rest.
   destination.count = callbacks.length < rows ? 0 : Math.max(destination.count - rows, 0);
 }
 

@@ -8,7 +8,7 @@ export type DestinationCount = {
   day: string;
   attempts: number;
   delivered: number;
-  /** How many answers took how long. */
+  /** How many answers fell into each range of response times. */
   buckets: number[];
   last_attempt_at: Timestamp;
   last_error: string | null;
@@ -24,7 +24,7 @@ export async function advanceDestinationDays(db: Handle, rows: DestinationCount[
     delivered,
     buckets,
   }));
-  // Arrays have no sum of their own, so the sum of each bucket is written out.
+  // SQL cannot add up arrays, so each bucket is summed on its own.
   const buckets = (rows[0]?.buckets ?? []).map(
     (_, index) =>
       `coalesce(destination_days.buckets[${index + 1}], 0) + excluded.buckets[${index + 1}]`,
@@ -47,7 +47,7 @@ export async function advanceDestinationStates(
   db: Handle,
   rows: DestinationCount[],
 ): Promise<void> {
-  // Around midnight a receiver has two counts. One statement may change a row once.
+  // Around midnight a receiver has two counts, but one statement may change a row only once.
   const newest = new Map<string, DestinationCount>();
   for (const row of rows) {
     const earlier = newest.get(`${row.merchant_id} ${row.host}`);

@@ -8,13 +8,14 @@ import {
 import { isOurFailure } from './failure-reason.ts';
 
 /**
- * The ends of the histogram's buckets, in milliseconds. The last is the time limit of a delivery.
+ * The upper bounds of the histogram's buckets, in milliseconds. The last is the time limit of a
+ * delivery.
  */
 export const bucketBounds = [25, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_500, 5_000, 10_000];
 
 /**
- * The results of receivers are counted in the memory of the process that delivers, and written
- * every few seconds, so that a delivery costs nothing more. A process that is killed loses the
+ * The results of receivers are counted in the memory of the process that delivers, and written every
+ * few seconds, so that counting adds no cost to a delivery. A process that is killed loses the
  * counts of those seconds, and nothing else: every attempt has its own row.
  */
 const counts = new WeakMap<Database, Map<string, DestinationCount>>();
@@ -79,6 +80,6 @@ export async function writeDestinationStatistics(deps: { database: Database }): 
     await advanceDestinationDays(tx, rows);
     await advanceDestinationStates(tx, rows);
   });
-  // Return zero: the next counts are due after the pause, not at once.
+  // Returns zero, because the next counts are due after the pause, not at once.
   return 0;
 }

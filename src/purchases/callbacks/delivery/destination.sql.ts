@@ -2,7 +2,10 @@ import type { Handle } from '#platform/database/database.ts';
 
 type Destination = { merchant_id: string; host: string };
 
-/** Adds failures in a row. Returns how many there are now and whether an alert was raised. */
+/**
+ * Adds to the failures in a row. Returns how many there are now, and whether an alert was already
+ * raised.
+ */
 export async function advanceFailures(
   db: Handle,
   { merchant_id, host }: Destination,

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 /** Address ranges that callbacks may reach besides public ones (CALLBACK_ALLOW, decision 0033). */
 export type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Reads `127.0.0.0/8,::1/128`. Throws with the part that is not a range. */
+/** Reads `127.0.0.0/8,::1/128`. Throws an error that names the part that is not a range. */
 export function parseAllowedRanges(text: string): AllowedRange[] {
   return text
     .split(',')

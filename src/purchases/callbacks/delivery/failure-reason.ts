@@ -14,7 +14,9 @@ const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);
 /** Whether a failure is ours and says nothing about the receiver. */
 export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
 
-/** By the codes of undici's errors. Commands read reasons too, and load no client for that. */
+/**
+ * Reasons by the codes of undici's errors. Commands read reasons too, without loading the client.
+ */
 const reasons: Record<string, string> = {
   UND_ERR_HEADERS_OVERFLOW: 'response_too_large',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',

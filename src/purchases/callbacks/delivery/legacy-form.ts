@@ -2,10 +2,12 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 
-// The callback of v1 (decision 0040) is an unsigned form. `transaction_verify` proves that it is
-// genuine: a secret that the plugin got in the answer when it created the checkout.
+// The callback of v1 (decision 0040) is an unsigned form. Its `transaction_verify`, a secret that
+// the plugin received when it created the checkout, proves that it is genuine.
 
-/** The purpose that a `transaction_verify` is sealed for: it opens for no other checkout. */
+/**
+ * The context that a `transaction_verify` is sealed with, so that it opens for no other checkout.
+ */
 export const verifyContext = (merchant_id: string, checkout_id: string | null) =>
   `transaction_verify ${merchant_id} ${checkout_id}`;
 
@@ -14,8 +16,8 @@ export function isForm({ sealed_verify }: Pick<Callback, 'sealed_verify'>): bool
 }
 
 /**
- * The form as it is stored, fields in the contract's order. Anyone who reads a `transaction_verify`
- * can forge the callback, so its value is left empty until the form is sent.
+ * The form as it is stored, fields in the contract's order. A `transaction_verify` lets its reader
+ * forge the callback, so its value stays empty until the form is sent.
  */
 export function formPayload(
   checkout: Pick<Checkout, 'status' | 'client_reference_id' | 'number_of_payments'>,

@@ -1,7 +1,7 @@
 // Every limit of callback delivery, with its reason. Decisions 0033 and 0041 say how they were
 // chosen.
 
-// One callback.
+// Limits of one callback.
 
 /** The first delivery of a run and the 18 retries that the contract promises. */
 export const runAttemptsMax = 19;
@@ -28,18 +28,21 @@ export const leaseSeconds = deadlineSeconds + 5;
  */
 export const markSentMilliseconds = 1_000;
 
-// One exchange.
+// Limits of one exchange.
 
 /** Connecting takes at most half of the deadline, so that the receiver has the other half. */
 export const connectMilliseconds = (deadlineMilliseconds: number) => deadlineMilliseconds / 2;
 
 /**
- * Two queries to a name server, together shorter than the time for a connection, so that a slow
- * name server is told apart from a slow receiver.
+ * Two queries to a name server, together shorter than the time for a connection, so that a slow name
+ * server is not mistaken for a slow receiver.
  */
 export const nameServerQuery = { timeout: 1_000, tries: 2 };
 
-/** Shorter than servers keep idle connections: a callback fails if the server closes one first. */
+/**
+ * Shorter than servers keep idle connections, because a callback fails if the server closes one
+ * first.
+ */
 export const keepAliveMilliseconds = 1_000;
 
 /** Enough for any JSON with a `redirect_url`; the rest of a longer body is not read. */
@@ -48,7 +51,8 @@ export const responseHeaderBytesMax = 16 * 1024;
 
 /**
  * The length of a response that an attempt stores. Receivers choose how long their answers are, and
- * 19 of them may fail: this is enough for an error message, and less than 250 KiB for a checkout.
+ * a callback may have 19 of them. This is enough for an error message, and less than 250 KiB for a
+ * checkout.
  */
 export const storedBodyBytesMax = 8 * 1024;
 export const storedHeaderBytesMax = 4 * 1024;
@@ -56,15 +60,15 @@ export const storedHeaderBytesMax = 4 * 1024;
 /** Longer URLs do not work in every browser. */
 export const redirectUrlLengthMax = 2048;
 
-// One process.
+// Limits of one process.
 
 /**
  * How many deliveries may be in flight; each takes one place. Receivers that take a fifth of a
- * second need many places, and larger batches of attempts cost the database less for each.
+ * second need many places, and larger batches of attempts cost the database less per attempt.
  */
 export const deliveriesMax = 1_024;
 
-/** Deliveries of one destination that one choice begins, so that merchants take turns. */
+/** One choice begins at most this many deliveries to a destination, so that merchants take turns. */
 export const sendBatchSize = 8;
 
 /** Deliveries in flight for one merchant, and to one host, so that neither takes all places. */
@@ -74,33 +78,38 @@ export const hostDeliveriesMax = 2 * sendBatchSize;
 /** A delivery that takes longer makes its host slow. */
 export const slowMilliseconds = 2_000;
 
-/** Slow hosts share these places of their own, so that they never take the places of the others. */
+/** Slow hosts share these separate places, so that they never take places from the others. */
 export const slowDeliveriesMax = 32;
 export const slowHostDeliveriesMax = 1;
 
 /** A host that answers sooner is quick. */
 export const quickMilliseconds = 200;
 
-/** Claims for a host that is not quick: as many as one choice sends. */
+/** Callbacks in a claim for a host that is not quick: as many as one choice sends. */
 export const claimBatchSize = 8;
 
 /**
- * Claims for a quick host: more than are sent at once, so that there are fewer claims. The next claim
- * begins when half of the batch is left, so that the host never waits for the database.
+ * Callbacks in a claim for a quick host: more than are sent at once, so that there are fewer claims.
+ * The next claim begins when half of the batch is left, so that the host never waits for the
+ * database.
  */
 export const quickClaimBatchSize = 16 * claimBatchSize;
 export const quickClaimedMin = quickClaimBatchSize / 2;
 
-/** A claimed callback must leave within ten seconds, to have `leaseSeconds` for its exchange. */
+/**
+ * A claimed callback must be sent within ten seconds, to have `leaseSeconds` left for its exchange.
+ */
 export const claimLeaseSeconds = 10 + leaseSeconds;
 
-/** Claims in flight. Few, so that opening and recording attempts find a free connection. */
+/**
+ * Claims in flight. There are few, so that opening and recording attempts find a free connection.
+ */
 export const claimsMax = 4;
 
 /** Listing the due destinations is expensive while many callbacks are due. */
 export const lookMilliseconds = 1_000;
 
-/** The dispatcher chooses anew at least this often, to notice a delivery that hangs. */
+/** The dispatcher chooses again at least this often, to notice a delivery that hangs. */
 export const pauseMilliseconds = 250;
 
 /** Destinations listed at once: about as many as there are places. */
@@ -112,10 +121,10 @@ export const merchantDestinationsMax = 16;
 /** Attempts in one commit: enough to share a flush of the disk, few enough to keep it short. */
 export const commitBatchSize = 400;
 
-/** Expired attempts deleted in one go: few enough to keep locks short. */
+/** Expired attempts deleted in one transaction: few enough to keep locks short. */
 export const expireBatchSize = 1_000;
 
-// One destination.
+// Limits of one destination.
 
-/** Failures in a row before the operator is alerted: fewer may be an accident. */
+/** Failures in a row before the operator is alerted. Fewer may be chance. */
 export const failuresBeforeAlert = 5;

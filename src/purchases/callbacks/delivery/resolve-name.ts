@@ -12,14 +12,14 @@ const loopback: LookupAddress[] = [
 /**
  * Resolves the name of a receiver by asking the name servers of this machine directly. The system's
  * own look-up would block one of the few threads that files and all other look-ups share, for as
- * long as a name server likes, and merchants choose the names. The hosts file is therefore not read;
- * `localhost` is always this machine.
+ * long as the name server takes, and merchants choose the names. The hosts file is therefore not
+ * read; `localhost` is always this machine.
  */
 export function createResolve(servers?: string[]): Resolve {
   return async (hostname) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
     if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
-    // A new resolver for every name uses the machine's current name servers.
+    // Each look-up uses a new resolver, and so the machine's current name servers.
     const resolver = new Resolver(nameServerQuery);
     if (servers) resolver.setServers(servers);
     const [four, six] = await Promise.allSettled([

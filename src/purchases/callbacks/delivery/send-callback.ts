@@ -23,8 +23,8 @@ import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * The result of one exchange with a receiver. `reason` says why it does not count as delivered.
- * `timings` are milliseconds: for each phase of the exchange, until the last piece of a body that
- * was sent in pieces, and in total.
+ * `timings` are in milliseconds: each phase of the exchange, the sending of a body in pieces, and
+ * the total.
  */
 export type Exchange = {
   delivered: boolean;
@@ -39,7 +39,7 @@ export type Exchange = {
    * declared, it is the number of bytes that arrived.
    */
   body_bytes: number | null;
-  /** Whether the response was longer than the part that is read. */
+  /** Whether the response was longer than what we read. */
   truncated: boolean;
   timings: Partial<Record<Phase | 'sent' | 'first_byte' | 'total', number>>;
 };
@@ -50,7 +50,7 @@ export type SendCallback = (message: {
   body: Buffer;
   /** Sends the body in pieces with a pause between them, as a bad network delivers it. */
   dribble?: { pieces: number; pauseMilliseconds: number };
-  /** Called when the request leaves. Not called if no connection was made. */
+  /** Called when the request is sent. Not called if no connection was made. */
   whenSent?: () => void;
 }) => Promise<Exchange>;
 
@@ -67,7 +67,7 @@ export type CallbackSenderOptions = {
 /** The error for an exchange that we end ourselves. */
 class CutOff extends Error {}
 
-// A response does not say over which socket it came, and connections are used again. undici reports
+// A response does not tell which socket it came over, because connections are reused. undici reports
 // every request that it writes, with its socket; the body identifies ours.
 const onSent = new WeakMap<object, (socket: Socket) => void>();
 subscribe('undici:client:sendHeaders', (message) => {
@@ -119,14 +119,14 @@ export function createCallbackSender(
 type Sending = {
   deadlines: Deadlines;
   elapsed: () => number;
-  /** Becomes the answer. Each event adds what it shows. */
+  /** Becomes the result. Each event adds what it learns. */
   exchange: Exchange;
   /** The pieces of the response's body, and their length. */
   chunks: Buffer[];
   length: number;
-  /** The request left. Set when undici reports it. */
+  /** Whether the request was sent. Set when undici reports it. */
   isSent: boolean;
-  /** The exchange was answered. Later events change nothing. Only `finish` sets it. */
+  /** Whether the result was returned. Later events change nothing. Only `finish` sets it. */
   isOver: boolean;
   /** The handle that tells undici to stop. Null until the request starts. */
   controller: Dispatcher.DispatchController | null;
@@ -194,7 +194,10 @@ function newSending({ clock, deadlines }: Sender, answer: Sending['answer']): Se
   return sending;
 }
 
-/** A view of the bytes that belongs to this exchange alone. `onSent` finds the exchange by it. */
+/**
+ * A view of the bytes that belongs to this exchange alone, so that `onSent` can find the exchange by
+ * it.
+ */
 function bodyOf(
   { clock }: Sender,
   { body, dribble }: Message,

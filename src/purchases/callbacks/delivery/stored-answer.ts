@@ -1,7 +1,7 @@
 import { storedBodyBytesMax, storedHeaderBytesMax } from './limits.ts';
 import type { Exchange } from './send-callback.ts';
 
-/** The part of an answer that an attempt stores: its beginning, and the length of the whole. */
+/** The part of an answer that an attempt stores: its beginning, and its total length. */
 export function storedAnswer({ headers, body, body_bytes }: Exchange) {
   return {
     ...storedHeaders(headers),

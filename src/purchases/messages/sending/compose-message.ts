@@ -15,7 +15,7 @@ import { type LetterFacts, writeLetter } from './letters.ts';
 
 /**
  * Everything that a message is written from. It is read when the message is sent, so that the
- * message is true then.
+ * message is up to date.
  */
 export type MessageSubject = {
   merchant: Omit<MerchantProfile, 'logo'> & { name: string; territory: Territory };
@@ -30,7 +30,7 @@ export type MessageSubject = {
   card: { brand: string | null; last4: string | null } | null;
   /** Where the shopper sees the plan; for a one-time link, that link. */
   url: string;
-  /** The answer of a person to the shopper, and the question before it. */
+  /** A person's answer to the shopper, and the question before it. */
   answer: { text: string; question: string | null } | null;
   /** The local date in the merchant's territory. */
   today: string;
@@ -45,7 +45,7 @@ export function composeMessage(
   // Amounts are written as in the merchant's territory, whatever the language (decision 0028).
   const money = (cents: number) =>
     showMoney(cents, { ...merchant.territory, currency: checkout.currency });
-  // A date stays on one line, as an amount does.
+  // A date must not break across lines, and neither must an amount.
   const date = (day: string) => writeDate(day, subject.language).replaceAll(' ', '\u00a0');
 
   const next = instalments.find(isToCome);
@@ -54,7 +54,7 @@ export function composeMessage(
   const paid = instalments.filter(
     ({ status }) => status === 'authorised' || status === 'collected',
   );
-  // Refunds take payments away before they are collected: what is left is the whole of the plan.
+  // Refunds can cancel payments before they are collected. The plan is what is left.
   const left = instalments.filter(({ status }) => status !== 'cancelled');
   const about = instalments.find(({ number }) => number === message.facts.instalment);
   const { retry_on, card_expires: expires } = message.facts;
@@ -95,7 +95,7 @@ export function composeMessage(
                 ? texts.payment
                 : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
             date: date(one.due_on),
-            // A cancelled payment asks for nothing, so the letter shows its original amount.
+            // Nothing is due for a cancelled payment, so the letter shows its original amount.
             amount: money(status === 'cancelled' ? one.amount : asked(one)),
             status,
             state: texts[stateKeys[status]],
@@ -107,7 +107,7 @@ export function composeMessage(
   };
 }
 
-/** Why the shopper gets the letter, and the seller in one line, as far as it is known. */
+/** Why the shopper gets the letter, and one line about the seller, as far as it is known. */
 function footerOf(
   { name, contact, address, vat_number }: MessageSubject['merchant'],
   language: Language,
@@ -120,7 +120,7 @@ function footerOf(
   return known.length === 0 ? [why] : [why, oneLine([name, ...known].join(' · '))];
 }
 
-/** Only a retry on a day to come is announced. */
+/** A retry is announced only if its day is still to come. */
 const willRetry = (about: Instalment | undefined, retry_on: string, { today }: MessageSubject) =>
   about?.status === 'scheduled' && !about.paused && retry_on >= today;
 

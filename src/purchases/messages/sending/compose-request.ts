@@ -7,7 +7,7 @@ import type { MessageFacts } from '#purchases/messages/message.ts';
 import type { Letter } from './letter.ts';
 
 /**
- * Asks a merchant what it knows of a disputed order. The console speaks English, and so does the
+ * Asks a merchant what it knows of a disputed order. The console is in English, and so is the
  * request. It does not name the shopper: more people may read the merchant's mailbox than its
  * console.
  */

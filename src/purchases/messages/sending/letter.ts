@@ -3,16 +3,16 @@ import type { PaymentState } from '#purchases/shoppers/plan.ts';
 // The content of a message, before it becomes text and HTML.
 
 export type Letter = {
-  /** The merchant, at the head of the letter. */
+  /** The merchant's name at the head of the letter. */
   from: string;
-  /** The address of the merchant's logo, in place of its name. */
+  /** The address of the merchant's logo, which replaces the name. */
   logo?: string;
   subject: string;
   paragraphs: string[];
   /** One line per payment: name, date, amount, state. If it is empty, there is no table. */
   rows: LetterRow[];
   link: { label: string; url: string } | null;
-  /** Small print under the letter. */
+  /** The small print below the letter. */
   footer: string[];
 };
 

@@ -4,15 +4,16 @@ import type { LetterText, ValuesIn } from '#platform/shared/words/words.ts';
 import { words } from '#platform/shared/words/words.ts';
 import type { ShopperMessageKind } from '#purchases/messages/message.ts';
 
-// Which sentences each kind of message has. The catalogues have the sentences in every language.
+// Defines which sentences each kind of message has. The catalogues have the sentences in every
+// language.
 
-/** The facts of a letter. Amounts and dates are already in the words of its language. */
+/** The facts of a letter. Amounts and dates are already written in its language. */
 export type LetterFacts = {
   merchant: string;
   order: string;
   /** How many payments the plan has. */
   count: number;
-  /** Refunds cancelled every payment. */
+  /** Whether refunds cancelled every payment. */
   isCancelled: boolean;
   /** The sum that the plan asks for, without the part that refunds took. */
   total: string;
@@ -22,28 +23,26 @@ export type LetterFacts = {
   /** The payment, refund or charge that the letter is about. */
   amount: string;
   number: number;
-  /** `2–4` when several payments were paid at once; else null. */
+  /** `2–4` if several payments were paid at once; otherwise null. */
   numbers: string | null;
   date: string;
-  /**
-   * When the service retries a declined payment; null if it does not, or was to do so before today.
-   */
+  /** When the service retries a declined payment. Null if it does not, or if that day has passed. */
   retryOn: string | null;
-  /** The service does not retry it any more. */
+  /** The service no longer retries it. */
   isOverdue: boolean;
   /** The letter is about a charge. */
   isCharge: boolean;
   /** Null when no card is known. */
   card: { brand: string; last4: string } | null;
   cardExpires: string;
-  /** The answer of a person to the shopper, and the shopper's question. */
+  /** A person's answer to the shopper, and the shopper's question. */
   answer: { text: string; question: string | null } | null;
 };
 
 export type Said = {
   subject: string;
   paragraphs: string[];
-  /** The label of the one link that the letter has. */
+  /** The label of the letter's only link. */
   link: string;
 };
 
@@ -55,7 +54,7 @@ export function writeLetter(
   return letters[kind](translateInto(language, facts), facts);
 }
 
-/** The values that a letter's texts may name. A text that names another one does not compile. */
+/** The values that a letter's texts may name. A text that names any other does not compile. */
 const valuesOf = ({
   next,
   card,
@@ -129,7 +128,7 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
   }),
   card_expires: (translate) => ({
     subject: translate('expires_subject'),
-    // The sentence begins with the card.
+    // The sentence begins with the card's name.
     paragraphs: [upperFirst(translate('expires')), translate('expires_next')],
     link: translate('expires_link'),
   }),
@@ -171,15 +170,15 @@ const letters: Record<ShopperMessageKind, (translate: Translate, facts: LetterFa
 };
 
 /**
- * Says where the plan stands, in one paragraph. A plan of one payment, or of no payments any more,
- * needs no such paragraph.
+ * Says where the plan stands, in one paragraph. A plan with one payment, or with none left, needs no
+ * such paragraph.
  */
 function standing(translate: Translate, { count, isCancelled, next }: LetterFacts): string[] {
   if (count === 1 || isCancelled) return [];
   return [next ? `${translate('standing')} ${translate('standing_next')}` : translate('standing')];
 }
 
-/** A line that a person wrote is a paragraph. */
+/** Each line that a person wrote becomes a paragraph. */
 const linesOf = (text: string) => text.split('\n').filter((line) => line.trim() !== '');
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

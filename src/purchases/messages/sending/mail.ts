@@ -1,6 +1,6 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** One mail as it leaves, with the ID under which every retry of it is recognised. */
+/** One mail as it is sent, with the ID by which every retry of it is recognised. */
 export type Mail = {
   /** Null if it goes to a person at the console. */
   merchant_id: string | null;
@@ -17,21 +17,21 @@ export type Mail = {
 };
 
 /**
- * The outcome of sending it. `refused`: the server will never take it, so it is not retried.
- * `failed`: the server was away, busy, or rejects us rather than the message.
+ * The outcome of sending it. `refused`: the server will never accept it, so it is not retried.
+ * `failed`: the server was away or busy, or it rejected us rather than the message.
  */
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 
 /**
  * The longest time that a transport takes for a mail. Leases must be longer. A server that answers
- * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited as long
- * for a connection.
+ * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited for a
+ * connection for just as long.
  */
 export const mailDeadlineSeconds = 180;
 
 /** Where mail goes: an SMTP server, or the mailbox of a sandbox. Never throws. */
 export type MailTransport = {
-  /** How many mails may be on their way at once. */
+  /** How many mails may be in flight at once. */
   concurrencyMax: number;
   send(mail: Mail): Promise<MailOutcome>;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Database } from '#platform/database/database.ts';
 import type { MailTransport } from './mail.ts';
 import { insertMailboxEntry } from './mailbox.sql.ts';
 
-/** Mail to people at the console belongs to no merchant, and the key of the table needs an id. */
+/** Mail to people at the console belongs to no merchant, but the table's key needs an id. */
 const noMerchant = '00000000-0000-0000-0000-000000000000';
 
 /** A sandbox's transport: the mail becomes a row that the mailbox page shows. */
@@ -11,7 +11,8 @@ export function mailboxTransport(deps: { database: Database }, sender: string): 
     concurrencyMax: 5,
     async send(mail) {
       const { merchant_id, checkout_id, message_id, sent_at, to, subject, html } = mail;
-      // The mailbox shows mails as text and HTML. It names what else a mail server would get.
+      // The mailbox shows mails as text and HTML. It lists by name what else a mail server would
+      // get.
       const files = (mail.attachments ?? []).map(({ filename }) => filename).join(', ');
       const text = files === '' ? mail.text : `${mail.text}\nAttached: ${files}\n`;
       try {

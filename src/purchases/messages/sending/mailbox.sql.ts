@@ -13,7 +13,7 @@ export type MailboxEntry = {
   html: string;
 };
 
-/** A message that is sent again is the same message. */
+/** A message that is sent again counts as the same message. */
 export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promise<void> {
   await db
     .insertInto('mailbox')
@@ -22,7 +22,7 @@ export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promi
     .execute();
 }
 
-/** The newest first. */
+/** The newest entries come first. */
 export async function listMailbox(db: Handle, limit: number): Promise<MailboxEntry[]> {
   return await db
     .selectFrom('mailbox')

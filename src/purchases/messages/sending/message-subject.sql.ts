@@ -64,8 +64,8 @@ const selectSources = compileOnce((db, key: Key) =>
 );
 
 /**
- * One statement for a whole batch, one if a message names a card that was replaced, and one if a
- * message is an answer.
+ * This takes one statement for a whole batch, one more if a message names a replaced card, and one
+ * more if a message is an answer.
  */
 export async function listMessageSources(
   db: Handle,

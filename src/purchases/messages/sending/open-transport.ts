@@ -3,7 +3,7 @@ import type { MailTransport } from './mail.ts';
 import { mailboxTransport } from './mailbox-transport.ts';
 import { type MailSettings, smtpTransport } from './smtp-transport.ts';
 
-/** A sandbox without a mail server sends nothing outside; production without one sends nothing. */
+/** Without a mail server, a sandbox keeps its mails in a mailbox, and production sends none. */
 export function openMailTransport(
   config: { environment: 'sandbox' | 'production'; mail: MailSettings | null; mailFrom: string },
   deps: { database: Database },

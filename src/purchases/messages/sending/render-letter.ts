@@ -2,7 +2,7 @@ import { escapeHtml } from '#platform/shared/html.ts';
 import { oneLine, printable } from '#platform/shared/plain-text.ts';
 import type { Letter, LetterRow } from './letter.ts';
 
-/** The letter as plain text: whole sentences on one line each, the plan as aligned columns. */
+/** The letter as plain text: each paragraph on one line, and the plan in aligned columns. */
 export function renderText({ paragraphs, rows, link, footer }: Letter): string {
   const columns = ['name', 'date', 'amount', 'state'] as const;
   const width = (column: (typeof columns)[number]) =>
@@ -24,7 +24,7 @@ export function renderText({ paragraphs, rows, link, footer }: Letter): string {
   return plain(`${body}\n\n--\n${footer.join('\n')}\n`);
 }
 
-/** Plain clients may not show no-break spaces and hyphens, which amounts and isiZulu contain. */
+/** Plain clients may not display no-break spaces and hyphens, which amounts and isiZulu contain. */
 function plain(text: string): string {
   return printable(text.replace(/[\u00a0\u202f]/g, ' ').replaceAll('\u2011', '-'));
 }
@@ -38,8 +38,8 @@ const html = (text: string) => escapeHtml(printable(text));
 
 /**
  * The letter as HTML. It loads at most the logo, whose address is the same for all shoppers, so that
- * no one learns from it who reads the letter. Styles are inline, because many clients drop
- * the head. Those that keep it also get the colours for dark mode.
+ * it does not reveal who reads the letter. Styles are inline, because many clients drop the head.
+ * Those that keep it also get the colours for dark mode.
  */
 export function renderHtml(letter: Letter, language: string): string {
   const { from, paragraphs, rows, link, footer } = letter;
@@ -72,7 +72,7 @@ ${button}
 `;
 }
 
-/** Two columns fit every phone and every language: what and when, and how much. */
+/** Two columns fit every phone and every language: the payment with its date, and the amount. */
 function renderRow({ name, date, amount, status, state }: LetterRow): string {
   const isGone = status === 'cancelled';
   const isLate = status === 'late';
@@ -83,11 +83,13 @@ function renderRow({ name, date, amount, status, state }: LetterRow): string {
   return `<tr><td class="line" style="${line}"><span style="font-size:16px;font-weight:${weight}${strike}">${html(date)}</span><br><span class="quiet" style="font-size:14px;color:#55635f">${html(name)} &middot; ${word}</span></td><td class="line" style="${line};padding-left:16px;text-align:right;white-space:nowrap;font-size:16px;font-weight:${weight}${strike}">${html(amount)}</td></tr>`;
 }
 
-/** On white, because a logo may be dark. Clients that load no images show the name. */
+/**
+ * The background is white, because a logo may be dark. Clients that load no images show the name.
+ */
 const renderLogo = (url: string, name: string) =>
   `<img src="${html(url)}" alt="${html(name)}" height="40" style="display:block;width:auto;max-width:160px;height:40px;margin:0 0 12px;padding:4px;border-radius:8px;background:#ffffff;color:#55635f;object-fit:contain">`;
 
-/** The logo of the pages, three bars, without an image. */
+/** The three bars of the pages' logo, without an image. */
 const bar = (fill: string) =>
   `<span class="bar${fill ? ' full' : ''}" style="display:inline-block;width:3px;height:12px;margin-right:2px;border:1px solid #0b6b5f;border-radius:1px;vertical-align:-1px${fill}"></span>`;
 const bars = `<span aria-hidden="true" style="margin-right:6px">${bar(';background:#0b6b5f')}${bar('')}${bar('')}</span>`;

@@ -17,12 +17,12 @@ import { isStillTrue, subjectOf } from './send-messages.ts';
 
 type Key = { merchant_id: string; checkout_id: string };
 
-/** A message as it would be written now, and why it cannot be sent again, or null. */
+/** A message as it would be written now, and why it cannot be sent again, if it cannot. */
 export type ShownMessage = { to: string; subject: string; text: string; refusal: string | null };
 
-/** The time between two copies of one message. */
+/** The least time between two copies of one message. */
 const pauseSeconds = 600;
-/** No shopper gets more copies of one message. */
+/** A shopper gets at most this many copies of one message. */
 const copiesMax = 20;
 
 /**
@@ -63,8 +63,8 @@ function letterOf(
 }
 
 /**
- * A person sends a message again, as a message of its own: mail programs hide a second mail with
- * the same Message-ID.
+ * Sends a message again for a person, as a new message: mail programs hide a second mail with the
+ * same Message-ID.
  */
 export async function sendAgain(
   deps: OperatorDeps & QueueDeps,

@@ -46,7 +46,7 @@ export type MessageDeps = {
   mail: MailTransport | null;
 };
 
-/** Failures of one message before the operator hears that mail does not leave. */
+/** How often a message fails before the operator is alerted. */
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
 /** How often the reminder of a paused plan is retried. A day would miss the charge. */
@@ -57,8 +57,8 @@ type SendingDeps = MessageDeps & { mail: MailTransport };
 const leaseSeconds = 420;
 /**
  * A batch begins no message after this time, so that it ends and is recorded within its lease: 40
- * seconds are left for recording. With a slow server it releases the rest, else another process
- * would claim them and send them again.
+ * seconds are left for recording. If the server is slow, it releases the rest; otherwise another
+ * process would claim them after the lease and send them again.
  */
 const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
 
@@ -106,7 +106,7 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
   await record(deps, merchant, results);
 }
 
-/** The link of a mail about a late payment works before the mail leaves. */
+/** Makes the link of a mail about a late payment valid before the mail is sent. */
 async function renewLinks(
   deps: SendingDeps,
   merchant: Merchant,
@@ -124,8 +124,8 @@ async function renewLinks(
 }
 
 /**
- * `skipped`: there is nothing to send any more. `postponed`: the plan is paused. `released`: the
- * batch had no time left for it.
+ * `skipped`: there is nothing left to send. `postponed`: the plan is paused. `released`: the batch
+ * had no time left for it.
  */
 type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
 
@@ -138,7 +138,7 @@ async function sendOne(
 ): Promise<Result['outcome']> {
   const today = merchant.localDate(now).toString();
   if (!isStillTrue(message, sources, today, now)) return 'skipped';
-  // The plan is paused. If the pause ends in time, the shopper still reads about the charge before
+  // The plan is paused. If the pause ends in time, the shopper still learns about the charge before
   // it.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
   const { kind } = message;
@@ -195,7 +195,7 @@ function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSour
   return instalments.get(checkout_id)?.find(({ number }) => number === facts.instalment);
 }
 
-/** A reminder of what will not happen, or a request to pay what is paid, is not sent. */
+/** A reminder of a charge that will not happen, or a request to pay what is paid, is not sent. */
 export function isStillTrue(
   message: Message,
   sources: MessageSources,
@@ -213,8 +213,8 @@ export function isStillTrue(
     case 'declined':
       return payment?.status === 'scheduled' || payment?.status === 'overdue';
     case 'card_expires': {
-      // Another card may have replaced it, and a refund may have cancelled the payments after it
-      // expires.
+      // Another card may have replaced this one, and a refund may have cancelled the payments after
+      // its expiry.
       const expires = sources.cards.get(checkout_id)?.expires ?? null;
       const plan = sources.instalments.get(checkout_id) ?? [];
       const toCome = plan.filter(({ status }) => status === 'scheduled');
@@ -260,27 +260,27 @@ function linkOf(deps: MessageDeps, message: Message, { checkouts }: MessageSourc
 }
 
 /**
- * The end of the link: the token, and what the page goes on with. It stands after the #: browsers do
- * not send it on, and logs do not see it.
+ * The end of the link: the token, and the step that the page continues with. It follows the `#`, so
+ * that browsers do not send it and logs do not contain it.
  */
 function proofOf({ sealing }: MessageDeps, message: Message): string {
   const { kind, facts, sealed_token } = message;
   if (kind === 'declined') return `/manage#${lateToken(sealing, message)}.late.${facts.instalment}`;
-  // The conversation is shown after the proof, which this mail's shopper may have already.
+  // The page shows the conversation after the proof, which the shopper may have already.
   if (kind === 'answer') return '/manage#.report';
   if (sealed_token === null) return '';
   const token = sealing.open(sealed_token, messageTokenContext(message));
   return `/manage#${token}${facts.panel ? `.${facts.panel}` : ''}`;
 }
 
-/** Records the batch in one transaction: every attempt, and what becomes of each message. */
+/** Records the batch in one transaction: every attempt, and the new state of each message. */
 async function record(deps: MessageDeps, merchant: Merchant, results: Result[]): Promise<void> {
   const now = merchant.now();
   const at = timestamp(now);
   const settled = results.map((result) => settle(result, now));
   await transaction(deps, async ({ db }) => {
     const moved = new Set(await moveMessages(db, merchant.id, settled));
-    // Another process took the message over, or this very batch is committed already.
+    // Another process took over the message, or this batch is already committed.
     const kept = results.filter(({ message }) => moved.has(message.id));
     const sent = kept.flatMap(({ message, outcome }) =>
       typeof outcome === 'string' ? [] : [{ message, outcome }],
@@ -340,7 +340,7 @@ async function alertRefused(
   });
 }
 
-/** An outage of the mail server is one alert per day and merchant, not one per message. */
+/** An outage of the mail server raises one alert per day and merchant, not one per message. */
 async function alertFailing(
   deps: MessageDeps,
   db: Db,

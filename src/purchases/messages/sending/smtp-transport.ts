@@ -12,12 +12,14 @@ export type MailSettings = {
   url: string;
   /** `Karoo Payments <payments@example.com>` or an address alone. */
   from: string;
-  /** Send nothing over `smtp://` unless the server starts TLS. Without it, TLS is used if offered. */
+  /**
+   * Send nothing over `smtp://` unless the server starts TLS. If not set, TLS is used when offered.
+   */
   requiresTls?: boolean;
   deadlineMilliseconds?: number;
 };
 
-/** How long a server may be silent. It answers each command of a message. */
+/** How long a server may be silent after each command. */
 const timeoutMilliseconds = 20_000;
 const connectionsMax = 5;
 const responseMax = 500;
@@ -26,7 +28,7 @@ const responseMax = 500;
 export function smtpTransport(settings: MailSettings): MailTransport {
   const { url, from, requiresTls = false } = settings;
   const deadlineMilliseconds = settings.deadlineMilliseconds ?? mailDeadlineSeconds * 1000;
-  // Loaded with the first mail: a start and most commands send none.
+  // The library is loaded with the first mail, because a start and most commands send none.
   const openPool = async () =>
     (await import('nodemailer')).createTransport({
       url,
@@ -54,8 +56,8 @@ export function smtpTransport(settings: MailSettings): MailTransport {
         deadline.reject(
           new Error(`the mail took longer than ${deadlineMilliseconds / 1000} seconds`),
         );
-        // Only a closed connection keeps the mail from being sent after all. The other mails of the
-        // pool fail as well and are retried: it is rare that a server trickles its replies.
+        // Only closing the connection makes sure that the mail is not sent after all. The pool's
+        // other mails fail too and are retried; servers rarely trickle their replies.
         if (pool === used) pool = null;
         used.then((opened) => opened.close({ force: true }));
       });
@@ -67,7 +69,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
           subject: mail.subject,
           text: mail.text,
           html: mail.html,
-          // All our languages are written in Latin letters. nodemailer would count them to find out.
+          // All our languages use Latin letters. nodemailer would count letters to find that out.
           textEncoding: 'quoted-printable',
           ...(mail.attachments && {
             attachments: mail.attachments.map(({ filename, type, content }) => ({
@@ -77,7 +79,7 @@ export function smtpTransport(settings: MailSettings): MailTransport {
             })),
           }),
           messageId: `<${mail.message_id}@${domain}>`,
-          // This header keeps automatic replies away.
+          // This header prevents automatic replies.
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
         const { response } = await Promise.race([sent, deadline.promise]);
@@ -98,14 +100,16 @@ type SmtpError = Error & { code?: string; command?: string; responseCode?: numbe
 
 function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
   const response = withoutRecipient(error.message, mail);
-  // Only what the server says of this recipient or this text is about the message. Everything else,
-  // a refused login above all, is about us and passes once an operator has mended it.
+  // Only what the server says about this recipient or this text concerns the message. Everything
+  // else, above all a refused login, concerns us, and an operator can fix it.
   const isAboutMessage = error.command === 'RCPT TO' || error.command === 'DATA';
   const isForGood = (error.responseCode ?? 0) >= 500;
   return { outcome: isAboutMessage && isForGood ? 'refused' : 'failed', response };
 }
 
-/** Servers like to repeat the address. The audit of attempts outlives it, so it is taken out. */
+/**
+ * Servers often repeat the address. The record of attempts outlives it, so the address is removed.
+ */
 function withoutRecipient(response: string, { to }: Mail): string {
   return response
     .replaceAll(to, 'the recipient')
