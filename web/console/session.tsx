@@ -38,6 +38,14 @@ export function useSession(): Session {
   return session;
 }
 
+/** The one merchant of a person who works for it. Null for the service's staff, and for several. */
+export function useShop(): string | null {
+  const { scope } = useSession();
+  const { merchant } = useChoice();
+  if (scope === 'all') return null;
+  return scope.length === 1 ? (scope[0] ?? null) : merchant;
+}
+
 /** Whether the person may do something. The server decides again. */
 export function useCan(): (permission: string) => boolean {
   const { permissions } = useSession();

@@ -8,9 +8,8 @@ import { Card, Money, Notice, PageHead, Status, Table, Time } from '../parts/bas
 import { Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantSelect, useFoundMerchants } from '../parts/merchants.tsx';
-import { useShop } from '../parts/shop.tsx';
 import { State, Unread } from '../parts/states.tsx';
-import { useSession } from '../session.tsx';
+import { useSession, useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
 /** The merchant that is chosen, or the only one that the person sees. */

@@ -2,6 +2,7 @@ import type { CheckoutRow } from '#operating/operations/checkout.schema.ts';
 import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { AmountFilter, DayFilters, MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { useSession } from '../session.tsx';
 
 export const orderColumn = {
   head: 'Order',
@@ -69,6 +70,7 @@ const columns: Column<CheckoutRow>[] = [
 ];
 
 export default function CheckoutsPage() {
+  const { scope } = useSession();
   return (
     <>
       <PageHead title="Checkouts" about="Every order that a merchant sent, the newest first." />
@@ -88,7 +90,7 @@ export default function CheckoutsPage() {
         <MerchantFilter />
         <TextFilter name="shopper" label="Shopper" placeholder="Name or e-mail address" />
         <AmountFilter />
-        <TextFilter name="gateway" label="Gateway" placeholder="Its name" />
+        {scope === 'all' && <TextFilter name="gateway" label="Gateway" placeholder="Gateway" />}
         <DayFilters />
       </div>
       <List

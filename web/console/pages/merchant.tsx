@@ -18,12 +18,13 @@ import {
   ThresholdForm,
   typedThreshold,
 } from '../parts/threshold.tsx';
-import { useCan, useSession } from '../session.tsx';
+import { useCan, useSession, useShop } from '../session.tsx';
 import { AddIntegration, IntegrationLine } from './integrations.tsx';
 
 export default function MerchantPage({ id }: { id: string }) {
   const can = useCan();
   const { sandbox } = useSession();
+  const shop = useShop();
   const [editing, setEditing] = useState(false);
   const [adding, setAdding] = useState(false);
   const found = useDetails<MerchantDetails>('/api/merchants', id);
@@ -33,13 +34,13 @@ export default function MerchantPage({ id }: { id: string }) {
   const show = (cents: number) => money(cents, data.currency, data.locale);
   return (
     <>
-      <PageHead title={data.name} back={back} about={<Id id={data.id} />}>
+      <PageHead title={data.name} {...(shop === null && { back })} about={<Id id={data.id} />}>
         <Button variant="default" component={Link} href={`/checkouts?merchant=${data.id}`}>
-          Its checkouts
+          {shop === null ? 'Its checkouts' : 'Orders'}
         </Button>
         {can('payouts.read') && (
           <Button variant="default" component={Link} href={`/balance?merchant=${data.id}`}>
-            What is owed
+            {shop === null ? 'What is owed' : 'What we are owed'}
           </Button>
         )}
         {can('merchants.change') && (

@@ -17,9 +17,10 @@ import { Card, PageHead, Time } from '../parts/basics.tsx';
 import { DayChart } from '../parts/chart.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { bounded } from '../parts/list.tsx';
-import { Shop, useShop } from '../parts/shop.tsx';
+import { Shop } from '../parts/shop.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { StoryCard } from '../parts/story.tsx';
+import { useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
 export default function OverviewPage() {

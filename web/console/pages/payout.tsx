@@ -243,7 +243,7 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
         columns={[
           'What',
           'Order',
-          { right: 'Gross' },
+          { right: 'Gross', wide: true },
           { right: 'Fee', wide: true },
           { right: 'VAT', wide: true },
           { right: 'Net' },
@@ -253,7 +253,7 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
             <th scope="row" colSpan={2}>
               {plural(payout.line_count, 'line')}
             </th>
-            <td className="right">{show(payout.totals.gross)}</td>
+            <td className="right wide">{show(payout.totals.gross)}</td>
             <td className="right wide">{show(payout.totals.fee)}</td>
             <td className="right wide">{show(payout.totals.vat)}</td>
             <td className="right">
@@ -272,7 +272,7 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
                 <span className="quiet">–</span>
               )}
             </td>
-            <td className="right">{show(line.gross)}</td>
+            <td className="right wide">{show(line.gross)}</td>
             <td className="right wide">{show(line.fee)}</td>
             <td className="right wide">{show(line.vat)}</td>
             <td className="right">{show(line.net)}</td>

@@ -174,10 +174,10 @@ function columnsOf(
             component={Link}
             href={hrefOf(row.id)}
             variant={row.view === 'review' && mayReview ? 'light' : 'default'}
-            aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
+            aria-label={`${row.view === 'review' ? 'Review' : 'View'} the refund of ${shown(row)} for ${row.client_reference_id}`}
           >
             {row.view !== 'review' || !mayReview
-              ? 'Look'
+              ? 'View'
               : row.needs_second_person && !row.is_first_of_two
                 ? 'Second review'
                 : 'Review'}

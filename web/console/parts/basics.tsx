@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from 'react';
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import {
   duration,
   exactTime,
@@ -11,6 +11,8 @@ import {
   words,
 } from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
+import { shopPages } from '../places.ts';
+import { useSession } from '../session.tsx';
 
 export function Money(props: { cents: number; currency?: string; locale?: string }) {
   return <span className="num">{money(props.cents, props.currency, props.locale)}</span>;
@@ -154,23 +156,30 @@ export function Card(props: {
   );
 }
 
+/** The head of a page, in a shop's words at the merchants' console. */
 export function PageHead(props: {
   title: ReactNode;
   about?: ReactNode;
   back?: { href: string; label: string };
   children?: ReactNode;
 }) {
+  const [path] = useLocation();
+  const { is_for_merchants } = useSession();
+  const inShop = (href: string) => (is_for_merchants ? shopPages[href] : null);
+  const words = inShop(path);
+  const about = words?.about ?? props.about;
+  const title = (words?.about && words.label) ?? props.title;
   return (
     <div className="page-head">
       <div>
         {props.back && (
           <Link href={props.back.href} className="crumb">
             <Icon name="back" />
-            {props.back.label}
+            {inShop(props.back.href)?.label ?? props.back.label}
           </Link>
         )}
-        <h1>{props.title}</h1>
-        {props.about !== undefined && <div className="about">{props.about}</div>}
+        <h1>{title}</h1>
+        {about !== undefined && <div className="about">{about}</div>}
       </div>
       {props.children && <div className="row-of">{props.children}</div>}
     </div>

@@ -4,18 +4,9 @@ import { Link } from 'wouter';
 import type { Home } from '#operating/operations/home.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money, percent, plural } from '../format.ts';
-import { useChoice, useSession } from '../session.tsx';
 import { Card, Status, Time } from './basics.tsx';
 import { bounded } from './list.tsx';
 import { Unread } from './states.tsx';
-
-/** The one merchant of a person who works for it. Null for the service's staff, and for several. */
-export function useShop(): string | null {
-  const { scope } = useSession();
-  const { merchant } = useChoice();
-  if (scope === 'all') return null;
-  return scope.length === 1 ? (scope[0] ?? null) : merchant;
-}
 
 /** The first page of a shop: what needs a person, how sales are, and when money comes. */
 export function Shop({ merchant }: { merchant: string }) {

@@ -8,14 +8,15 @@ import { Person } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { bounded, isTyping } from '../parts/list.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
-import { useCan, useChoice, useCounts, useSession } from '../session.tsx';
-import { type Group, groups, inShopWords } from './places.ts';
+import { type Group, groups, inShopWords } from '../places.ts';
+import { useCan, useChoice, useCounts, useSession, useShop } from '../session.tsx';
 import { pagesFor, SearchDialog } from './search-dialog.tsx';
 
 function useAllowed(): Group[] {
   const can = useCan();
   const { is_for_merchants } = useSession();
-  return (is_for_merchants ? inShopWords(groups) : groups)
+  const shop = useShop();
+  return (is_for_merchants ? inShopWords(groups, shop) : groups)
     .map(({ title, places }) => ({
       title,
       places: places.filter(({ permission }) => can(permission)),
@@ -264,7 +265,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
 /** The shop that is looked at, at the merchants' console; the service elsewhere. */
 function Brand() {
   const { sandbox, is_for_merchants } = useSession();
-  const shop = useShop();
+  const shop = useShops();
   return (
     <Link href="/" className="brand">
       <Logo /> <span className="shop-name">{is_for_merchants ? shop.name : 'Tranche'}</span>{' '}
@@ -274,7 +275,7 @@ function Brand() {
 }
 
 /** The merchants of a person who does not see all, and the name of the one that is chosen. */
-function useShop() {
+function useShops() {
   const { scope } = useSession();
   const { merchant } = useChoice();
   const own = scope === 'all' ? [] : scope;
@@ -285,7 +286,7 @@ function useShop() {
 }
 
 function ShopSwitch() {
-  const { shops, name } = useShop();
+  const { shops, name } = useShops();
   if (shops.length === 0) return null;
   return (
     <Menu position="bottom-start" width={220}>
@@ -303,7 +304,7 @@ function ShopSwitch() {
 
 /** A person of several merchants looks at one of them, or at all. */
 function MerchantChoice() {
-  const { shops } = useShop();
+  const { shops } = useShops();
   if (shops.length === 0) return null;
   return (
     <>
@@ -314,7 +315,7 @@ function MerchantChoice() {
 }
 
 function ShopItems() {
-  const { shops } = useShop();
+  const { shops } = useShops();
   const { merchant, choose } = useChoice();
   const all = { id: null, name: 'All of them' };
   return (

@@ -1,5 +1,5 @@
 import type { Counts } from '#operating/console/overview.schema.ts';
-import type { IconName } from '../icons.tsx';
+import type { IconName } from './icons.tsx';
 
 // The pages of the navigation.
 
@@ -159,28 +159,38 @@ export const groups: Group[] = [
   },
 ];
 
-/** A shop's words, where they differ from the service's. A place that is null is not a shop's. */
+/** A shop's words, where they differ from the service's. */
 const shopTitles: Record<string, string> = {
   Payments: 'Sales',
   'Set-up': 'Your shop',
   Oversight: 'Your people',
 };
-const shopLabels: Record<string, string | null> = {
-  '/': 'Home',
-  '/checkouts': 'Orders',
-  '/balance': 'What we are owed',
+
+/** Pages as a shop reads them. A page that is null is not a shop's. */
+export const shopPages: Record<string, { label?: string; about?: string } | null> = {
+  '/': { label: 'Home' },
+  '/checkouts': { label: 'Orders', about: 'Every order of your shop, the newest first.' },
+  '/callbacks': { about: 'What we sent to your server, and what it answered.' },
+  '/payouts': { about: 'What you are paid for each business day, the newest first.' },
+  '/balance': { label: 'What we are owed' },
   '/money': null,
   '/reconciliation': null,
-  '/merchants': 'Settings',
-  '/integrations': 'Keys and callbacks',
+  '/merchants': { label: 'Settings', about: 'Your shops, and the terms on which they sell.' },
+  '/integrations': {
+    label: 'Keys and callbacks',
+    about: 'The credentials that your server calls the API with.',
+  },
 };
 
-export const inShopWords = (all: Group[]): Group[] =>
+/** The navigation of a shop. Its settings are one page, unless several shops are looked at. */
+export const inShopWords = (all: Group[], shop: string | null): Group[] =>
   all.map(({ title, places }) => ({
     title: title && (shopTitles[title] ?? title),
     places: places.flatMap((place) => {
-      const label = shopLabels[place.href];
-      if (label === null) return [];
-      return [{ ...place, label: label ?? place.label }];
+      const page = shopPages[place.href];
+      if (page === null) return [];
+      const isSettings = place.href === '/merchants' && shop !== null;
+      const href = isSettings ? `${place.href}/${shop}` : place.href;
+      return [{ ...place, href, label: page?.label ?? place.label }];
     }),
   }));
