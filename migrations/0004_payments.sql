@@ -43,6 +43,8 @@ create table payment_attempts (
   card_expires         text check (card_expires ~ '^\d{4}-\d{2}$'),
   -- How the shopper's bank authenticated the payment (3-D Secure), if it was asked.
   authentication       jsonb,
+  -- The card network's ids of the payment, if the gateway passed them on.
+  scheme               jsonb,
   capture_before       timestamptz(3),
   decline_reason       text,
   may_retry            boolean,

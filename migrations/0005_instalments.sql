@@ -71,6 +71,8 @@ create table collections (
   network_decline_code text,
   -- How long the card network asked to wait before a retry.
   wait_hours           integer check (wait_hours > 0),
+  -- The card network's ids of a charge. The others are those of the attempt.
+  scheme               jsonb,
   created_at           timestamptz(3) not null,
   -- When the gateway was last asked, on the real clock: a request in flight is not lost.
   asked_at             timestamptz(3) not null,

@@ -19,7 +19,8 @@ export type HyperswitchPart = {
 type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
-  payment_method: { card: string; authenticated: boolean };
+  /** `stored_by`: the charge with the shopper that stored it. Charges without the shopper name it. */
+  payment_method: { card: string; authenticated: boolean; stored_by?: string };
   setup_intent: {
     challenge: string | null;
     return_url: string | null;

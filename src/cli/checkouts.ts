@@ -86,6 +86,7 @@ const cardMembers = [
   'card_last4',
   'card_expires',
   'authentication',
+  'scheme',
   'decline_reason',
   'decline_code',
   'network_decline_code',

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createMoneyGuard, type MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import type { Config } from '#config.ts';
 import { atTestGateway, capabilitiesOf, settingsToFind } from '#gateway/adapters/read-settings.ts';
-import type { Capabilities } from '#gateway/gateway.ts';
+import type { Capabilities } from '#gateway/capabilities.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { GatewayMissing, type Gateways } from '#gateway/gateways.ts';
 import { guardGateways } from '#gateway/guard-gateway.ts';

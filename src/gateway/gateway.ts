@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Capabilities } from './capabilities.ts';
 import type { Evidence, EvidenceFileKind } from './evidence.ts';
 
 /**
@@ -220,19 +221,6 @@ export type Gateway = {
   acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
 };
 
-/** How gateways differ. Rules read these values and never ask which gateway it is. */
-export type Capabilities = {
-  /** How many days a hold lasts if the gateway does not say. */
-  holdDays: number;
-  /** The smallest refund, in cents. */
-  refundMin: number;
-  /** How many refunds a payment can have, and for how many days. Null if there is no limit. */
-  refundsMax: number | null;
-  refundDays: number | null;
-  /** Whether it reports its fees and the movements of the balance. */
-  knowsFees: boolean;
-};
-
 /** The merchant's time (decision 0017): holds and refunds of a test gateway age with it. */
 export type MerchantTime = { id: string; now: Timestamp };
 
@@ -308,6 +296,13 @@ export type Authentication = {
   transaction_id: string | null;
 };
 
+/** The card network's own ids of a payment, as the gateway passes them on. */
+export type SchemeData = {
+  network_transaction_id: string | null;
+  /** Mastercard's id that links all payments under one agreement. */
+  transaction_link_id: string | null;
+};
+
 export type HeldCard = {
   /** For charges without the shopper; null if the card was not stored. */
   card_ref: string | null;
@@ -346,6 +341,8 @@ export type PaymentState =
       capture_before: Timestamp;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
+      /** Null if the network or the gateway gave none. */
+      scheme: SchemeData | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
@@ -358,6 +355,8 @@ export type PaymentState =
       card: HeldCard;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
+      /** Null if the network or the gateway gave none. */
+      scheme: SchemeData | null;
     }
   | { outcome: 'voided'; payment_ref: string };
 
@@ -370,6 +369,8 @@ export type CardVerification =
       card: HeldCard & { card_ref: string };
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
+      /** Null if the network or the gateway gave none. */
+      scheme: SchemeData | null;
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
   | { outcome: 'declined'; verification_ref: string | null; decline: Decline }
@@ -377,7 +378,7 @@ export type CardVerification =
   | { outcome: 'voided'; verification_ref: string };
 
 export type Charge =
-  | { outcome: 'charged'; payment_ref: string }
+  | { outcome: 'charged'; payment_ref: string; scheme: SchemeData | null }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline };
 
 type DisputeAnswer = { key: string; merchant: MerchantTime; dispute_ref: string };

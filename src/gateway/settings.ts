@@ -1,5 +1,5 @@
 import { isLoopback } from '#platform/shared/loopback.ts';
-import type { Capabilities } from './gateway.ts';
+import type { Capabilities } from './capabilities.ts';
 import type { GatewayName } from './gateway-name.ts';
 import type { GatewayLimits } from './limit-gateway.ts';
 import { prefixCharactersMax } from './statement.ts';

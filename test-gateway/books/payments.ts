@@ -111,6 +111,7 @@ function chargeCard(
     }
     if (object.setup_future_usage !== null && typeof object.customer === 'string') {
       method.object.customer = object.customer;
+      method.hidden.stored_by = charge.object.id;
     }
   } else {
     object.status = 'requires_payment_method';

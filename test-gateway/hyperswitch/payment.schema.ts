@@ -96,6 +96,16 @@ const externalAuthentication = object({
   error_message: nullable(text()),
 });
 
+const tokenizationDetails = object({
+  payment_method_id: text(),
+  payment_method_status: nullable(oneOf('active', 'inactive')),
+  psp_tokenization: Type.Boolean(),
+  network_tokenization: Type.Boolean(),
+  network_transaction_id: nullable(text()),
+  network_transaction_link_id: nullable(text()),
+  is_eligible_for_mit_payment: Type.Boolean(),
+});
+
 export const payment = object({
   payment_id: text(),
   merchant_id: text(255),
@@ -134,6 +144,7 @@ export const payment = object({
   fingerprint: nullable(text()),
   payment_method_id: nullable(text()),
   payment_method_status: nullable(oneOf('active', 'inactive')),
+  payment_method_tokenization_details: nullable(tokenizationDetails),
   network_transaction_id: nullable(text()),
   network_transaction_link_id: nullable(text()),
   capture_before: nullable(time),

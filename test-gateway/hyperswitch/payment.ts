@@ -111,6 +111,7 @@ type CardMembers = Pick<
   | 'payment_method_data'
   | 'payment_method_id'
   | 'payment_method_status'
+  | 'payment_method_tokenization_details'
   | 'fingerprint'
   | 'external_authentication_details'
   | 'network_transaction_id'
@@ -145,15 +146,33 @@ function cardMembers(
     payment_method_data: method?.card ? { card: cardOf(method.card), billing: null } : null,
     payment_method_id: isStored || hidden.hyperswitch?.off_session ? (method?.id ?? null) : null,
     payment_method_status: isStored ? (method?.customer === null ? 'inactive' : 'active') : null,
+    payment_method_tokenization_details: tokenizationOf(store, method),
     // Only accounts that block cards get one.
     fingerprint: null,
     external_authentication_details: authenticationOf(secure ?? null),
     network_transaction_id: details?.network_transaction_id ?? null,
-    network_transaction_link_id:
-      details?.brand === 'mastercard' && details.network_transaction_id
-        ? `link${details.network_transaction_id}`
-        : null,
+    network_transaction_link_id: details?.transaction_link_id ?? null,
     capture_before: status === 'requires_capture' && until !== null ? timeOf(until) : null,
+  };
+}
+
+/** The stored card with the network's ids of the payment that stored it, which its charges name. */
+function tokenizationOf(
+  store: Context['store'],
+  method: Stripe.PaymentMethod | null,
+): PaymentAnswer['payment_method_tokenization_details'] {
+  const stored_by = method && store.find('payment_method', method.id)?.hidden.stored_by;
+  if (!stored_by) return null;
+  const details = store.find('charge', stored_by)?.object.payment_method_details?.card;
+  const isActive = method.customer !== null;
+  return {
+    payment_method_id: method.id,
+    payment_method_status: isActive ? 'active' : 'inactive',
+    psp_tokenization: true,
+    network_tokenization: false,
+    network_transaction_id: details?.network_transaction_id ?? null,
+    network_transaction_link_id: details?.transaction_link_id ?? null,
+    is_eligible_for_mit_payment: isActive,
   };
 }
 

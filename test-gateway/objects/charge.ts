@@ -111,7 +111,8 @@ function cardDetails(
     network_transaction_id: refusal === null ? newId('ntx') : null,
     regulated_status: 'unregulated',
     three_d_secure,
-    transaction_link_id: null,
+    // Only Mastercard has one.
+    transaction_link_id: refusal === null && card?.brand === 'mastercard' ? newId('tlid') : null,
     wallet: null,
   };
 }

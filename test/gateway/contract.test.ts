@@ -7,6 +7,7 @@ import { after, describe, test } from 'node:test';
 import { createGateway } from '#gateway/adapters/create-gateway.ts';
 import {
   type CardVerification,
+  type Charge,
   type Decline,
   type DeclineReason,
   type Gateway,
@@ -26,6 +27,7 @@ import {
   merchantAt,
   newPayment,
   type Payment,
+  secretKey,
   startGateway,
   useStripe,
   withTokens,
@@ -137,7 +139,8 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
 
     test('a hold is captured for less, and the rest is released', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
-      const { payment_ref, card, authentication } = (await gateway.authorise(payment)) as Held;
+      const held = (await gateway.authorise(payment)) as Held;
+      const { payment_ref, card, authentication, scheme } = held;
       const { merchant, key } = payment;
       const capture = { key: `${key}:capture`, merchant, payment_ref, amount: 12_345 };
       assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
@@ -147,6 +150,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
         amount: 12_345,
         card,
         authentication,
+        scheme,
       });
     });
 
@@ -166,8 +170,9 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       assert.deepEqual(await gateway.charge(charge), first);
       const found = await gateway.findPayment(charge.merchant, charge);
       assert.equal(found?.outcome, 'captured');
-      const { payment_ref, amount } = found as Captured;
-      assert.deepEqual([payment_ref, amount], [first.payment_ref, charge.amount]);
+      const { outcome: _, ...known } = first as Extract<Charge, { outcome: 'charged' }>;
+      const { payment_ref, scheme, amount } = found as Captured;
+      assert.deepEqual([{ payment_ref, scheme }, amount], [known, charge.amount]);
     });
 
     test('a card that was not stored has no reference and cannot be charged later', async () => {
@@ -1161,6 +1166,40 @@ describe('what the card schemes want to know', () => {
       assert.equal(payment_method_options.card.setup_credential_usage, 'installment');
     });
   }
+
+  for (const [protocol, subject] of Object.entries({ stripe, hyperswitch })) {
+    test(`the network's ids of every payment are told, with Mastercard's link (${protocol})`, async () => {
+      for (const [number, hasLink] of [
+        ['4242424242424242', false],
+        ['5555555555554444', true],
+      ] as const) {
+        const { payment, charge } = await storeCard(subject, number);
+        const first = await subject.gateway.findPayment(payment.merchant, payment);
+        const later = await subject.gateway.charge(charge);
+        const [one, other] = [first, later].map((state) => (state as Held).scheme);
+        for (const scheme of [one, other]) {
+          assert.ok(scheme?.network_transaction_id);
+          assert.equal(scheme.transaction_link_id !== null, hasLink);
+        }
+        assert.notEqual(one?.network_transaction_id, other?.network_transaction_id);
+      }
+    });
+  }
+
+  test('a later charge names the stored card, under which the gateway keeps the ids of the first', async () => {
+    const { payment, charge } = await storeCard(hyperswitch, '5555555555554444');
+    const first = (await hyperswitch.gateway.findPayment(payment.merchant, payment)) as Held;
+    await hyperswitch.gateway.charge(charge);
+    const path = `${hyperswitch.url}/payments/${paymentId(charge.attempt_id)}`;
+    const answer = await fetch(path, { headers: { 'api-key': secretKey } });
+    const { payment_method_tokenization_details: kept } = (await answer.json()) as {
+      payment_method_tokenization_details: Record<string, unknown>;
+    };
+    assert.deepEqual(
+      [kept.payment_method_id, kept.network_transaction_id, kept.network_transaction_link_id],
+      [charge.card_ref, ...Object.values(first.scheme ?? {})],
+    );
+  });
 
   test('a payment that stores no card sets no credential up', async () => {
     const answer = await gateway.authorise(

@@ -409,6 +409,7 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   for (const said of [
     /number 1\. The cardholder made it themselves, on the payment page, with the order/,
     /3-D Secure of the disputed payment: flow frictionless, result attempt_acknowledged/,
+    /The card network's transaction id ntx_\w+\./,
     /agreed to these charges \(consent version /,
     /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
     /payment 1: R\s300,00, due on \d+ \w+ 20\d\d, collected on \d+ \w+ 20\d\d at \d\d:\d\d, receipt .*:1/,
@@ -705,6 +706,10 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
 
   const verified = await historyOf(replaced, 2);
   assert.match(verified, /to the stored card \(mastercard ending 4444\)/);
+  assert.match(
+    verified,
+    /The card network's transaction id ntx_\w+, transaction link id tlid_\w+\./,
+  );
   assert.match(verified, /The card was stored by a verification of the bank on /);
   assert.match(verified, /when the card was stored: flow frictionless, result attempt_acknow/);
   assert.match(verified, /agreed anew, for the card that was charged \(consent version /);

@@ -150,6 +150,20 @@ describe('what is kept of a payment', () => {
     assert.equal(card.expires, '2031-07');
   });
 
+  test("the card network's ids, of the first payment and of every later charge", async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(3, { card: '5555555555554444' });
+    await paying.pass({ days: 62 });
+    const [attempt] = await shopper.attempts();
+    const charges = (await shopper.rows('collections')).filter(({ kind }) => kind === 'charge');
+    assert.equal(charges.length, 2);
+    const kept = [attempt, ...charges].map((row) => row?.scheme);
+    for (const scheme of kept) {
+      assert.ok(scheme?.network_transaction_id && scheme.transaction_link_id);
+    }
+    assert.equal(new Set(kept.map(({ network_transaction_id: id }) => id)).size, 3);
+  });
+
   test('the codes of a decline, of the gateway and of the network', async () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: numberOf('insufficient_funds') });

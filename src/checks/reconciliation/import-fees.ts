@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Capabilities } from '#gateway/gateway.ts';
+import type { Capabilities } from '#gateway/capabilities.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';

@@ -18,6 +18,8 @@ export type Payment = {
   fingerprint?: string | null;
   capture_before?: string | null;
   expires_on?: string | null;
+  network_transaction_id?: string | null;
+  network_transaction_link_id?: string | null;
   external_authentication_details?: Authenticated | null;
   error_code?: string | null;
   issuer_error_code?: string | null;

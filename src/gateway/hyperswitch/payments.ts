@@ -277,7 +277,9 @@ async function charge(
     return declinedForGood(error);
   }
   const state = paymentState(made);
-  if (state.outcome === 'captured') return { outcome: 'charged', payment_ref: state.payment_ref };
+  if (state.outcome === 'captured') {
+    return { outcome: 'charged', payment_ref: state.payment_ref, scheme: state.scheme };
+  }
   if (state.outcome === 'declined') return state;
   throw new OutcomeUnknown(`a charge without the shopper is ${made.status}`);
 }

@@ -1,4 +1,10 @@
-import type { Authentication, CardVerification, HeldCard, PaymentState } from '#gateway/gateway.ts';
+import type {
+  Authentication,
+  CardVerification,
+  HeldCard,
+  PaymentState,
+  SchemeData,
+} from '#gateway/gateway.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Payment } from './answers.ts';
@@ -20,6 +26,7 @@ export function paymentState(payment: Payment): PaymentState {
         card: heldCard(payment),
         capture_before: captureBefore(payment),
         authentication: authenticationOf(payment),
+        scheme: schemeOf(payment),
       };
     case 'succeeded':
     case 'partially_captured':
@@ -29,6 +36,7 @@ export function paymentState(payment: Payment): PaymentState {
         amount: payment.amount_received ?? 0,
         card: heldCard(payment),
         authentication: authenticationOf(payment),
+        scheme: schemeOf(payment),
       };
     case 'failed':
       return { outcome: 'declined', payment_ref, decline: declineOf(payment) };
@@ -81,8 +89,9 @@ export function verificationState(payment: Payment): CardVerification {
     case 'captured': {
       const { card_ref, ...card } = heldCard(payment);
       if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
-      const { authentication } = state;
-      return { outcome: 'verified', verification_ref, card: { card_ref, ...card }, authentication };
+      const { authentication, scheme } = state;
+      const facts = { card: { card_ref, ...card }, authentication, scheme };
+      return { outcome: 'verified', verification_ref, ...facts };
     }
     case 'authorised':
       throw new OutcomeUnknown('a verification of a card holds money');
@@ -112,6 +121,13 @@ function authenticationOf({
     version: details.version ?? null,
     transaction_id: details.ds_transaction_id ?? null,
   };
+}
+
+function schemeOf(payment: Payment): SchemeData | null {
+  const { network_transaction_id = null, network_transaction_link_id = null } = payment;
+  return network_transaction_id === null && network_transaction_link_id === null
+    ? null
+    : { network_transaction_id, transaction_link_id: network_transaction_link_id };
 }
 
 function captureBefore({ capture_before, created }: Payment): string {

@@ -13,7 +13,7 @@ import type { StripeApi } from './api.ts';
 import { declinedByBank, declinedForGood, declinedToken } from './declines.ts';
 import { fail, isDataRefused } from './errors.ts';
 import { createIntent, findIntent, listIntents, retrieveIntent } from './intents.ts';
-import { expanded, paymentState, takenState } from './states.ts';
+import { expanded, paymentState, schemeOf, takenState } from './states.ts';
 
 type PaymentCalls = Pick<
   Gateway,
@@ -115,8 +115,11 @@ async function charge(api: StripeApi, payment: Parameters<Gateway['charge']>[0])
         number_of_payments: payment.statement.number_of_payments,
         attempt_id: payment.attempt_id,
       },
+      expand: ['latest_charge'],
     });
-    if (intent.status === 'succeeded') return { outcome: 'charged', payment_ref: intent.id };
+    if (intent.status === 'succeeded') {
+      return { outcome: 'charged', payment_ref: intent.id, scheme: schemeOf(intent) };
+    }
     const state = paymentState(intent);
     if (state.outcome === 'declined') return state;
     throw new OutcomeUnknown(`a charge without the shopper is ${intent.status}`);

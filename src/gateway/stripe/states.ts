@@ -6,6 +6,7 @@ import {
   OutcomeUnknown,
   type PaymentState,
   type RefundState,
+  type SchemeData,
 } from '#gateway/gateway.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { faceOf } from './card.ts';
@@ -27,6 +28,7 @@ export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
         card: heldCard(intent),
         capture_before: captureBefore(intent),
         authentication: authenticationOf(intent),
+        scheme: schemeOf(intent),
       };
     case 'requires_action': {
       const url = intent.next_action?.redirect_to_url?.url;
@@ -47,6 +49,7 @@ export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
         amount: intent.amount_received,
         card: heldCard(intent),
         authentication: authenticationOf(intent),
+        scheme: schemeOf(intent),
       };
     case 'canceled':
       return { outcome: 'voided', payment_ref };
@@ -85,7 +88,9 @@ export function verification(setup: Stripe.SetupIntent): CardVerification {
       if (method === null) throw new OutcomeUnknown('a verified card has no reference');
       const attempt = typeof setup.latest_attempt === 'object' ? setup.latest_attempt : null;
       const authentication = readSecure(attempt?.payment_method_details.card?.three_d_secure);
-      return { outcome: 'verified', verification_ref, card: cardOf(method), authentication };
+      // The gateway tells no id of the network before the card is charged.
+      const facts = { card: cardOf(method), authentication, scheme: null };
+      return { outcome: 'verified', verification_ref, ...facts };
     }
     case 'requires_action': {
       const url = setup.next_action?.redirect_to_url?.url;
@@ -120,6 +125,14 @@ const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
 
 const authenticationOf = (intent: Stripe.PaymentIntent) =>
   readSecure(chargeOf(intent)?.payment_method_details?.card?.three_d_secure);
+
+export function schemeOf(intent: Stripe.PaymentIntent): SchemeData | null {
+  const card = chargeOf(intent)?.payment_method_details?.card;
+  const { network_transaction_id = null, transaction_link_id = null } = card ?? {};
+  return network_transaction_id === null && transaction_link_id === null
+    ? null
+    : { network_transaction_id, transaction_link_id };
+}
 
 /**
  * Reads how the bank authenticated the shopper. Charges and attempts of a setup have the same

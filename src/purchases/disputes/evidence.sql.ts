@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Authentication } from '#gateway/gateway.ts';
+import type { Authentication, SchemeData } from '#gateway/gateway.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -41,6 +41,8 @@ export type Facts = {
     /** Set for a payment that the shopper made in person. */
     card: FactCard | null;
     authentication: Authentication | null;
+    /** The card network's ids of it. */
+    scheme: SchemeData | null;
   } | null;
   /**
    * How the card that was charged without the cardholder was stored. Null if the first payment
@@ -91,7 +93,10 @@ export async function findFacts(
       (select jsonb_build_object('kind', k.kind, 'at', ${utc('k.settled_at')},
          'card', case when s.id is not null
            then jsonb_build_object('brand', s.card_brand, 'last4', s.card_last4) end,
-         'authentication', s.authentication)
+         'authentication', s.authentication,
+         'scheme', coalesce(k.scheme,
+           (select a.scheme from payment_attempts a
+            where ${of} and a.payment_ref = k.payment_ref and a.scheme is not null limit 1)))
        from collections k
        left join payment_attempts s on s.merchant_id = k.merchant_id
          and s.checkout_id = k.checkout_id and s.payment_ref = k.payment_ref

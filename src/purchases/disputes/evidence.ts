@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Evidence, EvidenceFileKind } from '#gateway/evidence.ts';
-import type { Authentication } from '#gateway/gateway.ts';
+import type { Authentication, SchemeData } from '#gateway/gateway.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
@@ -87,8 +87,19 @@ const timeOf = (at: Timestamp, place: Place) =>
 
 const sayCard = ({ brand, last4 }: FactCard) => `${brand ?? 'card'} ending ${last4}`;
 
-/** How the disputed payment was made, and how the bank authenticated the cardholder for it. */
-function sayDisputed({ instalment }: Dispute, facts: Facts, time: Writer): string[] {
+/** The disputed payment: how it was made, its authentication, and the card network's ids of it. */
+function sayDisputed(dispute: Dispute, facts: Facts, time: Writer): string[] {
+  return [...sayMade(dispute, facts, time), ...sayScheme(facts.disputed?.scheme ?? null)];
+}
+
+function sayScheme(scheme: SchemeData | null): string[] {
+  if (scheme === null) return [];
+  const { network_transaction_id: id, transaction_link_id: link } = scheme;
+  const names = [id && `transaction id ${id}`, link && `transaction link id ${link}`];
+  return [`The card network's ${names.filter(Boolean).join(', ')}.`];
+}
+
+function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] {
   const { disputed, setup } = facts;
   const payment = `The disputed payment is number ${instalment}`;
   if (disputed?.kind === 'shopper') {

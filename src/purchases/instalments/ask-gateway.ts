@@ -5,6 +5,7 @@ import {
   type MerchantTime,
   OutcomeUnknown,
   RequestRefused,
+  type SchemeData,
 } from '#gateway/gateway.ts';
 import type { Gateways } from '#gateway/gateways.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
@@ -23,7 +24,7 @@ export type AskedCollection = {
 
 /** The outcome of a request for a payment. */
 export type Answer =
-  | { outcome: 'collected'; payment_ref: string }
+  | { outcome: 'collected'; payment_ref: string; scheme?: SchemeData | null }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | { outcome: 'lapsed' }
   /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
@@ -118,7 +119,7 @@ async function findCharge(
     }
     if (state.outcome !== 'captured') continue;
     assertAmount(state.amount, amount);
-    return { outcome: 'collected', payment_ref: state.payment_ref };
+    return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   // The collector leaves a payment alone while a known attempt of the shopper is in flight.
   await voidUnconfirmed(gateway, time, states);
@@ -163,7 +164,7 @@ async function lookUpCharge(
   switch (state.outcome) {
     case 'captured':
       assertAmount(state.amount, collection.amount);
-      return { outcome: 'collected', payment_ref: state.payment_ref };
+      return { outcome: 'collected', payment_ref: state.payment_ref, scheme: state.scheme };
     case 'declined':
       return state;
     case 'voided':

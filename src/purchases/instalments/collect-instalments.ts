@@ -197,6 +197,7 @@ function newCollection(
     decline_code: null,
     network_decline_code: null,
     wait_hours: null,
+    scheme: null,
     ...times,
     settled_at: null,
   };

@@ -18,7 +18,11 @@ const newCollections = statement((db, collections: Insertable<Tables['collection
 );
 
 export async function insertCollections(db: Handle, collections: Collection[]): Promise<void> {
-  await send(db, newCollections(collections));
+  const rows = collections.map(({ scheme, ...row }) => ({
+    ...row,
+    scheme: scheme && JSON.stringify(scheme),
+  }));
+  await send(db, newCollections(rows));
 }
 
 /** Records that a request is sent again. */
@@ -160,6 +164,7 @@ export async function moveCollections(
     | 'decline_code'
     | 'network_decline_code'
     | 'wait_hours'
+    | 'scheme'
     | 'card_key'
     | 'settled_at'
   >[],
@@ -174,12 +179,12 @@ const updateCollections = compileOnce(
     set status = v.status, payment_ref = v.payment_ref, decline_reason = v.decline_reason,
       may_retry = v.may_retry, decline_code = v.decline_code,
       network_decline_code = v.network_decline_code, wait_hours = v.wait_hours,
-      card_key = v.card_key,
+      scheme = v.scheme, card_key = v.card_key,
       settled_at = v.settled_at
     from jsonb_to_recordset(${settled}::jsonb) as v(
       checkout_id uuid, instalment integer, number integer, status text, payment_ref text,
       decline_reason text, may_retry boolean, decline_code text, network_decline_code text,
-      wait_hours integer,
+      wait_hours integer, scheme jsonb,
       card_key text, settled_at timestamptz)
     where c.merchant_id = ${merchant_id} and c.checkout_id = v.checkout_id
       and c.instalment = v.instalment and c.number = v.number and c.status = 'open'

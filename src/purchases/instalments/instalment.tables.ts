@@ -1,5 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely';
-import type { DeclineReason } from '#gateway/gateway.ts';
+import type { DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -55,6 +55,7 @@ declare module '#platform/database/tables.ts' {
       decline_code: string | null;
       network_decline_code: string | null;
       wait_hours: number | null;
+      scheme: JSONColumnType<SchemeData | null, string | null | undefined, string | null>;
       created_at: Fixed<Timestamp>;
       asked_at: Timestamp;
       settled_at: Timestamp | null;

@@ -1,4 +1,4 @@
-import type { DeclineReason } from '#gateway/gateway.ts';
+import type { DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { derivedId } from '#platform/shared/derived-id.ts';
@@ -86,6 +86,8 @@ export type Collection = {
   network_decline_code: string | null;
   /** How many hours the card network asked to wait after a decline; null if it did not ask. */
   wait_hours: number | null;
+  /** The card network's ids of a charge; null for the others, whose attempt has them. */
+  scheme: SchemeData | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
   asked_at: Timestamp;

@@ -64,6 +64,7 @@ export async function recordAnswers(
       status: answer.outcome,
       payment_ref: 'payment_ref' in answer ? answer.payment_ref : null,
       ...declineOf(answer),
+      scheme: 'scheme' in answer ? (answer.scheme ?? null) : null,
       card_key: collection.card_key,
       settled_at: at,
     })),

@@ -120,6 +120,7 @@ function collectedRow(
     decline_code: null,
     network_decline_code: null,
     wait_hours: null,
+    scheme: null,
     created_at: at,
     asked_at: at,
     settled_at: at,

@@ -53,6 +53,7 @@ export async function openShopperPayment(
         decline_code: null,
         network_decline_code: null,
         wait_hours: null,
+        scheme: null,
         created_at: at,
         asked_at,
         settled_at: null,

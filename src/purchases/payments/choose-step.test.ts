@@ -48,6 +48,7 @@ const attemptOf = (changes: Partial<PaymentAttempt>): PaymentAttempt => ({
   card_last4: null,
   card_expires: null,
   authentication: null,
+  scheme: null,
   capture_before: null,
   decline_reason: null,
   may_retry: null,
@@ -67,7 +68,7 @@ const card = { card_ref: 'pm_1', brand: 'visa', last4: '4242', expires: '2027-03
 const outcomes = {
   done: {
     ...{ outcome: 'done', payment_ref: 'pi_1', card },
-    ...{ authentication: null, capture_before: null },
+    ...{ authentication: null, scheme: null, capture_before: null },
   },
   begun: { outcome: 'begun', payment_ref: 'pi_1', session: { client_secret: 'secret' } },
   challenge: { outcome: 'challenge', payment_ref: 'pi_1', url: 'https://bank.example' },

@@ -5,6 +5,7 @@ import type {
   DeclineReason,
   HeldCard,
   RefusedData,
+  SchemeData,
 } from '#gateway/gateway.ts';
 import { isKeyRemembered, nextRetryAt } from '#gateway/retry-times.ts';
 import { released } from '#platform/database/due-work.sql.ts';
@@ -35,6 +36,8 @@ export type Answer =
       card: HeldCard;
       /** Null if the bank was not asked to authenticate. */
       authentication: Authentication | null;
+      /** Null if the network or the gateway gave none. */
+      scheme: SchemeData | null;
       /** When a hold lapses; null if it is not a hold. */
       capture_before: Timestamp | null;
     }
@@ -182,8 +185,9 @@ function voidLater(payment_ref: string, due_at: Timestamp): Move {
 
 function succeeded(
   attempt: PaymentAttempt,
-  { payment_ref, card, authentication, capture_before }: Extract<Outcome, { outcome: 'done' }>,
+  answer: Extract<Outcome, { outcome: 'done' }>,
 ): AttemptChanges {
+  const { payment_ref, card, authentication, scheme, capture_before } = answer;
   return {
     status: successes[attempt.purpose],
     payment_ref,
@@ -192,6 +196,7 @@ function succeeded(
     card_last4: card.last4,
     card_expires: card.expires,
     authentication,
+    scheme,
     capture_before,
     decline_reason: null,
     may_retry: null,

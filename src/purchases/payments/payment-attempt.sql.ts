@@ -132,12 +132,12 @@ export async function moveGivenUp(
 export async function moveAttempt(
   db: Handle,
   key: Key,
-  { authentication, ...to }: AttemptChanges,
+  to: AttemptChanges,
   from: readonly AttemptStatus[] = unsettled,
 ): Promise<PaymentAttempt | null> {
   const row = await db
     .updateTable('payment_attempts')
-    .set({ ...to, ...(authentication && { authentication: JSON.stringify(authentication) }) })
+    .set(columnsOf(to))
     .where('id', '=', key.id)
     .where('merchant_id', '=', key.merchant_id)
     .where('status', 'in', from)
@@ -158,11 +158,14 @@ const updateSettled = statement(
 );
 
 /** Moves an attempt that has not ended and is locked. */
-export const newState = ({ merchant_id, id }: Key, { authentication, ...to }: AttemptChanges) =>
-  updateSettled({
-    ...{ merchant_id, id, ...to },
-    ...(authentication && { authentication: JSON.stringify(authentication) }),
-  });
+export const newState = ({ merchant_id, id }: Key, to: AttemptChanges) =>
+  updateSettled({ merchant_id, id, ...columnsOf(to) });
+
+const columnsOf = ({ authentication, scheme, ...to }: AttemptChanges) => ({
+  ...to,
+  ...(authentication && { authentication: JSON.stringify(authentication) }),
+  ...(scheme && { scheme: JSON.stringify(scheme) }),
+});
 
 /** Starts to void the first payment in flight: its checkout has ended, or a new attempt starts. */
 export async function moveInFlightToVoiding(

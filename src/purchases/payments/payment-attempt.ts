@@ -1,4 +1,4 @@
-import type { Authentication, DeclineReason } from '#gateway/gateway.ts';
+import type { Authentication, DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { nextRetryAt } from '#gateway/retry-times.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -116,6 +116,8 @@ export type PaymentAttempt = {
   card_expires: string | null;
   /** How the bank authenticated the shopper; null if it was not asked. */
   authentication: Authentication | null;
+  /** The card network's ids of the payment. */
+  scheme: SchemeData | null;
   /** When the hold of a first payment lapses. */
   capture_before: Timestamp | null;
   decline_reason: DeclineReason | null;

@@ -1,5 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely';
-import type { Authentication, DeclineReason } from '#gateway/gateway.ts';
+import type { Authentication, DeclineReason, SchemeData } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -40,6 +40,7 @@ declare module '#platform/database/tables.ts' {
         string | null | undefined,
         string | null
       >;
+      scheme: JSONColumnType<SchemeData | null, string | null | undefined, string | null>;
       capture_before: Timestamp | null;
       decline_reason: DeclineReason | null;
       may_retry: boolean | null;

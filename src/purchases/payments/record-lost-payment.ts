@@ -55,7 +55,7 @@ export async function recordLostFirstPayment(
   paid: PaidFirst,
 ): Promise<void> {
   const { id, number_of_payments, customer_ref, state } = paid;
-  const { card, payment_ref } = state;
+  const { card, payment_ref, scheme } = state;
   const { known, number, at, payments } = await checkFirstPayment(db, merchant, checkout, paid);
   const lost = number_of_payments > 1 ? { version: lostConsent, payments } : null;
   const consent = known ? known.consent : lost;
@@ -78,7 +78,7 @@ export async function recordLostFirstPayment(
   };
   const authentication = isHeld ? state.authentication : null;
   const { merchant_id, id: checkout_id, gateway, currency } = checkout;
-  if (known) await moveAttempt(db, known, { ...settled, authentication }, live);
+  if (known) await moveAttempt(db, known, { ...settled, authentication, scheme }, live);
   else {
     await insertAttempt(db, {
       ...{
@@ -97,6 +97,7 @@ export async function recordLostFirstPayment(
       uses_stored_card: false,
       consent: consent && JSON.stringify(consent),
       authentication: authentication && JSON.stringify(authentication),
+      scheme: scheme && JSON.stringify(scheme),
       created_at: at,
       written_id: deps.random.uuid(),
     });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Capabilities } from '#gateway/gateway.ts';
+import type { Capabilities } from '#gateway/capabilities.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { findIntegration } from '#merchants/integrations/integration.sql.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
