@@ -202,16 +202,13 @@ export function PrintedLink({ page, words }: { page: LinkPrint; words: LinkWords
   const { size, path } = page.qr;
   return (
     <main class="print">
+      <Logo />
       {page.logo !== null && <img class="print-logo" src={logoPath(page.logo)} alt="" />}
       <h1>{page.merchant_name}</h1>
       {page.amount !== null && <p class="print-amount">{showMoney(page.amount, page)}</p>}
-      <svg class="code" viewBox={`0 0 ${size} ${size}`} aria-hidden="true">
+      <svg class="code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={words.link.scan}>
         <path d={path} />
       </svg>
-      <p class="print-scan">{words.link.scan}</p>
-      <p class="print-service">
-        <Logo /> Tranche
-      </p>
     </main>
   );
 }
