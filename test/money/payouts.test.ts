@@ -554,7 +554,7 @@ describe('a payout', () => {
     const json = await nomsa.json('payouts', 'statement', payout.id);
     assert.deepEqual(json.totals, { gross: 100_000, fee: 5_200, vat: 780, net: 94_020 });
     const page = (await nomsa.run('payouts', 'statement', payout.id, '--format', 'html')).stdout;
-    assert.match(page, /Tax invoice/);
+    assert.match(page, /not a tax invoice/);
     assert.match(page, /=HYPERLINK\(&quot;x&quot;\)&lt;b&gt;/);
     // A reference that a list prints is enough, and the command line knows which payout it means.
     const profile = { address: '12 Long Street\nCape Town', vat_number: '4123456789' };
@@ -569,7 +569,7 @@ describe('a payout', () => {
       '12 Long Street, Cape Town',
       '4123456789',
       '=HYPERLINK("x")<b>',
-      ...['R 1 000,00', 'R 52,00', 'R 7,80', 'R 940,20', 'Tax invoice', 'R 59,80'],
+      ...['R 1 000,00', 'R 52,00', 'R 7,80', 'R 940,20', 'R 59,80', 'not a tax invoice'],
     ]) {
       assert.ok(text.includes(said), `${said} in ${text}`);
     }
@@ -607,7 +607,7 @@ test('the statement of a paid payout is sent once, to the address that an operat
     assert.deepEqual(sent.to, [address]);
     for (const said of [
       `Subject: Statement ${payout.reference}: R 940,20`,
-      'Tax invoice: fees without VAT R 52,00, VAT R 7,80',
+      'Fees with VAT are R 59,80',
       `filename=${payout.reference}.csv`,
       `filename=${payout.reference}.html`,
     ]) {

@@ -6,11 +6,13 @@ import { oneLine } from '#platform/shared/plain-text.ts';
 import { lineName } from './line-names.ts';
 import type { Payout, Totals } from './payout.ts';
 import {
+  feeFacts,
+  feesHead,
+  feesNote,
   type LinePages,
   printedLinesMax,
   statementFacts,
   statementHeads,
-  taxInvoice,
 } from './statement.ts';
 
 const widths = [34, 112, 107, 66, 58, 54, contentWidth - 431];
@@ -49,9 +51,11 @@ export function writeStatementPdf(
     pdf.row(['', 'Total', '', ...amounts(totals)], { bold: true });
     pdf.finish();
     pdf.space(16);
-    pdf.text('Tax invoice', { tag: 'H2', size: 14, bold: true });
+    pdf.text(feesHead, { tag: 'H2', size: 14, bold: true });
     pdf.space(4);
-    pdf.facts(taxInvoice(totals, money));
+    pdf.facts(feeFacts(totals, money));
+    pdf.space(4);
+    pdf.text(feesNote);
     yield;
   });
 }

@@ -4,6 +4,7 @@ import { writeCsv } from '#platform/shared/csv.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine, printable } from '#platform/shared/plain-text.ts';
+import { writeDate } from '#platform/shared/words/write-date.ts';
 import { lineName } from './line-names.ts';
 import type { Payout, PayoutLine, Totals } from './payout.ts';
 
@@ -88,7 +89,7 @@ export function statementFacts(
     ['Merchant', name],
     ['Address', address?.replaceAll('\n', ', ') ?? null],
     ['VAT number', vat_number],
-    ['Business day', payout.business_on],
+    ['Business day', writeDate(payout.business_on, 'en')],
     [paidNames[payout.status] ?? 'To be paid', showMoney(payout.amount, territory)],
     ['Bank reference', payout.bank_reference],
     ['Record of actions', recordEnd],
@@ -96,8 +97,12 @@ export function statementFacts(
   return rows.flatMap(([name, value]) => (value ? [[name, printable(value)]] : []));
 }
 
-/** The lines of a tax invoice for our fees. */
-export const taxInvoice = (
+/** The head of the fees. A monthly statement is the tax invoice: a second one would count VAT twice. */
+export const feesHead = 'Fees of this payout';
+export const feesNote =
+  'This is not a tax invoice. Your monthly statement is the invoice for these fees.';
+
+export const feeFacts = (
   { fee, vat }: Totals,
   money: (cents: number) => string,
 ): [name: string, value: string][] => [
@@ -107,8 +112,8 @@ export const taxInvoice = (
 ];
 
 /**
- * A statement that prints well, with the lines of a tax invoice for our fees, page by page. The
- * caller has checked `whyNotPrinted`.
+ * A statement that prints well, with our fees, page by page. The caller has checked
+ * `whyNotPrinted`.
  */
 export async function* writeStatementHtml(
   payout: Payout,
@@ -134,8 +139,9 @@ export async function* writeStatementHtml(
 <tfoot><tr><td></td><td>Total</td><td></td>${cells(totals)}</tr></tfoot>
 </table>
 </div>
-<h2>Tax invoice</h2>
-${writeFacts(taxInvoice(totals, (cents) => showMoney(cents, merchant.territory)))}
+<h2>${feesHead}</h2>
+${writeFacts(feeFacts(totals, (cents) => showMoney(cents, merchant.territory)))}
+<p>${feesNote}</p>
 </main>
 </body>
 </html>

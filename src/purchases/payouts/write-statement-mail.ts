@@ -2,6 +2,7 @@ import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
+import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Letter } from '#purchases/messages/sending/letter.ts';
 import type { Mail } from '#purchases/messages/sending/mail.ts';
 import {
@@ -15,7 +16,7 @@ import type { StatementMail } from './statement-mail.ts';
 /** The statement as files. A file is null if it is too long for a mail or to print. */
 type Attached = { csv: string | null; html: string | null };
 
-/** Says what was paid, with the tax invoice lines. The statement itself is attached. */
+/** Says what was paid, and the fees. The statement itself is attached. */
 export function writeStatementMail(
   mail: MailRow,
   about: {
@@ -34,9 +35,9 @@ export function writeStatementMail(
     from: name,
     subject: `Statement ${payout.reference}: ${money(payout.amount)}`,
     paragraphs: [
-      `Your payout ${payout.reference} of ${money(payout.amount)} for the business day ${payout.business_on} was paid. The bank's reference is ${oneLine(payout.bank_reference ?? '')}.`,
+      `Your payout ${payout.reference} of ${money(payout.amount)} for the business day ${writeDate(payout.business_on, 'en')} was paid. The bank's reference is ${oneLine(payout.bank_reference ?? '')}.`,
       `Gross ${money(totals.gross)}, fees ${money(totals.fee)}, VAT ${money(totals.vat)}, net ${money(totals.net)}, in ${payout.lines} ${payout.lines === 1 ? 'line' : 'lines'}.`,
-      `Tax invoice: fees without VAT ${money(totals.fee)}, VAT ${money(totals.vat)}, fees with VAT ${money(totals.fee + totals.vat)}, taken from the payout.`,
+      `Fees with VAT are ${money(totals.fee + totals.vat)}, taken from the payout. Your monthly statement is the invoice for them.`,
       attached.csv !== null
         ? `The statement is attached as a CSV file${attached.html === null ? '' : ' and as a page to print'}.`
         : `The statement is too long for a mail. Read its lines with GET /api/payouts/${payout.id}.`,
