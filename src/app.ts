@@ -44,14 +44,14 @@ export type AppDeps = CheckoutDeps &
     metrics: Metrics;
     /** Null if no collector of traces is set. */
     tracer: Tracer | null;
-    /** The process is about to stop. It still serves, and asks clients to connect anew. */
+    /** The process is about to stop. It still serves, but asks clients to open new connections. */
     draining: boolean;
     /** Why the time cannot be trusted, or null. */
     clockProblem(): string | null;
     money: { stopReason(): Promise<string | null> };
   };
 
-/** The web side of the service: every slice registered by name. */
+/** The web side of the service. It registers every slice by name. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const app = createServer(deps);
 
@@ -63,7 +63,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   if (deps.tracer) traceRequests(app, deps.tracer);
   addHooks(app, deps);
 
-  // Ignore unknown Expect headers instead of refusing the request.
+  // Unknown Expect headers are ignored instead of refusing the request.
   app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
 
   const described = collectRoutes(app);
@@ -91,7 +91,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 function createServer(deps: AppDeps): FastifyInstance {
   return Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
-    // We log one line per request ourselves, without its URL: that can contain a payment token.
+    // We log one line per request ourselves, without its URL, which can contain a payment token.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: 'request_id',
@@ -99,10 +99,10 @@ function createServer(deps: AppDeps): FastifyInstance {
     genReqId: () => deps.random.uuid(),
     requestIdHeader: false,
     trustProxy: trustedProxies(deps.trustProxy) as never,
-    // Close slow clients, so that they do not hold connections that others need.
+    // Slow clients are closed, so that they do not hold connections that others need.
     requestTimeout: 9_000,
-    // Close clients that do not read their answer. The time is longer than any answer takes: a
-    // request waits while the database restarts.
+    // Clients that do not read their answer are closed. The time is longer than any answer takes: a
+    // request may wait while the database restarts.
     connectionTimeout: 60_000,
     keepAliveTimeout: 60_000,
     http: {
@@ -119,7 +119,8 @@ function createServer(deps: AppDeps): FastifyInstance {
       answerNotFound(reply);
     },
     forceCloseConnections: 'idle',
-    // Serve requests that arrive while the process stops, then close their connections.
+    // Requests that arrive while the process stops are served, and then their connections are
+    // closed.
     return503OnClosing: false,
     exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 500 },
@@ -133,7 +134,7 @@ function addHooks(app: FastifyInstance, deps: AppDeps): void {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addCommonHeaders(deps, request, reply);
     if (deps.draining) reply.header('connection', 'close');
-    // Refuse an unknown path before its body is read.
+    // An unknown path is refused before its body is read.
     if (request.is404) throw nothingHere();
   });
   app.addHook('onResponse', async (request, reply) => {

@@ -29,11 +29,11 @@ export type Config = {
   port: number;
   /** Where the test gateway listens when we start it. */
   gatewayPort: number;
-  /** Where the second one listens, with `both`. */
+  /** Where the second test gateway listens, if `both` run. */
   secondGatewayPort: number;
   /** Where the demo shop of a sandbox listens. */
   shopPort: number;
-  /** The first is the default. Null if the supervisor starts a test gateway beside the service. */
+  /** The first is the default. Null if the supervisor starts a test gateway with the service. */
   gateways: NamedSettings[] | null;
   /** The protocol of the test gateway that the supervisor starts. `both`: it starts one of each. */
   sandboxGateway: Protocol | 'both';
@@ -41,7 +41,7 @@ export type Config = {
   /** Where shoppers and merchants reach us. Never ends in a slash. */
   baseUrl: string;
   dataDir: string;
-  /** Null for the embedded server. */
+  /** Null means the embedded server. */
   databaseUrl: string | null;
   /**
    * The master keys, the current one first. Without a key, a sandbox makes one and keeps it in the
@@ -57,7 +57,7 @@ export type Config = {
   callbackRetentionDays: number;
   /** How long a shopper's data is kept after a checkout's last movement; null to keep it. */
   retentionDays: number | null;
-  /** Refunds above this many cents need two people. Null if one person is enough for any. */
+  /** Refunds above this many cents need two people. Null if one person is enough for any refund. */
   fourEyesAbove: number | null;
   /** How long a person must have had the same passkey before they count as one of two people. */
   secondPersonHours: number;
@@ -65,9 +65,9 @@ export type Config = {
    * How many whole business days lie between the confirmation of a bank account and a payout to it.
    */
   newAccountBusinessDays: number;
-  /** The account that merchants are paid from. Null if none is named. */
+  /** The account that merchants are paid from. Null if it is not set. */
   payingAccount: PayingAccount | null;
-  /** The service as merchants' invoices name it. */
+  /** The service's name and address on merchants' invoices. */
   issuer: Issuer;
   /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
@@ -78,7 +78,7 @@ export type Config = {
   drainSeconds: number;
   alertWebhookUrl: string | null;
   alertWebhookSecret: string | null;
-  /** The address that traces are sent to. Null if no traces are made. */
+  /** The address that traces are sent to. Null if traces are off. */
   traces: TraceSettings | null;
   /** If it is null, a sandbox keeps messages in its mailbox, and production sends none. */
   mail: MailSettings | null;
@@ -87,7 +87,7 @@ export type Config = {
   sendsMessages: boolean;
   /** Where the mailbox page of a sandbox listens. */
   mailboxPort: number;
-  /** The operators' console, on an origin of its own. */
+  /** The operators' console, on its own origin. */
   console: ConsoleSettings & { host: string; port: number };
   /** Where the merchants' own console listens. Null if there is none. */
   merchantConsole: { url: string; host: string; port: number } | null;
@@ -108,8 +108,8 @@ export class BadSettings extends Error {
 }
 
 /**
- * The only reader of environment variables; `config/` has its parts by topic. A command that works
- * on the database needs no gateway, so its settings are not checked there.
+ * The only reader of environment variables; `config/` has its parts by topic. A command that only
+ * works on the database needs no gateway, so the gateway's settings are not checked for it.
  */
 export function readConfig(
   env: NodeJS.ProcessEnv,
@@ -127,7 +127,7 @@ export function readConfig(
     gateways: readGateways(reader, purpose),
     sandboxGateway: reader.choice('SANDBOX_GATEWAY', [...protocols, 'both'], protocols[0]),
     page: readPage(reader),
-    // The default is in the project's folder, whatever the working directory is.
+    // The default is in the project's folder, not in the working directory.
     dataDir: resolve(text('DATA_DIR') ?? fileURLToPath(new URL('../.tranche', import.meta.url))),
     retentionDays: text('RETENTION_DAYS')
       ? count('RETENTION_DAYS', 400, { min: 1, max: 36_500 })
@@ -150,7 +150,7 @@ export function readConfig(
   return config;
 }
 
-/** Ten thousand rand. Ordinary refunds of a sandbox need one person. */
+/** Ten thousand rand, so that an ordinary refund in a sandbox needs one person. */
 const sandboxFourEyesAbove = 1_000_000;
 
 function readFourEyes({ text, problem, isProduction }: Reader): number | null {
@@ -165,7 +165,7 @@ function readFourEyes({ text, problem, isProduction }: Reader): number | null {
   return value === 'none' ? null : Number(value ?? sandboxFourEyesAbove);
 }
 
-/** Every bank refuses it, so that a file of a sandbox pays no one. */
+/** Every bank refuses this account, so that a file from a sandbox pays no one. */
 const sandboxPayingAccount: PayingAccount = {
   holder: 'Tranche sandbox',
   branch_code: '000000',
@@ -220,7 +220,7 @@ function readLegacySunset({ text, problem }: Reader): string {
   return sunset;
 }
 
-/** A sunset before v1 was deprecated would leave integrators no warning. */
+/** If v1 ended before it was deprecated, integrators would get no warning. */
 function isSunset(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   try {

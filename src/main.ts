@@ -48,18 +48,21 @@ import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
 
-/** Settings with every choice made: a database, a master key, a rate limit store, gateways. */
+/**
+ * Settings with every choice made: the database, the master key, the rate limit store and the
+ * gateways.
+ */
 export type ReadyConfig = Config & {
   databaseUrl: string;
   rateLimitStore: 'memory' | 'postgres' | 'redis';
   gateways: NamedSettings[];
 };
 
-/** Parts that a test or a simulation brings itself. */
+/** Parts that a test or a simulation supplies itself. */
 type Given = {
-  /** The time, for a simulation. Without it the time comes from the database. */
+  /** The time, for a simulation. If absent, the time comes from the database. */
   clock?: Clock;
-  /** The clock of this machine, to compare the database's with. */
+  /** This machine's clock, with which the database's is compared. */
   machineClock?: Clock;
   random?: Random;
   maxConnections?: number;
@@ -68,7 +71,7 @@ type Given = {
 
 type Base = { database: Database; clock: Clock; random: Random; log: Logger };
 
-/** The composition root: takes the settings and makes everything that the slices need. */
+/** The composition root: turns the settings into everything that the slices need. */
 export async function createDeps(
   config: ReadyConfig,
   log: Logger,
@@ -112,7 +115,7 @@ export async function createDeps(
     sendCallback: sender.send,
     async close() {
       databaseClock?.stop();
-      // Requests whose clients have gone may still be in flight. Let them end before the database.
+      // Requests whose clients are gone may still be in flight. They end before the database closes.
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
@@ -125,7 +128,7 @@ export async function createDeps(
   };
 }
 
-/** The database, and the time that it gives, unless a simulation brings its own. */
+/** The database and its time, unless a simulation supplies its own. */
 async function openBase(
   config: ReadyConfig,
   log: Logger,
@@ -264,7 +267,7 @@ export async function startProcess(
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
-  // Notice a restore before the first payment. Nothing waits for the answer.
+  // This notices a restore before the first payment. Nothing waits for the answer.
   deps.money.problem().catch(() => {});
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),
@@ -273,7 +276,8 @@ export async function startProcess(
   return {
     deps,
     async stop(graceMilliseconds = config.requestDeadlineSeconds * 1_000) {
-      // Load balancers must stop sending before we stop serving. Due work needs no such time.
+      // Load balancers must stop sending before we stop serving. Due work does not have to wait for
+      // that.
       deps.draining = true;
       const idle = worker?.stop();
       if (app) await deps.clock.sleep(config.drainSeconds * 1_000);
@@ -289,7 +293,7 @@ export async function startProcess(
         for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });
-      // Do not wait for a statement that waits for a lock or for a database that is away.
+      // This does not wait for a statement that waits for a lock, or for a database that is away.
       await Promise.all([Promise.race([closed, cut]), idle && within(deps.clock, 2_500, idle)]);
       ended.abort();
       await within(

@@ -89,13 +89,13 @@ export type WorkerDeps = PaymentDeps &
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
   name: string;
-  /** How long it rests after a run that found nothing to do. */
+  /** How long it pauses after a run that found nothing to do. */
   pauseSeconds: number;
-  /** How long it rests between two runs that did something. Most work goes on at once. */
+  /** How long it pauses between two runs that did something. Most work continues at once. */
   betweenSeconds?: number;
   /**
-   * It runs only if one of these rows is due. A look at all such rows finds that out, twice a second.
-   * Work without it runs after each pause.
+   * If set, it runs only if one of these rows is due. One statement checks all such rows twice a
+   * second. Work without it runs after each pause.
    */
   awaits?: Awaited;
   /**
@@ -105,7 +105,7 @@ type Work = {
   movesMoney?: true;
   /**
    * Does some of the due work and returns how much. The worker calls it again at once until it
-   * returns 0. A long run finishes what it has begun when the signal aborts.
+   * returns 0. When the signal aborts, a long run finishes only what it has begun.
    */
   run(deps: WorkerDeps, stopping: AbortSignal): Promise<number>;
 };
@@ -119,7 +119,7 @@ export type MerchantWork = {
 
 const deleteBatchSize = 1_000;
 
-/** Returns 0 after a batch that is not full, because nothing is left to delete then. */
+/** Returns 0 after a batch that is not full, because nothing is left to delete. */
 async function fullBatches(run: () => Promise<number>): Promise<number> {
   return (await run()) === deleteBatchSize ? deleteBatchSize : 0;
 }
@@ -243,7 +243,8 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {
     name: 'audit the books',
-    // It never competes with the shoppers, and a small database is not read all the time.
+    // The pause keeps it from competing with shoppers, and from reading a small database all the
+    // time.
     betweenSeconds: 2,
     pauseSeconds: 300,
     run: auditSlice,
@@ -289,7 +290,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'delete plan links and sessions',
     pauseSeconds: 60,
-    // Use the real clock: a sandbox merchant's clock is never behind it.
+    // This uses the real clock, because a sandbox merchant's clock is never behind it.
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
@@ -313,7 +314,7 @@ export const merchantWork: MerchantWork[] = dueWork.flatMap(({ name, due, runFor
 );
 
 const lookSeconds = 0.5;
-/** Work runs so often even if no look finds it due: a look can fail. */
+/** Work runs at least this often even if no check finds it due, because a check can fail. */
 const unaskedSeconds = 300;
 
 const awaited = new Map(
@@ -321,8 +322,8 @@ const awaited = new Map(
 );
 
 /**
- * Looks for due rows of every kind, and wakes the work that waits for them. If it cannot look, it
- * wakes all of it: each says itself what is wrong.
+ * Checks for due rows of every kind, and wakes the work that waits for them. If it cannot check, it
+ * wakes all work: each will report what is wrong.
  */
 async function lookForDue(
   deps: WorkerDeps,
@@ -341,7 +342,7 @@ async function lookForDue(
 
 /**
  * Runs all due work until it is stopped. A failure is logged and retried after the pause. An idle
- * process looks for all kinds of due rows in one statement (decision 0020).
+ * process checks for all kinds of due rows in one statement (decision 0020).
  */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
@@ -372,7 +373,8 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
         isFruitful = false;
         deps.log.error({ err: error, work: work.name }, 'due work failed');
       }
-      // Work that awaits rows rests only if it could do nothing, so that it begins with the next look.
+      // Work that awaits rows pauses only if it could do nothing, so that it starts again with the
+      // next check.
       if (!(work.awaits && isFruitful)) {
         await deps.clock.sleep(work.pauseSeconds * 1000, stopping.signal);
       }

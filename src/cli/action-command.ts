@@ -7,18 +7,18 @@ import { idOf, type Named } from './reference.ts';
 import { optionsOf, readOptions, usageOf } from './schema-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Opens what an action needs: `withMigrated`, `withGateway` and their like. */
+/** Opens what an action needs, such as `withMigrated` or `withGateway`. */
 type Open<Deps> = <T>(context: Context, work: (deps: Deps) => Promise<T>) => Promise<T>;
 
 type Shown<Deps, Read, Answer> = {
   name: string;
   help: string;
   open: Open<Connection & Deps>;
-  /** Also takes any reference that a list of these prints. */
+  /** The kind of row, if the command also takes any reference that a list of this kind prints. */
   of?: Named;
-  /** Members of the body that have another name here. */
+  /** Other names for members of the body. */
   rename?: Record<string, string>;
-  /** Reads further facts for the answer. */
+  /** Reads more facts for the answer. */
   complete?(viewer: Viewer<Connection & Deps>, answer: Read): Promise<Answer>;
   json(answer: Answer): object;
   show(terminal: Terminal, answer: Answer): string;

@@ -86,7 +86,7 @@ same thing happens again, the service raises a new alert.
   ...handled,
 });
 
-/** The command that shows what an alert is about. */
+/** The command that shows the subject of an alert. */
 function nextOf({ kind, subject_id, checkout_id, merchant_id }: ListedAlert): string | null {
   if (subject_id === null) return null;
   if (kind === 'refund_failed') return `\`tranche refunds show ${subject_id}\``;

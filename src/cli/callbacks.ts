@@ -62,7 +62,7 @@ of a merchant's pending ones. Times are in UTC, on the merchant's clock.`,
     ),
 });
 
-/** Why an attempt failed: the status of the response, or what happened instead of one. */
+/** Why an attempt failed: the status of the response, or what happened instead. */
 function whyFailed(attempt: { reason: string | null; response_status: number | null }): string {
   const { reason, response_status } = attempt;
   if (reason === null) return '';
@@ -149,7 +149,8 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
 type Retried = { id: string; status: string; reason: string | null };
 
 /**
- * Read all of them, page by page, before the first is sent: one that fails again becomes pending.
+ * All of them are read, page by page, before the first is sent, because one that fails again becomes
+ * pending.
  */
 async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
   const found: Retried[] = [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Command } from './command.ts';
 
 // Names and summaries of all commands. A command's file is loaded only when it runs or its own help
-// is asked for, because most of the start of a program is the loading of files.
+// is asked for, because loading files takes most of a program's start.
 
 export type ListedCommand = {
   /** The words after `tranche`: `merchants create`. */

@@ -74,7 +74,7 @@ production has none. A duration is, for example, 90m, 36h or 99d.
   },
 });
 
-/** Checked first, so that production needs no further settings to get this answer. */
+/** This is checked first, so that production needs no other settings to get this answer. */
 function refuseProduction(env: NodeJS.ProcessEnv): void {
   if (readConfig(env, 'command').environment === 'production') {
     throw new OperatorError('Only a sandbox has clocks. Production runs on real time.');

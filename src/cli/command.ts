@@ -14,7 +14,7 @@ type Values<O extends ParseArgsOptionsConfig> = ReturnType<
 /** The arguments of a command's `run`. */
 export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
   values: Values<O>;
-  /** All that the command requires, none of them empty. */
+  /** All positional arguments that the command requires; none is empty. */
   positionals: string[];
   env: NodeJS.ProcessEnv;
   clock: Clock;
@@ -61,7 +61,7 @@ export function required(value: string | undefined, option: string): string {
   return value;
 }
 
-/** An option that takes one of a few words. */
+/** Checks an option that takes one of a few words. */
 export function oneOf<T extends string>(value: string, choices: readonly T[], option: string): T {
   if (!choices.includes(value as T)) {
     throw new UsageError(`--${option} is "${value}" and must be ${choices.join(' or ')}.`);
@@ -69,7 +69,7 @@ export function oneOf<T extends string>(value: string, choices: readonly T[], op
   return value as T;
 }
 
-/** An option that names something by its ID. */
+/** Checks an option that is an ID. */
 export function mustBeId(text: string, option: string): string {
   if (!isUuid(text)) throw new UsageError(`--${option} is "${text}" and must be an ID.`);
   return text.toLowerCase();

@@ -87,7 +87,7 @@ export async function withDatabase<T>(
   }
 }
 
-/** Opens the database and requires it to be migrated and of our environment. */
+/** Opens the database, and requires that it is migrated and belongs to our environment. */
 export async function withMigrated<T>(
   context: Pick<Context, 'env' | 'clock' | 'random'>,
   work: (connection: Connection) => Promise<T>,
@@ -147,7 +147,7 @@ async function findSandboxDatabase(dataDir: string): Promise<string> {
   return (await findEmbeddedAddress(dataDir)) ?? Promise.reject(noSandbox(dataDir));
 }
 
-/** Asks each host once until one takes writes. If none does, says so with their names. */
+/** Tries each host once until one takes writes. If none does, the error names them. */
 async function checkConnection(database: Database, config: Config): Promise<void> {
   const servers = serversOf(config.databaseUrl ?? '') ?? [];
   try {
@@ -161,7 +161,7 @@ async function checkConnection(database: Database, config: Config): Promise<void
       }
     }
   } catch (error) {
-    // A killed sandbox leaves its file behind. Another server may use its address by now.
+    // A killed sandbox leaves its file behind, and another server may use its address by now.
     if (config.databaseUrl === null) throw noSandbox(config.dataDir);
     const host = servers.map((server) => new URL(server).host).join(', ');
     const { message, code } = error as Error & { code?: string };

@@ -25,7 +25,7 @@ import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
-/** The members of a dispute in --json. `disputes evidence` has what was staged. */
+/** The members of a dispute in --json. `disputes evidence` prints what was staged. */
 const members = [
   'merchant_id',
   'id',

@@ -27,13 +27,13 @@ export type Drill = {
   checkout: Checkout;
   integration: Integration;
   keys: SigningKey[];
-  /** Whether the shop created the order. Then its receiver must know it. */
+  /** Whether the shop created the order, so that its receiver must know it. */
   isKnownOrder: boolean;
 };
 
 type Order = Pick<Drill, 'checkout' | 'integration' | 'keys' | 'isKnownOrder'>;
 
-/** The order that the drill pays: an unpaid one of the shop, or the drill's own. */
+/** The order that the drill pays: an unpaid one of the shop, or one that the drill creates. */
 export async function findOrder(
   deps: Deps,
   merchant: Merchant,
@@ -95,7 +95,7 @@ async function findKeys(deps: Deps, integration: Integration): Promise<SigningKe
   return keys;
 }
 
-/** Creates a checkout as a request of the merchant's server would, without HTTP. */
+/** Creates a checkout as a request from the merchant's server would, but without HTTP. */
 export async function makeCheckout(
   drill: Pick<Drill, 'deps' | 'merchant' | 'integration' | 'keys' | 'notify_url'>,
   order: { client_reference_id: string; amount: number },

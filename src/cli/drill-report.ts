@@ -6,7 +6,7 @@ export type Result = {
   title: string;
   result: 'pass' | 'fail' | 'not_tried';
   answers: DrillAnswer[];
-  /** Tells what was wrong, or why the check was not made. */
+  /** Says what was wrong, or why the check was not made. */
   problem: string | null;
   why: string;
   fix: string;

@@ -84,7 +84,7 @@ function findObstacle({ keys, integration, isKnownOrder }: Drill, name: DrillNam
   return null;
 }
 
-/** Ends the drill if nothing can be sent. Ten checks would all report the same fault. */
+/** Ends the drill if nothing can be sent. Otherwise ten checks would report the same fault. */
 function assertReachable(notify_url: string, [first]: DrillAnswer[]): void {
   const reason = first?.reason ?? '';
   if (!['connect', 'dns', 'tls', 'blocked_address'].includes(reason)) return;
@@ -97,7 +97,7 @@ function findFault({ expects }: DrillCheck, answers: DrillAnswer[]): string | nu
   return answers.map((one) => judge(expects, one)).find((one) => one !== null) ?? null;
 }
 
-/** Watches what the shop shows of the order, which must change exactly when the order is paid. */
+/** Watches how the shop shows the order. That must change exactly when the order is paid. */
 function watchOrder({ context, checkout }: Drill, orderUrl: string) {
   const url = orderUrl.replaceAll('{reference}', encodeURIComponent(checkout.client_reference_id));
   let last = '';

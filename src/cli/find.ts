@@ -54,7 +54,7 @@ precise text narrows the search.
   },
 });
 
-/** The name and the address. A hit may have only one of them. */
+/** The name and the address. A hit may have only one of the two. */
 function shopperOf({ name, email }: Hit): string | null {
   return name === null || email === null ? (name ?? email) : `${name} <${email}>`;
 }

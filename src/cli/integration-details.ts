@@ -3,10 +3,10 @@ import type { ListedIntegration } from '#operating/operations/integrations.ts';
 import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 
-/** For the examples in the help. */
+/** An ID for the examples in the help. */
 export const exampleId = '019a8f40-1c2d-7e63-8a4b-9c0d1e2f3a4b';
 
-/** The members of an integration in --json. `integrations show` has more. */
+/** The members of an integration in --json. `integrations show` prints more. */
 export const integrationMembers = [
   'id',
   'merchant_id',
@@ -81,7 +81,7 @@ export function describeDetails(terminal: Terminal, one: Details): string {
   ]);
 }
 
-/** The events that an integration is told of, and their address. */
+/** The events that are sent to an integration, and their address. */
 export function describeEvents(one: Pick<Integration, 'events' | 'events_url'>): string | string[] {
   if (one.events.length === 0) return 'results of payments only';
   return [one.events.join(', '), `to ${one.events_url ?? "each checkout's notify_url"}`];

@@ -20,13 +20,13 @@ type Shown<Query extends TObject, Row, Listed> = {
   /** Describes the rows and their order. */
   help: string;
   example: string;
-  /** Filters that have another name here. */
+  /** Other names for filters. */
   rename?: { [Filter in keyof Static<Query>]?: string };
-  /** Filters that are not options, because they have a fixed value here. */
+  /** Filters that are not options, because they have a fixed value in this command. */
   fixed?: Static<Query>;
   /** Refuses a filter before the list is read. */
   check?(viewer: Viewer, query: Static<Query>): Promise<unknown>;
-  /** Reads further facts about the rows of a page. */
+  /** Reads more facts about the rows of a page. */
   complete?(connection: Connection, rows: Row[]): Promise<Listed[]>;
   /** The members of a row in --json, or a function that makes them. */
   json: readonly (keyof NoInfer<Listed> & string)[] | ((row: NoInfer<Listed>) => object);
@@ -84,7 +84,7 @@ export function readLimit(text: string | undefined): number {
   return rows;
 }
 
-/** Explains a cursor that does not belong to the list, and a filter that it cannot take. */
+/** Explains a cursor that does not belong to the list, or a filter that it cannot take. */
 function refusePage(error: unknown, rename: Record<string, string | undefined>): never {
   if (error instanceof BadInput) {
     throw new UsageError(`--${optionName(error.member, rename)} ${error.message}.`);
@@ -93,7 +93,7 @@ function refusePage(error: unknown, rename: Record<string, string | undefined>):
   throw new UsageError('--after is not a cursor of this list. Copy it from the page before.');
 }
 
-/** The command for the next page, or nothing on the last one. */
+/** The command for the next page; empty on the last one. */
 function nextPage(context: Context, command: string, next: string | null): string {
   if (next === null) return '';
   const options = Object.entries(context.values)
@@ -103,7 +103,7 @@ function nextPage(context: Context, command: string, next: string | null): strin
   return `\n\nMore:\n  ${context.terminal.accent(line)}`;
 }
 
-/** One word for a POSIX shell. */
+/** Quotes a text as one word for a POSIX shell. */
 const quoteForShell = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 

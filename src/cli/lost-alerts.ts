@@ -6,15 +6,15 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { listKnownAlerts } from '#record/alerts/alert.sql.ts';
 
-/** An alert that the log or a post still has, and the restored database does not. */
+/** An alert that is in the log or in a post, but not in the restored database. */
 export type LostAlert = { id: string; at: string; kind: string; detail: string };
 
-/** Alerts that tell of a change of who gets in. */
+/** Alerts about changes of access. */
 const kinds = ['access_ended', 'person_invited', 'ways_in_replaced', 'access_widened'];
 
 /**
- * The alerts about access in a log, or in posts that were kept, one JSON object a line, that the
- * database does not have: what it lost was changed after its backup. Other lines are passed over.
+ * The alerts about access in a log, or in stored posts, that the database does not have: it lost the
+ * changes made after its backup. Each line is a JSON object. Other lines are skipped.
  */
 export async function listLostAlerts(
   db: Handle,
@@ -38,7 +38,7 @@ export async function listLostAlerts(
     .sort((one, other) => (one.at < other.at ? -1 : 1));
 }
 
-/** A line of the log has the alert as a member, and a post is the alert. */
+/** A line of the log contains the alert as a member, while a post is the alert itself. */
 function readAlert(line: string): LostAlert | null {
   if (!kinds.some((kind) => line.includes(kind))) return null;
   try {

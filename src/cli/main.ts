@@ -15,12 +15,12 @@ const commands = catalogue.flatMap((entry) => ('commands' in entry ? entry.comma
 export type Io = {
   stdout: Output;
   stderr: Output;
-  /** Read only by commands that take `-` as a file. */
+  /** It is read only by commands that take `-` as a file. */
   stdin?: AsyncIterable<Buffer | string>;
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
-  /** How the program is called, for commands that a page tells to run; `tranche` by default. */
+  /** The name of the program in commands that a page suggests; `tranche` by default. */
   program?: string;
 };
 
@@ -160,7 +160,7 @@ function parse(command: Command, args: string[]) {
   return { values, positionals };
 }
 
-/** Names everything that is missing at once, or the argument that is too many. */
+/** Names everything that is missing at once, or the argument that is one too many. */
 function checkComplete(command: Command, given: string[], values: Record<string, unknown>): void {
   const names = command.positionals ?? [];
   const missing = names.filter((_, index) => isBlank(given[index]));
@@ -180,8 +180,9 @@ const isBlank = (value: unknown) =>
   value === undefined || (typeof value === 'string' && value.trim() === '');
 
 /**
- * Options that the usage has outside brackets and that are absent, in the form of the command that
- * has most of the given options. If several forms have as many, only what all of them need.
+ * The options that the usage shows outside of brackets and that are absent, for the form of the
+ * command that matches most of the given options. If several forms match equally, only options that
+ * all of them need.
  */
 function missingOptions(
   { usage, options = {} }: Command,
@@ -265,7 +266,7 @@ function listOf(terminal: Terminal, listed: ListedCommand[]): string {
     .join('\n');
 }
 
-/** A bug is printed with its stack; any other error is a sentence that says what to do. */
+/** A bug is printed with its stack; any other error as a sentence that says what to do. */
 async function explain(error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof UsageError) return error.message;
@@ -292,6 +293,6 @@ if (import.meta.main) {
   const { stdin, stdout, stderr, env } = process;
   const program = isOnPath(env.PATH) ? 'tranche' : relative(process.cwd(), programFile);
   const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, env, program });
-  // Exit once the output is written. Do not wait for connections that were abandoned.
+  // The process exits once the output is written, without waiting for abandoned connections.
   process.stdout.write('', () => process.exit(code));
 }

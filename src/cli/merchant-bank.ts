@@ -72,7 +72,7 @@ Without options it shows what is set.
           replaces: readInteger(values.replaces, 'replaces'),
         }),
       };
-      // The alert is a row. The command reports by what it prints.
+      // The alert is a row; the command itself prints what happened.
       await withSealing(context, (connection) =>
         proposeAccount(connection, connection.operator, id, wanted),
       );

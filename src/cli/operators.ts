@@ -150,7 +150,7 @@ cannot release. The audit, an alert and a mail to the person have it, as at the 
   },
 });
 
-/** Roles and merchants of the options. Null if no role is named. */
+/** The roles and merchants in the options. Null if there is no role. */
 function accessOf(values: { role?: string[]; merchant?: string[] }): Access | null {
   const roles = idsOf(values.role);
   const ids = idsOf(values.merchant).map((id) => mustBeId(id, 'merchant'));
@@ -235,7 +235,7 @@ audit keeps the reason.
   },
 });
 
-/** A person, as they are after the confirmation if the operator named their access. */
+/** Finds a person. If the operator named their access, confirms them first. */
 async function findOrConfirm(connection: Connection, email: string, was: Access | null) {
   const found = await reading(connection, (db) => findPersonByEmail(db, checkEmail(email)));
   if (!found) throw new OperatorError(`There is no person ${email}.`);
@@ -261,7 +261,9 @@ const showConfirmed = (
     ],
   ]);
 
-/** Who can sign in and who can use the API, as the database has it now. */
+/**
+ * The people who can sign in and the credentials that can use the API, according to the database.
+ */
 async function readAccess({ database, clock }: Connection) {
   return await reading({ database, clock }, async (db) => {
     const people = await listPeople(db, null, peopleMax);
@@ -336,7 +338,10 @@ sandbox on this machine has such links; production refuses them.
   },
 });
 
-/** The console of the running sandbox, which may have chosen a free port, or of the settings. */
+/**
+ * The console of the running sandbox, which may have chosen a free port, or else that in the
+ * settings.
+ */
 async function findConsole({
   config,
 }: Connection): Promise<ConsolePlaces & { allowsSignInLinks: boolean }> {

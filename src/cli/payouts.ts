@@ -53,7 +53,7 @@ async function readAll(connection: Connection, payouts: Payout[]): Promise<Shown
   return shown;
 }
 
-/** The members of a payout in --json, beside its lines. */
+/** The members of a payout in --json, besides its lines. */
 const members = [
   'merchant_id',
   'id',
@@ -171,7 +171,7 @@ const show = showCommand({
   show: describe,
 });
 
-/** The use case says why money is stopped. */
+/** The use case itself reports why money is stopped. */
 const whileStopped: typeof withGateway = (context, work) =>
   withGateway(context, work, { whileStopped: true });
 

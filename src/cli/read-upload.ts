@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { OperatorError } from '#record/actions/operate.ts';
 
-/** A file that a command uploads. It looks at the size before it reads the content. */
+/** Reads a file to upload. Its size is checked before its content is read. */
 export async function readUpload(path: string, bytesMax: number): Promise<Buffer> {
   try {
     const { size } = await stat(path);

@@ -13,14 +13,15 @@ const tables = { refund: 'refund_requests', callback: 'callbacks', dispute: 'dis
 const hitsMax = 20;
 
 /**
- * The id that a reference means: an id, its beginning, an order number, a reference of a payout or of
- * the gateway. A text that means no row stays as it is, and the command says that it found nothing.
+ * The id that a reference stands for: an id or its beginning, an order number, a reference of a
+ * payout or of the gateway. A text without a matching row stays as it is, and the command reports
+ * that it found nothing.
  */
 export async function idOf(connection: Connection, kind: Named, text: string): Promise<string> {
   if (isUuid(text)) return text;
   const { scope } = viewerOf(connection);
   const hits = await search(connection, scope, text, hitsMax);
-  // A whole value goes before values that only begin with it.
+  // A complete match takes precedence over values that only begin with the text.
   const whole = hits.filter(({ matched }) => matched !== 'beginning');
   const found = whole.length > 0 ? whole : hits;
   const own = found.filter((hit) => hit.kind === kind).map(({ id }) => id);

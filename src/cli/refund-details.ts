@@ -8,7 +8,7 @@ import { fields, fill, showTime, type Terminal, table } from './terminal.ts';
 
 export type FoundRefund = { refund: ListedRefund; actions: OperatorAction[] };
 
-/** The status; `approved` for a request that is past its review and has not begun. */
+/** The status; `approved` for a request that was approved but has not begun. */
 export function statusOf({ status, approved_at }: Pick<RefundRequest, 'status' | 'approved_at'>) {
   return status === 'requested' && approved_at !== null ? 'approved' : status;
 }

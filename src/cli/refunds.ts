@@ -49,7 +49,7 @@ clock.`,
     ),
 });
 
-/** A refund with what operators did to it. */
+/** A refund with operators' actions on it. */
 async function withActions(viewer: Viewer, refund: ListedRefund): Promise<FoundRefund> {
   return { refund, actions: await reading(viewer.deps, (db) => listActionsOn(db, refund.id)) };
 }
@@ -70,7 +70,7 @@ Every retry of a failed refund is a new round, which splits the rest anew.
   show: describeRefund,
 });
 
-/** Prints an operator's decision and what followed from it. */
+/** Prints an operator's decision and its result. */
 const carriedOut = (done: string) => ({
   open: withGateway,
   complete: withActions,

@@ -3,7 +3,10 @@ import { isAlive } from '#hosting/embedded-postgres/server-processes.ts';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 
-/** npm forwards the Ctrl-C that the terminal has already sent us. That is not a second one. */
+/**
+ * npm forwards the Ctrl-C that the terminal has already sent us, which must not count as a second
+ * one.
+ */
 const echoMilliseconds = 500;
 
 /** Resolves at the first Ctrl-C or SIGTERM. A second one ends the process at once. */
@@ -27,7 +30,7 @@ export async function untilOneEnds(pids: number[], clock: Clock = systemClock): 
   while (pids.every(isAlive)) await clock.sleep(lookMilliseconds);
 }
 
-/** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */
+/** Replaces port 0 with a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
   const [port = 0, consolePort = 0, mailboxPort = 0, merchantPort = 0] = await freePorts(4);

@@ -57,7 +57,7 @@ is paid, may change when the order is cancelled before that, and must not change
       const order = await findOrder(deps, merchant, notify_url, reference);
       const drill: Drill = { context, deps, merchant, notify_url, ...order };
       const report = await runDrill(drill, orderUrl, strict);
-      // The merchant's list of steps before going live reads it.
+      // The console reads this action for the merchant's list of steps before going live.
       await operate(deps, deps.operator, 'sandbox drill', async () => {
         const details = { passed: report.passed, strict };
         return { subject_id: merchant.id, details, result: undefined };

@@ -44,7 +44,7 @@ export async function readSandboxFile(config: Config): Promise<SandboxFile> {
   }
 }
 
-// A command reports by what it prints, not in a log.
+// A command reports on the terminal, not in a log.
 const silent = pino({ level: 'silent' });
 
 /** Prints logged errors on stderr, so that the operator learns why money did not move. */
@@ -71,7 +71,7 @@ export async function withGateway<T>(
   });
 }
 
-/** Opens what is needed by a command that orders money from the bank, and opens account numbers. */
+/** Opens what a command needs that sends payouts to the bank and decrypts account numbers. */
 export async function withBankRun<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
@@ -83,7 +83,7 @@ export async function withBankRun<T>(
   });
 }
 
-/** Opens what is needed by a command that delivers callbacks itself. */
+/** Opens what a command needs that delivers callbacks itself. */
 export async function withDelivery<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
@@ -102,7 +102,7 @@ export async function withDelivery<T>(
   });
 }
 
-/** Opens what is needed by a command that runs a sandbox's due work itself. */
+/** Opens what a command needs that runs a sandbox's due work itself. */
 export async function withWorker<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
@@ -137,8 +137,8 @@ export async function withWorker<T>(
 }
 
 /**
- * Refuses while money is stopped (decision 0097), unless the command handles the stop itself. A
- * gateway that does not answer is asked again before money moves.
+ * Refuses while money is stopped (decision 0097), unless the command handles the stop itself. If a
+ * gateway does not answer, it is asked again before money moves.
  */
 async function openGuarded(
   deps: Connection & { log: Logger },
@@ -163,7 +163,7 @@ export async function findGateways(
 ): Promise<{ settings: NamedSettings[]; baseUrl: string }> {
   if (config.gateways) return { settings: config.gateways, baseUrl: config.baseUrl };
   const sandbox = await readSandboxFile(config);
-  // A different gateway knows none of our payments, and we would believe its answers.
+  // A different gateway does not know our payments, and its answers would mislead us.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
     const names = inWords(settingsToFind(sandbox.gateways[0]?.protocol ?? protocols[0]));
     throw new OperatorError(

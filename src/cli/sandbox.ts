@@ -56,7 +56,7 @@ also stops when that process ends; npm start names npm.
       terminal.endProgress();
       throw explainStart(error);
     };
-    // Load the service only here, so that other commands start quickly.
+    // The service is loaded only here, so that other commands start quickly.
     const { startService } = await import('#hosting/running/supervisor.ts');
 
     terminal.progress('Starting PostgreSQL and the service …');
@@ -64,7 +64,7 @@ also stops when that process ends; npm start names npm.
       role: 'all',
       processes: 1,
       log,
-      // A killed sandbox leaves its file behind. A program that waits for ours would read it.
+      // A killed sandbox leaves its file behind, which a program that waits for ours would read.
       whenOwned: () => rm(sandboxFile, { force: true }),
     }).catch(refuse);
     let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
@@ -95,7 +95,7 @@ also stops when that process ends; npm start names npm.
       print(facts, () => welcome(terminal, running.config, urls, demo));
       if (values.story) story.play();
       await stopped;
-      // The reader of an orphan's output may have ended too. Printing would fail then.
+      // If the reader of our output has ended too, printing would fail.
       if (!json && !isOrphan) terminal.print('\nStopping …');
     } finally {
       await rm(sandboxFile, { force: true });
@@ -107,7 +107,7 @@ also stops when that process ends; npm start names npm.
   },
 });
 
-/** One story at a time. One that fails does not stop the sandbox. */
+/** Plays one story at a time. A story that fails does not stop the sandbox. */
 function storyOf(context: Context) {
   const { terminal, env } = context;
   let isPlaying = false;
@@ -124,7 +124,7 @@ function storyOf(context: Context) {
     await sandboxStory.run({
       ...context,
       env: operator === undefined ? env : { ...env, TRANCHE_OPERATOR: operator },
-      // The sandbox has printed its own answer, and a program reads one only.
+      // The sandbox has already printed its own answer, and a program reads only one.
       print: context.json ? () => {} : context.print,
       values: { seed: '1', weeks: String(weeksMax) },
     });
@@ -177,7 +177,7 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   }
 }
 
-/** A one-time link into the console; null where the console is not on this machine. */
+/** A one-time link into the console; null if the console is not on this machine. */
 async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string | null> {
   if (!config.console.allowsSignInLinks) return null;
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });
@@ -189,7 +189,7 @@ async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string |
   }
 }
 
-/** The addresses of the pages beside the service. A sandbox that sends mail has no mailbox. */
+/** The addresses of the sandbox's other pages. A sandbox that sends mail has no mailbox. */
 function placesOf({ mail, mailboxPort, shopPort, console, baseUrl }: Config) {
   const isOnLoopback = isLoopback(new URL(baseUrl).hostname);
   return {
@@ -198,7 +198,7 @@ function placesOf({ mail, mailboxPort, shopPort, console, baseUrl }: Config) {
   };
 }
 
-/** A sandbox that sends through a mail server has no mailbox of its own. */
+/** A sandbox that uses a mail server has no mailbox. */
 async function provideMailbox(
   config: ReadyConfig,
   log: Logger,
@@ -236,7 +236,7 @@ async function startLogFile(dataDir: string): Promise<string> {
   return file;
 }
 
-/** A service is ready when it answers, not when it was started. */
+/** The service is ready when it answers, not when it has started. */
 async function untilReady({ host, port }: ReadyConfig): Promise<void> {
   const everywhere = ['0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;

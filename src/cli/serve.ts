@@ -26,7 +26,7 @@ Migrations are applied first; nodes that start together wait for each other.
     const config = await settlePort(readConfig(env), env);
     const log = openLog(config);
     const stopped = untilStopped();
-    // Load the service only here, so that other commands start quickly.
+    // The service is loaded only here, so that other commands start quickly.
     const { startService } = await import('#hosting/running/supervisor.ts');
     const running = await startService(config, {
       role,

@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts';
 export function showCommand<Found>(shown: {
   name: string;
   help: string;
-  /** Also takes any reference that a list of these prints. */
+  /** The kind of row, if the command also takes any reference that a list of this kind prints. */
   of?: Named;
   read(viewer: Viewer<Connection>, id: string): Promise<Found>;
   json(found: NoInfer<Found>): object;

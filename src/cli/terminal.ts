@@ -13,7 +13,7 @@ export type Terminal = {
   stderr: Output;
   /** How many columns a line may take up: the terminal's own, or 80 in a file or pipe. */
   width: number;
-  /** The one accent colour, if stdout is a terminal that shows colours. */
+  /** Colours text in the accent colour, if stdout is a terminal that shows colours. */
   accent(text: string): string;
   quiet(text: string): string;
   /** Prints a page on stdout. */
@@ -30,8 +30,8 @@ export type Terminal = {
 const pageWidth = 80;
 const narrowest = 40;
 
-// Colours are marked by noncharacters until a page is printed, because text of merchants, shoppers
-// and receivers may hold escape sequences of its own, which must never reach the terminal.
+// Noncharacters mark colours until a page is printed. Text from merchants, shoppers and receivers
+// may contain escape sequences, which must never reach the terminal.
 const colours = {
   '\ufdd0': '\x1b[36m',
   '\ufdd1': '\x1b[39m',
@@ -43,7 +43,7 @@ const colourPattern = /[\ufdd0-\ufdd3]/g;
 /** Control, format and bidirectional characters, and the separators that some terminals obey. */
 const unprintable = /[\p{C}\u2028\u2029]/gu;
 
-/** A page as it is written: without any character that a terminal obeys, except for our colours. */
+/** A page as it is printed: without any character that a terminal obeys, except our colours. */
 function toPrinted(page: string, hasColours: boolean): string {
   return page.replace(unprintable, (character) => {
     if (character === '\n') return character;
@@ -52,15 +52,16 @@ function toPrinted(page: string, hasColours: boolean): string {
   });
 }
 
-/** Commands to run, by the name under which the program can be called. */
+/** Replaces `tranche` in suggested commands with the name under which the program was called. */
 export const withProgram = (page: string, program: string): string =>
   page.replace(/(^[\s\ufdd0]*|`|Usage: |Did you mean )tranche(?=\s+\S)/gm, `$1${program}`);
 
-/** JSON in one line. */
+/** JSON on one line. */
 export const toPrintedJson = (answer: object): string => escapeJson(JSON.stringify(answer));
 
 /**
- * Escapes what JSON.stringify leaves raw and a terminal would obey. A line break is between values.
+ * Escapes characters that JSON.stringify leaves raw and a terminal would obey. Line breaks between
+ * values stay.
  */
 function escapeJson(text: string): string {
   return text.replace(unprintable, (character) =>
@@ -121,17 +122,17 @@ function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** Foreign text of any length, cut to a width. IDs are never cut. */
+/** Text from others, of any length, cut to a width. IDs are never cut. */
 export function shorten(text: string, width: number): string {
   return widthOf(text) <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
 }
 
-/** A value on one line: a line break in foreign text must not look like a line of ours. */
+/** A value on one line: a line break in text from others must not look like a new line of ours. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\t]/g, '\ufffd');
 }
 
-/** Breaks a paragraph into lines of a width. An indented one is left as it is. */
+/** Breaks a paragraph into lines of a given width. An indented paragraph is left as it is. */
 export function fill(paragraph: string, width = pageWidth): string {
   if (/^\s/.test(paragraph)) return paragraph;
   let line = '';
@@ -231,7 +232,7 @@ export function showTime(timestamp: string | null): string | null {
   return `${date.format(instant)}, ${time.format(instant)} UTC`;
 }
 
-/** `15 Dec 2026, 08:00`, in UTC: for tables, whose help says so. */
+/** `15 Dec 2026, 08:00` in UTC. It is for tables, whose help says that times are in UTC. */
 export function showShortTime(timestamp: string): string {
   const instant = Temporal.Instant.from(timestamp);
   return `${shortDate.format(instant)}, ${time.format(instant)}`;

@@ -9,7 +9,8 @@ import {
 } from '#purchases/callbacks/delivery/destination.ts';
 import { isEveryAddress, type Reader } from './reader.ts';
 
-// Where the service listens, under which addresses it is reached, and which addresses it trusts.
+// Where the service listens, the addresses under which it is reached, and the addresses that it
+// trusts.
 
 const loopbackRanges = '127.0.0.0/8,::1/128';
 
@@ -31,7 +32,7 @@ type Addresses = Pick<
 
 export function readAddresses(reader: Reader): Addresses {
   const port = reader.port('PORT', 3000);
-  // Next to our own port, so that two sandboxes on one machine do not collide.
+  // A port next to our own, so that two sandboxes on one machine do not collide.
   const beside = (distance: number) =>
     port === 0 || port + distance > 65_535 ? 0 : port + distance;
   const baseUrl = readBaseUrl(reader, port);
@@ -95,7 +96,7 @@ function readConsoles(
   return { console: { ...own, allowsSignInLinks, oidc: readOidc(reader) }, merchantConsole };
 }
 
-/** A sandbox on this machine has one. Elsewhere it has to be asked for. */
+/** A sandbox on this machine has a merchants' console. Elsewhere a setting has to ask for it. */
 function readMerchantConsole(
   reader: Reader,
   others: { baseUrl: string; url: string },
@@ -113,7 +114,7 @@ function readMerchantConsole(
 function readConsoleUrl(
   { text, problem }: Reader,
   name: 'CONSOLE_URL' | 'MERCHANT_CONSOLE_URL',
-  /** The staff's console, if this is not its own address. */
+  /** The address of the staff's console, if another address is being read. */
   { baseUrl, url: staffUrl }: { baseUrl: string; url?: string },
 ): string | null {
   const given = text(name);
@@ -146,7 +147,7 @@ function readConsoleUrl(
   return null;
 }
 
-/** All three settings, or none. */
+/** Either all three settings are given or none. */
 function readOidc({ text, problem }: Reader): OidcSettings | null {
   const issuer = text('CONSOLE_OIDC_ISSUER');
   const clientId = text('CONSOLE_OIDC_CLIENT_ID');
@@ -177,7 +178,7 @@ function readMetrics(reader: Reader, byDefault: number): Config['metrics'] {
   return { host, port: reader.port('METRICS_PORT', byDefault) };
 }
 
-/** A CDN, a load balancer and the operator's own proxy make three. */
+/** A CDN, a load balancer and the operator's own proxy are three. */
 const proxiesMax = 5;
 
 /** `true`, a number of proxies, or a list of addresses and ranges. */
@@ -214,7 +215,10 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
   return addresses;
 }
 
-/** Wider than any network of proxies. A private network has 8 bits, and a provider's IPv6 has 20. */
+/**
+ * Whether a range is wider than any network of proxies. A private network has 8 bits, and a
+ * provider's IPv6 has 20.
+ */
 function isWide(address: string): boolean {
   if (!ipaddr.isValidCIDR(address)) return false;
   const [network, bits] = ipaddr.parseCIDR(address);

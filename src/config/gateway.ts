@@ -10,9 +10,9 @@ import { type NamedSettings, protocols } from '#gateway/settings.ts';
 import type { Reader } from './reader.ts';
 
 /**
- * The gateways whose keys the operator gives: the ones that GATEWAYS names, each with a block of
- * settings, or a single one, `main`, whose settings need no prefix. A test gateway that the operator
- * started needs its address as well. Null in a sandbox without any: then the supervisor starts one.
+ * The gateways whose keys the operator gives: those that GATEWAYS names, each with its own settings,
+ * or a single one, `main`, whose settings need no prefix. A test gateway that the operator started
+ * also needs its address. Null in a sandbox without any gateway: then the supervisor starts one.
  */
 export function readGateways(
   reader: Reader,
@@ -41,7 +41,7 @@ export function readGateways(
       problem(`${prefixOf(name)}${closedSetting} is "${closed}" and must be true or false.`);
     }
     const settings = readGatewaySettings(name, protocol ?? protocols[0], environment, read);
-    // A command that works on the database needs no gateway.
+    // A command that only works on the database needs no gateway.
     const problems = purpose === 'service' ? gatewayProblems(settings) : [];
     for (const one of problems) problem(isAlone ? one : `${name}: ${one}`);
     return settings;
@@ -52,7 +52,10 @@ export function readGateways(
   return gateways;
 }
 
-/** `main` may have the settings of a single gateway, so that a second one can be added to them. */
+/**
+ * `main` may use the settings of a single gateway, so that a second one can be added without
+ * renaming them.
+ */
 const readerOf =
   (text: Reader['text'], name: GatewayName): Reader['text'] =>
   (setting) => {

@@ -2,7 +2,7 @@ import type { Config } from '#config.ts';
 import { addressOf } from '#purchases/messages/sending/mail.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
-// Messages to shoppers.
+// Reads the settings for messages to shoppers.
 
 export function readMail(
   reader: Reader,
@@ -46,13 +46,13 @@ function readMailFrom(
   return from;
 }
 
-/** Whether the mail server is another machine. nodemailer reads options from the query as well. */
+/** Whether the mail server is on another machine. nodemailer also reads options from the query. */
 function isRemoteMail(mailUrl: string): boolean {
   const { hostname, searchParams } = URL.parse(mailUrl) ?? new URL('smtp://localhost');
   return !isLocal(hostname) || ['host', 'service', 'proxy'].some((name) => searchParams.has(name));
 }
 
-/** The query overrides `requireTLS`, and can switch off the check of the certificate. */
+/** The query overrides `requireTLS`, and can switch off certificate checks. */
 function weakensTls(mailUrl: string): boolean {
   const names = [
     'ignoreTLS',

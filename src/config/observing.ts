@@ -40,7 +40,7 @@ function readAlertWebhookSecret({ text, problem, isProduction }: Reader): string
   return secret;
 }
 
-/** The standard settings of OpenTelemetry's exporters, as far as we know them. */
+/** The standard settings of OpenTelemetry's exporters, as far as we support them. */
 function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | null {
   const endpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (endpoint === undefined) return null;
@@ -52,7 +52,7 @@ function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | 
     refuseInsecure('traces-plaintext', 'OTEL_EXPORTER_OTLP_ENDPOINT must be https in production.');
   }
   const pairs = (text('OTEL_EXPORTER_OTLP_HEADERS') ?? '').split(',').filter((pair) => pair.trim());
-  // Do not repeat the setting: it can hold a password.
+  // The error does not repeat the setting, because it can contain a password.
   const isPairs = pairs.every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair.trim()));
   if (!isPairs)
     problem('OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value, with commas.');

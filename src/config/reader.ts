@@ -3,10 +3,10 @@ import { secretNames } from '#gateway/adapters/read-settings.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
-// Reads settings one by one and collects what is wrong with them, so that an operator sees all of
-// it at once.
+// Reads settings one by one and collects their problems, so that an operator sees all of them at
+// once.
 
-/** The names that an operator may accept in production, in ACCEPT_INSECURE. */
+/** The risks that an operator may accept in production, by their names in ACCEPT_INSECURE. */
 const risks = [
   'alerts-plaintext',
   'any-proxy',
@@ -96,7 +96,7 @@ function valueReaders(
 }
 
 /**
- * Settings that may come from a file that `NAME_FILE` names. Containers pass secrets in this way.
+ * Settings that may come from a file whose name is in `NAME_FILE`. Containers pass secrets this way.
  */
 export const secretSettings = [
   'ALERT_WEBHOOK_SECRET',
@@ -141,13 +141,12 @@ function readAccepted(value = '', problem: Reader['problem']): Set<Risk> {
 
 export const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
 
-/** Whether nothing on the way to this host can be another machine. A path is a local socket. */
+/** Whether this host is certainly not another machine. A path is a local socket. */
 export const isLocal = (hostname: string) =>
   hostname === '' || hostname.startsWith('/') || isLoopback(hostname);
 
 /**
- * Whether a server on this host listens on all addresses of the machine, however the host is
- * spelled.
+ * Whether a server on this host listens on all addresses of the machine, however the host is spelt.
  */
 export function isEveryAddress(host: string): boolean {
   const isBare = host.includes(':') && !host.startsWith('[');

@@ -80,12 +80,12 @@ export function readMasterKey(text: string): Buffer | null {
   return isHex || isBase64 ? Buffer.from(text, isHex ? 'hex' : 'base64') : null;
 }
 
-/** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */
+/** Zeros or a repeated pattern are not a key. 32 random bytes have about 30 different values. */
 const isRandom = (key: Buffer) => new Set(key).size >= 16;
 
 /**
- * Text that a person typed can have the form of Base64. Random Base64 has small and capital
- * letters, and in all but one key of 7,000 a digit or a sign.
+ * Text that a person typed can have the form of Base64. Random Base64 has lower and upper case
+ * letters and, in all but one of 7,000 keys, a digit or a sign.
  */
 const isGenerated = (text: string) =>
   text.length === 64 || [/[a-z]/, /[A-Z]/, /[0-9+/_-]/].every((one) => one.test(text));

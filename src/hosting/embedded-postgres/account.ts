@@ -6,12 +6,12 @@ import { runProgram, serverEnvironment } from './run-program.ts';
 
 // The account that the server runs as, and which folders that account can reach.
 
-/** The server's account if we are root. Null if it runs as ourselves. */
+/** The server's account if we are root. Null if it runs under our own account. */
 export type ServerAccount = { uid: number; gid: number } | null;
 
 const systemFolder = '/var/lib/tranche';
 
-/** PostgreSQL refuses to run as root, so root runs it as another account, always the same one. */
+/** PostgreSQL refuses to run as root, so root always runs it as the same other account. */
 export async function chooseAccount(home: string): Promise<ServerAccount> {
   if (!isRoot()) return null;
   const owner = await fs.stat(home).catch(nullIfAbsent);
@@ -55,7 +55,7 @@ async function createAccount(name: string): Promise<ServerAccount> {
       await runProgram(command, args, { env: serverEnvironment });
       return await findAccount(name);
     } catch {
-      // This system has another command, or none. Then the next best account has to do.
+      // This system has a different command or none. Then the next best account has to do.
     }
   }
   return null;

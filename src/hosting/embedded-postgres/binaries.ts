@@ -11,7 +11,7 @@ import { nullIfAbsent } from './files.ts';
 
 export type Binaries = { folder: string; version: string };
 
-/** The installed binaries, or a copy of them if the account cannot reach those. */
+/** The installed binaries, or a copy of them if the account cannot reach the originals. */
 export async function placeBinaries(account: ServerAccount): Promise<Binaries> {
   const installed = await findBinaries();
   if (account === null) return installed;
@@ -49,7 +49,10 @@ export function programIn(binaries: Binaries, name: 'postgres' | 'initdb' | 'pg_
   return path.join(binaries.folder, 'bin', `${name}${suffix}`);
 }
 
-/** Another account cannot run binaries below a private home directory. One copy per version. */
+/**
+ * Another account cannot run binaries below a private home directory, so it gets a copy of each
+ * version.
+ */
 async function copyBinaries({ folder, version }: Binaries): Promise<Binaries> {
   const name = `postgresql-${version}-${process.platform}-${process.arch}`;
   const copy = path.join(await makeSystemFolder(), name);

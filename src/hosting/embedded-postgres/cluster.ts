@@ -50,7 +50,7 @@ export async function prepareCluster(dataDir: string): Promise<Cluster> {
         `PostgreSQL does not run as root, and user id ${account.uid}, which it runs as, may not enter ${obstacle}. Allow that (chmod o+x), or set DATA_DIR to another folder.`,
       );
     }
-    // A start that was killed at this point may have left the folder to root.
+    // A start that was killed at this point may have left the folder owned by root.
     await fs.lchown(home, account.uid, account.gid);
   }
   const binaries = await placeBinaries(account);
@@ -105,7 +105,7 @@ async function initialise(
   settings: Record<string, string>,
 ): Promise<void> {
   const { home, account } = cluster;
-  // Made under another name first, so that a folder called `data` is always a complete cluster.
+  // The cluster is made under another name first, so that a folder called `data` is always complete.
   const fresh = path.join(home, 'data.new');
   const initialPassword = path.join(home, 'password.new');
   await fs.rm(fresh, { recursive: true, force: true });
@@ -143,7 +143,10 @@ async function initialise(
   await fs.rename(fresh, cluster.data);
 }
 
-/** Written at every start, so that the code decides. `alter system` still overrides it. */
+/**
+ * The settings are written at every start, so that the code decides. `alter system` still overrides
+ * them.
+ */
 export async function writeSettings(
   cluster: Cluster,
   settings: Record<string, string>,
@@ -166,8 +169,8 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
 }
 
 /**
- * A server that was killed closes its port a moment after its process is gone. It leaves a file
- * with its process id. Waiting for a port that is taken is worth it only if that file is there.
+ * A server that was killed closes its port a moment after its process is gone. It leaves behind a
+ * file with its process id. Only if that file exists is it worth waiting for a port that is taken.
  */
 async function becomesFree(cluster: Cluster, port: number): Promise<boolean> {
   const wasKilled = (await readIfPresent(cluster.pidFile)) !== '';

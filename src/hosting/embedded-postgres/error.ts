@@ -5,7 +5,7 @@ export class EmbeddedPostgresError extends Error {
     | 'no_binaries'
     | 'port_taken'
     | 'start_failed';
-  /** With `data_dir_in_use`: the process that holds the folder, if it is known. */
+  /** The process that holds the folder, for `data_dir_in_use`, if it is known. */
   readonly holderPid: number | null;
 
   constructor(

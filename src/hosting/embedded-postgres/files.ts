@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import type { ServerAccount } from './account.ts';
 
-/** Replaces a file in the account's folders as a whole. Follows no link that the account set. */
+/**
+ * Replaces a file in the account's folders as a whole. Does not follow links that the account made.
+ */
 export async function writeOwned(
   file: string,
   text: string,
@@ -24,7 +26,7 @@ export async function readIfPresent(file: string): Promise<string> {
   try {
     return await fs.readFile(file, 'utf8');
   } catch (error) {
-    // The process file system answers ESRCH if the process ended while it was read.
+    // The process file system answers ESRCH if the process ended during the read.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return '';
     return nullIfAbsent(error) ?? '';
   }

@@ -123,7 +123,7 @@ function watchOver(cluster: Cluster, pid: number): ChildProcess | null {
   return watcher;
 }
 
-/** False if the server ended, took too long, or is being stopped. */
+/** Returns false if the server ended, took too long, or is being stopped. */
 async function becomesReady(
   server: Server,
   cluster: Cluster,

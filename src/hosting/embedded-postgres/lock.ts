@@ -10,14 +10,14 @@ import { isAlive, until } from './server-processes.ts';
 
 export type DataDirLock = { release(): Promise<void> };
 
-// Keeps the open databases referenced: a garbage-collected one would lose its lock.
+// Keeps the open databases referenced, because a garbage-collected one would lose its lock.
 const heldLocks = new Set<DatabaseSync>();
 
 export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
   const holderFile = path.join(dataDir, 'lock.holder');
   let held: DatabaseSync;
   try {
-    // As root, let the server's account enter. Every secret inside has a mode of its own.
+    // For root, the server's account must be able to enter. Every secret inside has its own mode.
     await fs.mkdir(dataDir, { recursive: true, mode: isRoot() ? 0o711 : 0o700 });
     const lockFile = path.join(dataDir, 'lock');
     await fs.writeFile(lockFile, '', { flag: 'a', mode: 0o600 });
@@ -47,8 +47,8 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
 }
 
 /**
- * Uses SQLite for its file lock alone. It is the only portable lock in Node that the operating
- * system itself releases when the holder is killed, so it can never be stale.
+ * Uses SQLite only for its file lock. It is the only portable lock in Node that the operating system
+ * itself releases when the holder is killed, so it can never be stale.
  */
 function openExclusively(lockFile: string): DatabaseSync {
   const database = new DatabaseSync(lockFile);
@@ -61,7 +61,7 @@ function openExclusively(lockFile: string): DatabaseSync {
   }
 }
 
-/** The holder writes its id just after it took the lock, so the id may come a moment later. */
+/** The holder writes its id just after it takes the lock, so the id may appear a moment later. */
 async function readHolder(holderFile: string): Promise<number | null> {
   let holder: number | null = null;
   await until(async () => {

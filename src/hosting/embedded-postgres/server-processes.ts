@@ -6,7 +6,7 @@ import type { Cluster, EmbeddedPostgresLog } from './cluster.ts';
 import { readIfPresent, writeOwned } from './files.ts';
 import { runProgram } from './run-program.ts';
 
-// The processes of a cluster's server: stopping ours, and those that an earlier holder of the lock
+// Stops the processes of a cluster's server: our own, and those that an earlier holder of the lock
 // left behind.
 
 const fastShutdownMilliseconds = 4_000;
@@ -32,8 +32,8 @@ export async function stopOrphan(cluster: Cluster, log: EmbeddedPostgresLog): Pr
 }
 
 /**
- * After a crash the process id in the file may belong to another program by now (in a container it
- * often does), and PostgreSQL would take that for a running server. PostgreSQL accepts its own
+ * After a crash, the process id in the file may belong to another program by now (in a container it
+ * often does), which PostgreSQL would mistake for a running server. PostgreSQL accepts its own
  * parent's id there, and goes on to check whether the shared memory in the file is still in use.
  */
 export async function clearForeignPid(cluster: Cluster): Promise<void> {
@@ -82,7 +82,9 @@ async function readProcess(pid: number): Promise<{ args: string[]; folder: strin
   return { args, folder };
 }
 
-/** Fast shutdown first (it cuts clients off and writes everything), then harder means. */
+/**
+ * Shuts down fast first, which disconnects clients and writes everything, and then by harder means.
+ */
 export async function shutDown(
   pid: number,
   isGone: () => boolean | Promise<boolean>,

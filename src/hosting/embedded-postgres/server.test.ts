@@ -41,9 +41,7 @@ describe('the embedded PostgreSQL', () => {
   });
   after(() => fs.rm(model, { recursive: true }));
 
-  /**
-   * Making a cluster takes longer than a test. Where that does not matter, the test gets a copy.
-   */
+  /** Making a cluster takes longer than a test. Where that does not matter, the test gets a copy. */
   async function copyModel(): Promise<void> {
     if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
     // `cp -a` keeps the owner, who is another user if root runs this.
@@ -269,7 +267,7 @@ describe('the embedded PostgreSQL', () => {
   test('chooses another port when another program takes the chosen one before the server starts', async () => {
     const squatter = net.createServer();
     let taken = 0;
-    // The server has checked that the port is free. Take it right after this check.
+    // Takes the port right after the server has checked that it is free.
     const squat = (message: unknown) => {
       const { server } = message as { server: net.Server };
       if (server === squatter || taken !== 0) return;

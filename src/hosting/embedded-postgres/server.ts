@@ -51,9 +51,9 @@ export type EmbeddedPostgres = {
 export type EmbeddedPostgresOptions = {
   dataDir: string;
   log: EmbeddedPostgresLog;
-  /** The database that `url` names. Created if it is missing. */
+  /** The database that `url` names. It is created if it is missing. */
   database?: string;
-  /** Server settings in addition to the default ones, or instead of them. */
+  /** Server settings that add to the defaults or replace them. */
   settings?: Record<string, string>;
   onRestart?: (restart: { attempts: number; downMilliseconds: number }) => void;
   /** Called once we hold the lock, before anything is started in the folder. */
@@ -67,7 +67,7 @@ const portAttemptsMax = 5;
 
 const defaultSettings: Record<string, string> = {
   listen_addresses: '127.0.0.1',
-  // No socket file: its path may be too long, and another account may not reach it.
+  // There is no socket file: its path may be too long, and another account may not reach it.
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '128MB',
@@ -80,8 +80,8 @@ const defaultSettings: Record<string, string> = {
   cluster_name: 'tranche',
   // `minimal` would be as safe in a crash, but rules out physical backups.
   wal_level: 'replica',
-  // The client reports a failed statement. In the server's log its text, its parameters or the row
-  // in a DETAIL line would put secrets and shoppers' data on disk.
+  // The client reports a failed statement. In the server's log, its text, its parameters or the row
+  // in a DETAIL line would write secrets and shoppers' data to disk.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -182,7 +182,7 @@ function supervise(
     const readyAt = performance.now();
     void server.exited.then((exit) => {
       if (stopping.signal.aborted) return;
-      // Do not restart a server in a tight loop if it dies as soon as it is ready.
+      // A server that dies as soon as it is ready must not be restarted in a tight loop.
       if (performance.now() - readyAt > stableMilliseconds) failures = 0;
       log.error(exit, 'PostgreSQL stopped by itself. Starting it again');
       reviving = revive();
@@ -232,7 +232,7 @@ function supervise(
 
 async function ensureDatabase(maintenanceUrl: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: maintenanceUrl });
-  // The server may be killed at any moment. That must not become an unhandled event here.
+  // The server may be killed at any moment, which must not cause an unhandled event here.
   client.on('error', () => {});
   await client.connect();
   try {

@@ -4,7 +4,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { currentTraceId } from '#platform/tracing/trace.ts';
 
 /**
- * Writes one JSON object a line, to a file or to standard output. Each call chooses its fields.
+ * Writes one JSON object per line, to a file or to standard output. Each call chooses its fields.
  * Headers, bodies and addresses with a payment token are never logged.
  */
 export function openLog(
@@ -26,7 +26,7 @@ export function openLog(
 }
 
 /**
- * Logs only those members of an error that cannot hold data. PostgreSQL puts the failing row into
+ * Logs only members of an error that cannot contain data. PostgreSQL puts the failing row into
  * `detail`, and the driver attaches the whole connection to some errors.
  */
 function describeError(error: unknown): object {

@@ -16,7 +16,7 @@ type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
 const fileIn = (dataDir: string) => join(dataDir, 'master.key');
 
 /**
- * The master keys that the service runs with, the current one first. A sandbox without one makes
+ * The master keys that the service runs with, the current one first. A sandbox without a key makes
  * one and keeps it in its data folder. Production never does (decision 0015).
  */
 export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
@@ -43,13 +43,16 @@ export async function findMasterKeys(config: Where): Promise<Buffer[]> {
   return [found];
 }
 
-/** The data folder's master key, made if it is missing. Two processes at once get the same key. */
+/**
+ * The data folder's master key, which is made if it is missing. Two processes at once get the same
+ * key.
+ */
 export async function ensureMasterKey(dataDir: string): Promise<Buffer> {
   const found = await readMasterKeyFile(dataDir);
   if (found !== null) return found;
   await mkdir(dataDir, { recursive: true });
-  // Written whole under another name first. Unlike a rename, a link never replaces a file, so the
-  // second process reads the first one's key.
+  // The key is first written completely under another name. Unlike a rename, a link never replaces a
+  // file, so the second process reads the first one's key.
   const draft = `${fileIn(dataDir)}.${systemRandom.bytes(6).toString('hex')}`;
   const handle = await open(draft, 'wx', 0o600);
   try {
@@ -71,7 +74,7 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
   const file = fileIn(dataDir);
   try {
     const key = readMasterKey((await readFile(file, 'utf8')).trim());
-    // A new key in its place would silently make every signing key unreadable.
+    // Replacing it with a new key would silently make every signing key unreadable.
     if (!key) throw new MasterKeyError(`${file} is damaged: restore it from a backup.`);
     return key;
   } catch (error) {
@@ -85,7 +88,7 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
 }
 
 /**
- * Refuses a master key that does not open what this database holds. With such a key the service
+ * Refuses a master key that does not open what this database contains. With such a key the service
  * would answer every signed request with a 500, and a command would seal keys that the service
  * cannot open.
  */
@@ -102,8 +105,8 @@ export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise
 }
 
 /**
- * Without signing keys, a key check in the database tells two nodes with different master keys
- * apart.
+ * If there are no signing keys, a key check in the database detects two nodes with different master
+ * keys.
  */
 async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
   const own = sealing.seal('master key', 'installation');
@@ -113,6 +116,6 @@ async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
       'This database was first used with another master key. Set MASTER_KEY to that key on every node.',
     );
   }
-  // The operator is changing the master key, and this process has both.
+  // The operator is changing the master key, and this process has both keys.
   if (!sealing.isCurrent(keyCheck)) await setKeyCheck(db, own, keyCheck);
 }

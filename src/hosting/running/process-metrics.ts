@@ -3,15 +3,16 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 import { sharing } from '#platform/shared/cache.ts';
 import { type Clock, within } from '#platform/shared/clock.ts';
 
-// The metrics of several processes in one answer. The library's own way fails as a whole if one
-// process hangs, dies or is about to start, and its sums fall when a process ends (decision 0103).
+// Combines the metrics of several processes in one answer. The library's own aggregation fails
+// completely if one process hangs, dies or is starting, and its sums drop when a process ends
+// (decision 0103).
 
 /** One process's metrics, as the library describes them. */
 type Readings = { name: string; type: string }[];
 
 /** Sent by the supervisor to ask a process for its metrics. */
 const askMessage = 'metrics';
-/** The answer. */
+/** The answer of a process. */
 type MetricsMessage = { readings: Readings };
 
 /** How long a scrape waits for a process. Prometheus itself gives up after ten seconds. */
@@ -21,19 +22,19 @@ const answerMilliseconds = 3_000;
 export function answerMetrics(registry: Registry): void {
   process.on('message', async (message) => {
     if (message !== askMessage) return;
-    // Without an answer the supervisor keeps using the last one.
+    // If there is no answer, the supervisor keeps using the last one.
     const metrics = await registry.getMetricsAsJSON().catch(() => null);
     if (metrics === null || !process.connected) return;
     process.send?.({ readings: metrics as unknown as Readings } satisfies MetricsMessage);
   });
 }
 
-/** Counters and histograms only grow, and those of a process stay true when it has ended. */
+/** Counters and histograms only grow, and those of a process remain valid after it has ended. */
 const isLasting = ({ type }: { type: string }) => type === 'counter' || type === 'histogram';
 
 const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
 
-/** Adds up the metrics of several processes. The sum of a counter never falls. */
+/** Adds up the metrics of several processes. The sum of a counter never decreases. */
 export function gatherMetrics(clock: Clock): {
   /** Call it when the process has begun to answer. */
   add(worker: Worker): void;
@@ -41,7 +42,7 @@ export function gatherMetrics(clock: Clock): {
 } {
   type Process = { worker: Worker; last: Readings; settle: () => void };
   const live = new Set<Process>();
-  /** The counters of processes that ended. A scrape makes one sum of them. */
+  /** The counters of processes that ended. A scrape merges them into one sum. */
   const ended: Readings[] = [];
 
   /** Asks a process and waits for its answer or its end. */
@@ -58,7 +59,7 @@ export function gatherMetrics(clock: Clock): {
     await Promise.all([...live].map(ask));
     const current = [...live].map((one) => {
       const isFresh = one.last !== before.get(one);
-      // Gauges of a process that does not answer may be wrong by now.
+      // Gauges of a process that does not answer may be out of date.
       return isFresh ? one.last : one.last.filter(isLasting);
     });
     const text = await sum([...ended, ...current]).metrics();

@@ -4,14 +4,14 @@ import { openLog } from './log.ts';
 import { answerMetrics } from './process-metrics.ts';
 import { type FailedMessage, readyMessage, type StopMessage } from './supervisor.ts';
 
-// One of several processes of the service. The supervisor has prepared the database, and passes
-// what it decided in the environment.
+// One of several processes of the service. The supervisor has prepared the database, and passes its
+// decisions in the environment.
 
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config);
 
-// The order to stop may come before we serve. A process of a cluster loses a message that comes
-// before its listener.
+// The order to stop may come before we serve. A cluster process loses a message that arrives before
+// there is a listener.
 const told = Promise.withResolvers<number | undefined>();
 process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
   if (graceMilliseconds !== undefined) told.resolve(graceMilliseconds);

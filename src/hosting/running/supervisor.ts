@@ -45,7 +45,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const started: Started = [];
   const stop = async () => {
     for (let end = started.pop(); end; end = started.pop()) {
-      // A part that fails to stop must not keep the others, above all the database, running.
+      // If one part fails to stop, the others must still stop, above all the database.
       await end().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'));
     }
   };
@@ -87,7 +87,9 @@ async function startDatabase(
   return server.url;
 }
 
-/** The test gateways of a sandbox. Each is named by its protocol, so that a script can choose one. */
+/**
+ * The test gateways of a sandbox. Each is named after its protocol, so that a script can choose one.
+ */
 async function startGateways(
   config: Config,
   log: Logger,
@@ -108,7 +110,7 @@ async function startGateways(
         pageOrigin: new URL(config.baseUrl).origin,
         webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events/${name}`,
         protocol,
-        // A sandbox that changes its choice finds the books of each protocol again.
+        // A sandbox that switches protocols finds the books of each one again.
         files: protocol === protocols[0] ? 'gateway' : `gateway-${name}`,
       },
     );
@@ -139,8 +141,7 @@ async function startOne(
 }
 
 /**
- * Runs the service in processes of its own. Returns a function that reads the metrics of all of
- * them.
+ * Runs the service in separate processes. Returns a function that reads the metrics of all of them.
  */
 async function startSeveral(
   config: ReadyConfig,
@@ -162,7 +163,7 @@ function inFlightGrace({ databaseUrl, requestDeadlineSeconds }: Config): number 
   return databaseUrl === null ? 2_000 : requestDeadlineSeconds * 1_000;
 }
 
-/** Where a program on this machine reaches us. */
+/** The address at which a program on this machine reaches us. */
 function localHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
@@ -195,14 +196,17 @@ async function waitForDatabase(prepare: () => Promise<void>, log: Logger): Promi
   }
 }
 
-/** The locks of a reconciliation belong to a session, and a pooler changes those between statements. */
+/**
+ * The locks of a reconciliation belong to a session, but a pooler switches sessions between
+ * statements.
+ */
 const pooledWorker =
   'DATABASE_URL goes through a connection pooler, and the daily reconciliation needs a direct ' +
   'connection. Start this node with --role web, and workers (--role worker) with a DATABASE_URL ' +
   'that names the server itself.';
 
 async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Promise<void> {
-  // A migration, and a node that waits for another node's migration, may take long.
+  // A migration may take hours, and so may waiting for another node's migration.
   const queryTimeoutMilliseconds = 24 * 3_600_000;
   const database = openDatabase(config.databaseUrl, {
     log,
@@ -226,7 +230,7 @@ async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Pr
 
 const processFile = new URL('./process.ts', import.meta.url).pathname;
 
-/** Sent by a process to its supervisor: it serves, or it could not start. */
+/** Messages of a process to its supervisor: it is ready to serve, or it could not start. */
 export const readyMessage = 'ready';
 export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
 /** Sent by the supervisor to make a process finish its work and exit. */
@@ -238,7 +242,7 @@ type Processes = {
   readonly log: Logger;
   readonly clock: Clock;
   readonly whenReady: (worker: Worker) => void;
-  /** The processes that run. `fork` adds them, and removes them when they end. */
+  /** The running processes. `fork` adds them, and removes them when they end. */
   readonly live: Set<Worker>;
   /** Only `stopProcesses` sets it. After that no process is replaced. */
   isStopping: boolean;
@@ -251,8 +255,8 @@ async function startProcesses(
   whenReady: (worker: Worker) => void,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
-  // The processes accept connections themselves. If the supervisor handed them over, it would forget
-  // the one that it was handing to a process that hangs or dies (decision 0134).
+  // The processes accept connections themselves. If the supervisor passed connections on, one that
+  // it passed to a process that hangs or dies would be lost (decision 0134).
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: processFile, args: [role] });
   const env = processEnvironment(config);
@@ -267,7 +271,7 @@ async function startProcesses(
   return { stop };
 }
 
-/** The choices that were made here, as settings of a process. */
+/** The decisions made here, as settings for a process. */
 function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
   return {
@@ -288,7 +292,10 @@ function processEnvironment(config: ReadyConfig): NodeJS.ProcessEnv {
   };
 }
 
-/** Resolves when the process serves. One that dies later is replaced, after a growing pause. */
+/**
+ * Resolves when the process is ready to serve. If it dies later, it is replaced after a growing
+ * pause.
+ */
 function fork(processes: Processes, pause: number): Promise<void> {
   const { env, log, clock, whenReady, live } = processes;
   const worker = cluster.fork(env);
@@ -305,7 +312,7 @@ function fork(processes: Processes, pause: number): Promise<void> {
         reject(Object.assign(new Error(text), about));
       }
     });
-    // A message went to a process that was just killed. Its `exit` event follows.
+    // A message was sent to a process that had just been killed. Its `exit` event follows.
     worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
     worker.on('exit', (code, signal) => {
       live.delete(worker);
@@ -348,7 +355,7 @@ async function stopProcesses(
   await cutOff;
 }
 
-/** Metrics are for the operator alone, so they have a port of their own, on loopback by default. */
+/** Metrics are only for the operator, so they have their own port, on loopback by default. */
 async function serveMetrics(
   config: Config,
   read: () => Promise<string>,

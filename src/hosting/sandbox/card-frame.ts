@@ -2,9 +2,11 @@ import type { CardEntry, CardSession } from '#gateway/gateway.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 
-// Does what the card frame of the test gateway does: the number goes to the gateway only.
+// Does the same as the test gateway's card frame: the number goes only to the gateway.
 
-/** The test gateway of a running sandbox. The address is null in the test mode of a real one. */
+/**
+ * The test gateway of a running sandbox. The address is null if a real gateway's test mode is used.
+ */
 export type CardGateway = { gateway_url: string | null; gateway_secret_key: string };
 
 type Decline = NonNullable<PayPage['decline']>;
@@ -36,7 +38,7 @@ export async function enterCard(
   throw new OperatorError(`The test gateway refuses this card: ${body.error?.message}`);
 }
 
-/** Confirms the payment of a session with a card. Returns why the frame refuses the number. */
+/** Confirms a session's payment with a card. Returns why the frame refuses the number. */
 export async function confirmCard(
   { apiUrl, publicKey }: CardEntry,
   { client_secret }: CardSession,

@@ -2,7 +2,9 @@ import { OperatorError } from '#record/actions/operate.ts';
 
 export type ControlledGateway = { url: string; secretKey: string };
 
-/** Calls a control of the test gateway, which no real one has. Faults are JSON. */
+/**
+ * Calls a control endpoint of the test gateway, which a real gateway does not have. Faults are JSON.
+ */
 export async function controlGateway(
   { url, secretKey }: ControlledGateway,
   path: string,

@@ -26,7 +26,7 @@ const demoRules = [
   { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
 ];
 
-/** So the demo shop is paid out: 4,95 % and R 2,50 of each order, and the VAT on that. */
+/** The demo shop pays 4,95 % and R 2,50 for each order, plus VAT. */
 export const demoTerms = {
   from_on: null,
   funding: 'whole',
@@ -38,7 +38,7 @@ export const demoTerms = {
   reserve_days: 0,
 } as const;
 
-/** Pages, mails and receipts show it. */
+/** Pages, mails and receipts show this profile. */
 const demoProfile = {
   contact: 'help@karoo-outfitters.example',
   address: '12 Long Street\nCape Town\n8001',
@@ -77,7 +77,7 @@ async function readDemo(file: string): Promise<Demo | null> {
   }
 }
 
-/** False if the credentials were revoked or rotated, or if this is another database. */
+/** Returns false if the credentials were revoked or rotated, or if this is another database. */
 async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
   const hash = hashClientSecret(demo.integration.client_secret);
   const now = timestamp(deps.clock.now());

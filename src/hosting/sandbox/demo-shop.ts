@@ -8,8 +8,8 @@ import { startProgram } from '#platform/shared/program.ts';
 import type { Demo } from './demo-merchant.ts';
 
 /**
- * Starts the demo merchant's shop, a program that knows as little of us as any merchant's. It has
- * no address other than `localhost`, so it only runs where the service is reached there too.
+ * Starts the demo merchant's shop, a program that knows no more about us than any merchant's. Its
+ * only address is `localhost`, so it runs only where the service is reached there too.
  */
 export async function startDemoShop(
   deps: { clock: Clock; log: Logger },
@@ -22,7 +22,7 @@ export async function startDemoShop(
     name: 'the demo shop',
     file: fileURLToPath(new URL('../../../examples/shop/server.js', import.meta.url)),
     port: config.shopPort,
-    // Pass nothing of our own environment: it holds our secrets.
+    // Our own environment is not passed on: it contains our secrets.
     env: (port) => ({
       SHOP_PORT: String(port),
       SHOP_FILE: join(config.dataDir, 'shop.json'),

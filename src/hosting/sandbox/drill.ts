@@ -2,7 +2,7 @@ import type { Exchange } from '#purchases/callbacks/delivery/send-callback.ts';
 
 /**
  * The go-live drill: what a merchant's receiver must handle. Each check says which answers pass, why
- * it matters and how to mend the receiver.
+ * it matters and how to fix the receiver.
  *
  * The forged callbacks come first, while the order is unpaid. After it is paid, a receiver treats
  * every callback as a duplicate, and a wrong amount goes unnoticed.
@@ -96,23 +96,23 @@ export type DrillAnswer = {
 export function toAnswer({ status, reason, timings }: Exchange): DrillAnswer {
   const { total, sent } = timings;
   if (sent === undefined) return { status, reason, milliseconds: total ?? null };
-  // The drill itself sent slowly. That time does not count against the receiver.
+  // The drill itself sent the body slowly. That time does not count against the receiver.
   return { status, reason, milliseconds: (total ?? sent) - sent, sent_in: sent };
 }
 
 export const isAccepted = ({ status }: DrillAnswer) =>
   status !== null && status >= 200 && status < 300;
 
-/** The contract asks for answers "well under 10 seconds". We take that to mean half. */
+/** The contract asks for answers "well under 10 seconds". We take that to mean half of it. */
 const slowMilliseconds = 5_000;
 
 /**
  * Returns what is wrong with an answer, or null.
  *
- * Accepted means 2xx: anything else is retried for three hours. Refused means a 4xx other than 408
- * and 429, which only postpone: a forged callback must not crash the receiver. Not accepted allows
- * a 5xx too: a signed callback with a wrong amount is a fault that may raise an exception. For an
- * unknown order both a 2xx and a 4xx pass.
+ * `accepted` means 2xx, because anything else is retried for three hours. `refused` means a 4xx
+ * other than 408 and 429, which only postpone: a forged callback must not crash the receiver. `not
+ * accepted` also allows a 5xx, because a signed callback with a wrong amount may well raise an
+ * exception. For an unknown order, both 2xx and 4xx pass.
  */
 export function judge(expects: DrillCheck['expects'], answer: DrillAnswer): string | null {
   const { status, reason, milliseconds } = answer;

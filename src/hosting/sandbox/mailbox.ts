@@ -10,7 +10,7 @@ import {
   type MailboxEntry,
 } from '#purchases/messages/sending/mailbox.sql.ts';
 
-/** More than anyone reads in one sitting; older ones stay in the database. */
+/** More than a person reads at once. Older messages stay in the database. */
 const entriesMax = 200;
 
 const file = (name: string) =>
@@ -89,7 +89,7 @@ async function answer(
   const entry = isUuid(id) ? await findMailboxEntry(db, id) : null;
   if (!entry) return send(404, 'text/plain', 'There is no such message.\n');
   if (part === 'text') return send(200, 'text/plain; charset=utf-8', entry.text);
-  // Links open beside the mailbox, not inside it.
+  // Links open in a new tab, not inside the mailbox.
   const html = entry.html.replace('<head>', '<head><base target="_blank">');
   const policy = messagePolicy(new URL(baseUrl).origin);
   return send(200, 'text/html; charset=utf-8', html, { 'content-security-policy': policy });

@@ -11,7 +11,7 @@ import type { Random } from '#platform/shared/random.ts';
 type Keys = { secret_key: string; publishable_key: string; webhook_secret: string };
 
 /**
- * Starts the sandbox's gateway as a separate program with its own origin, as the real one is. Its
+ * Starts the sandbox's gateway as a separate program with its own origin, like the real one. Its
  * books are in the data folder and survive a restart.
  */
 export async function startTestGatewayProcess(
@@ -24,7 +24,7 @@ export async function startTestGatewayProcess(
     webhookUrl: string | null;
     /** The protocol of its events. It answers requests in all of them. */
     protocol: Protocol;
-    /** The name of its files. Of several gateways each has books of its own. */
+    /** The name of its files. If there are several gateways, each has its own books. */
     files?: string;
   },
 ): Promise<Keys & { url: string; stop(): Promise<void> }> {
@@ -35,7 +35,7 @@ export async function startTestGatewayProcess(
     name: 'the test gateway',
     file: fileURLToPath(new URL('../../../test-gateway/main.ts', import.meta.url)),
     port: options.port,
-    // Pass nothing else of our own environment: it holds our secrets.
+    // Nothing else of our own environment is passed on: it contains our secrets.
     env: (port) => ({
       ...machineOf(process.env),
       GATEWAY_PORT: String(port),

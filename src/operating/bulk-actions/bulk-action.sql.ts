@@ -74,7 +74,7 @@ export async function listBulkActions(
     .execute();
 }
 
-/** Claims the bulk action that has waited longest. They belong to no merchant. */
+/** Claims the bulk action that has waited longest. Bulk actions belong to no merchant. */
 export async function claimBulkAction(
   db: Handle,
   { lease, leased_until, now }: Lease,
@@ -111,7 +111,7 @@ export type Progress = {
 };
 
 /**
- * Writes how far a bulk action has come, and prolongs the claim. Returns false if the claim was
+ * Records how far a bulk action has come, and extends the claim. Returns false if the claim was
  * lost.
  */
 export async function moveProgress(
@@ -145,7 +145,7 @@ export async function releaseBulkAction(
 
 type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
 
-/** Exhausted callbacks up to the newest when the action began. */
+/** Exhausted callbacks, up to the newest one when the action began. */
 function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   let query = db
     .selectFrom('callbacks')
@@ -171,7 +171,7 @@ export async function listCallbacksToRetry(
   return (await rest.execute()).map(({ id }) => id);
 }
 
-/** How many there are, up to a number. */
+/** How many of them there are, up to a maximum. */
 export async function countCallbacksToRetry(
   db: Handle,
   wanted: WantedCallbacks,

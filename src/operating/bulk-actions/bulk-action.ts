@@ -1,10 +1,11 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Several actions of one person as one: resend all callbacks that match, approve many refunds or
- * payouts, note many payouts as paid, retry many payments. It is a row with due work, so it goes on when the person has closed the browser and after a restart.
- * It ends with the session that began it: at the sign-out, when the session is ended, when the
- * person is revoked or invited again, and when the passkey of the session is removed.
+ * Many actions of one person in one: resend all callbacks that match, approve many refunds or
+ * payouts, record many payouts as paid, retry many payments. It is a row with due work, so it
+ * continues after the person closes the browser, and after a restart. It ends with the session that
+ * began it: when the person signs out, is revoked or is invited again, when the session is ended,
+ * and when the session's passkey is removed.
  */
 export const bulkActionKinds = [
   'callbacks retry',
@@ -24,7 +25,7 @@ export type BulkActionActor = {
   session_id: string;
 };
 
-/** Selects the rows that it acts on. Fixed when it begins. Null stands for any. */
+/** Selects the rows that it acts on. Fixed when it begins. Null means any. */
 export type BulkActionWanted =
   | { ids: string[]; bank_reference?: string }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };

@@ -33,19 +33,19 @@ export type BulkActionDeps = DeliveryDeps &
   QueueDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
-/** Longer than one action takes. The claim is prolonged after each. */
+/** Longer than one action takes. The claim is extended after each. */
 const leaseSeconds = 120;
-/** An action that failed for a reason of ours is retried after this time. */
+/** An action that failed through our own fault is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
 const sessionEnded = 'The session that began this has ended.';
-/** After this time an action is released where it is, so that others have their turn. */
+/** After this time an action is released, so that others get their turn. */
 const turnSeconds = 3;
 
 /**
- * Goes on with the bulk action that has waited longest, until it is finished or its turn is over.
- * Then it is due again, behind the actions that have waited meanwhile. Returns 0 if there is no
- * more to do now.
+ * Continues the bulk action that has waited longest, until it is finished or its turn is over. Then
+ * it is due again, behind the actions that waited in the meantime. Returns 0 if there is nothing
+ * left to do now.
  */
 export async function runBulkActions(
   deps: BulkActionDeps,
@@ -57,7 +57,7 @@ export async function runBulkActions(
   if (!bulkAction) return 0;
   try {
     const end = await goOn(deps, bulkAction, lease, stopping).catch((error: unknown) => {
-      // It ended while an item waited for a lock. The item was not changed.
+      // The session ended while an item waited for a lock. The item was not changed.
       if (error instanceof SessionEnded) return 'signed out' as const;
       throw error;
     });
@@ -80,9 +80,9 @@ export async function runBulkActions(
 }
 
 /**
- * Acts on one item after another, and writes after each how far it has come. A turn handles at least
- * one item. `stopped`: this process ends, or it lost the claim. `signed out`: the session that began it
- * has ended.
+ * Acts on one item after another, and records the progress after each. A turn handles at least one
+ * item. `stopped`: this process is stopping, or it lost the claim. `signed out`: the session that
+ * began it has ended.
  */
 async function goOn(
   deps: BulkActionDeps,
@@ -103,11 +103,11 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // If the process dies here, one action is repeated. An approval is refused then, and a
+      // If the process dies here, one action is repeated. A repeated approval is refused, and a
       // callback is delivered once more, which every receiver has to expect.
       const now = timestamp(deps.clock.now());
       const recognised = await findOpenSession(deps.database.db, session_id, now);
-      // The passkey of the session may have been removed, in that session itself.
+      // The session's passkey may have been removed, even within that session.
       const isGone = recognised?.session.passkey_id != null && recognised.passkey_since === null;
       if (!recognised || isGone) return 'signed out';
       const acting = { ...deps, origin: originOf(deps, recognised, address) };
@@ -136,7 +136,7 @@ async function goOn(
   }
 }
 
-/** The next items, each with the position to note when it is done. */
+/** The next items, each with the position to record when it is done. */
 async function nextItems(
   deps: BulkActionDeps,
   { wanted }: BulkAction,
@@ -152,7 +152,7 @@ async function nextItems(
   return ids.map((id) => ({ id, position: id }));
 }
 
-/** The row of an item, or why the person may not act on it any more. */
+/** The row of an item, or why the person may no longer act on it. */
 async function findAllowed(
   deps: BulkActionDeps,
   { kind }: BulkAction,
@@ -203,7 +203,9 @@ const findPayout: Kind['find'] = async (db, scope, id) => {
   return row && { merchant_id: row.merchant_id as string, id: row.id, checkout_id: null };
 };
 
-/** Each kind of bulk action: the permission for one item, how it is found, and what is done to it. */
+/**
+ * Each kind of bulk action: the permission for one item, how it is found, and how it is carried out.
+ */
 const kinds: Record<BulkActionKind, Kind> = {
   'callbacks retry': {
     needs: 'callbacks.retry',

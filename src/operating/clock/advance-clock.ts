@@ -18,7 +18,10 @@ export type ClockDeps = WorkerDeps &
     merchantWork: readonly MerchantWork[];
   };
 
-/** All pauses together last longer than any lease: a worker may have died with due work claimed. */
+/**
+ * All pauses together last longer than any lease, because a worker may have died with due work
+ * claimed.
+ */
 const pauseMilliseconds = 50;
 const pausesMax = 2_400;
 
@@ -59,7 +62,10 @@ export async function advanceClock(
   };
 }
 
-/** Moves the clock and does what falls due on the way. Afterwards every process has the new time. */
+/**
+ * Moves the clock and does what falls due on the way. When it returns, every process has the new
+ * time.
+ */
 export async function moveClock(
   deps: ClockDeps,
   merchant_id: string,
@@ -75,7 +81,7 @@ export async function moveClock(
     if (merchant && !hasLooked && isJump(merchant, to)) {
       hasLooked = true;
       await lookForDisputes(deps);
-      // A new dispute is due work on the way.
+      // A new dispute brings due work of its own.
       continue;
     }
     const moved = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-// The browser application as web/build.mjs builds it into web/dist/console.
+// The browser application that web/build.mjs builds into web/dist/console.
 
 const dist = new URL('../../../web/dist/console/', import.meta.url);
 const compress = promisify(gzip);
@@ -17,14 +17,16 @@ const types: Record<string, string> = {
   woff2: 'font/woff2',
 };
 
-/** Serves hashed files below `/assets/`, and the page at every other path outside of `/api`. */
+/**
+ * Serves hashed files below `/assets/`, and the page at every other path except those below `/api`.
+ */
 export function serveApplication(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
   const page = readPage();
   const pagePolicy = writePolicy(new URL(baseUrl).origin);
   const assets = new URL('assets/', dist);
   for (const name of existsSync(assets) ? readdirSync(assets) : []) {
     const bytes = readFileSync(new URL(name, assets));
-    // Compressed at the first request, so that a process starts quickly.
+    // The file is compressed at the first request, so that a process starts quickly.
     let compressed: Promise<Buffer> | null = null;
     app.get(`/assets/${name}`, async (request, reply) => {
       const takesGzip = String(request.headers['accept-encoding'] ?? '').includes('gzip');
@@ -53,7 +55,7 @@ export function serveApplication(app: FastifyInstance, { baseUrl }: { baseUrl: s
   };
   app.get('/', sendPage);
   app.get('/*', async (request, reply) => {
-    // An unknown file or route is not a page.
+    // A missing file or API route must not get the page.
     if (/^\/(api|assets)(\/|$|\?)/.test(request.url)) return reply.callNotFound();
     return sendPage(request, reply);
   });
@@ -66,7 +68,7 @@ function readPage(): string | null {
 
 /**
  * Scripts and styles are files of ours, and no component inserts a style element (decision 0077).
- * Styles that a script sets on an element need no permission.
+ * Styles that a script sets on an element are always allowed.
  */
 const writePolicy = (pageOrigin: string) =>
   [

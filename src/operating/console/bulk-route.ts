@@ -8,8 +8,8 @@ import { notFound } from './errors.ts';
 import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /**
- * Makes a route that begins one action on many rows. `see` counts the ids that are in the person's
- * scope: if one is not, nothing begins.
+ * Makes a route that begins one action on many rows. `see` counts the ids within the person's scope.
+ * If one is outside, nothing begins.
  */
 export const bulkRoute = <Body extends TObject>(wanted: {
   url: string;

@@ -17,7 +17,7 @@ import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
 
-/** A larger number is not counted. The answer then says only how many are done. */
+/** Counting stops at this number. Beyond it, the answer only says how many are done. */
 const totalMax = 10_000;
 
 export const callbackRoutes: ConsoleRoute[] = [

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /**
  * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Over plain http,
  * which settings allow on this machine only, browsers differ on that prefix, and cookies ignore the
- * port. There the name has the port, so that two sandboxes do not end each other's sessions
+ * port. So the name then includes the port, and two sandboxes do not end each other's sessions
  * (decision 0072).
  */
 export function cookieName(url: string): string {
@@ -19,7 +19,7 @@ export const sessionTokenOf = (request: FastifyRequest, url: string) =>
   cookieOf(request, cookieName(url));
 export const stateOf = (request: FastifyRequest, url: string) => cookieOf(request, stateName(url));
 
-/** Null when there is no such cookie, or more than one. */
+/** Returns null if there is no such cookie, or more than one. */
 function cookieOf(request: FastifyRequest, name: string): string | null {
   const prefix = `${name}=`;
   const values = (request.headers.cookie ?? '')
@@ -39,13 +39,13 @@ export function clearSessionCookie(reply: FastifyReply, url: string): void {
   reply.header('set-cookie', `${cookieName(url)}=; Max-Age=0; ${attributes(url)}`);
 }
 
-/** Strict: no other site's link or form carries the session. */
+/** `Strict` means that no other site's link or form carries the session. */
 function attributes(url: string): string {
   const secure = url.startsWith('https:') ? '; Secure' : '';
   return `Path=/; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** Lax, because the issuer sends the browser back by a navigation. */
+/** `Lax`, because the issuer sends the browser back by a navigation. */
 export function setStateCookie(reply: FastifyReply, url: string, state: string | null): void {
   const age = state === null ? 0 : 600;
   const value = `${stateName(url)}=${state ?? ''}; Max-Age=${age}; ${attributes(url)}`;

@@ -41,7 +41,7 @@ export const disputeRoutes: ConsoleRoute[] = [
     async handle(context, { params }) {
       const file = await mustSeeFile(context, params.id, params.file);
       const { name, media_type: type, sha256, dispute_id: subject_id } = file;
-      // Its name may name the shopper, so the audit has its digest.
+      // The file's name may name the shopper, so the audit has its digest instead.
       const download = { name, auditedAs: sha256, type, subject_id, filters: {} };
       return await answerDownload(context, download, async () => [await file.open()]);
     },

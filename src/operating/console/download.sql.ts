@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 export type DownloadLease = { lease: string; leased_until: Timestamp };
 
-/** Returns false while the person downloads another file. */
+/** Returns false while the person is downloading another file. */
 export async function claimDownload(
   db: Handle,
   person_id: string,
@@ -23,7 +23,7 @@ export async function claimDownload(
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Returns false if the lease ran out and the person has begun another file. */
+/** Returns false if the lease ran out and the person has begun another download. */
 export async function updateDownload(
   db: Handle,
   person_id: string,

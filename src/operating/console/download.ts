@@ -16,14 +16,16 @@ import type { Context } from './route.ts';
 export type Download = {
   /** The name of the file. */
   name: string;
-  /** Its name in the audit, if it is another one. */
+  /** Its name in the audit, if that is a different one. */
   auditedAs?: string;
   /** Its media type, if the name does not say it. */
   type?: string;
   /** The row that it is about; null for a list. */
   subject_id: string | null;
   filters: object;
-  /** The policy of a page that the browser opens. Any other file is saved, and never shown. */
+  /**
+   * The content policy of a page that the browser opens. Any other file is saved and never shown.
+   */
   policy?: string;
 };
 
@@ -31,15 +33,15 @@ export type Download = {
 type Piece = string | Buffer;
 type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 
-/** After a crash, or while its reader takes nothing, a download ends its claim so much later. */
+/** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
 
 const failed = 'a download was not released';
 
 /**
  * A file that is read and written page by page. A person has one at a time, so that other requests
- * wait for one page at most. The audit has the file and its filters before the first line is sent,
- * and at the end how many lines were sent.
+ * wait for one page at most. The audit records the file and its filters before the first line is
+ * sent, and the number of lines at the end.
  */
 export async function answerDownload(
   context: Context,
@@ -58,7 +60,7 @@ export async function answerDownload(
   });
   try {
     const stream = Readable.from(sent(context, download, lease, await open()));
-    // Nothing may have been read of it.
+    // The stream may end before any of it was read.
     finished(stream, () => void release().catch((err) => context.deps.log.warn({ err }, failed)));
     return answerFile(context, download, stream);
   } catch (error) {
@@ -99,7 +101,7 @@ async function* sent(
 const secondsBetween = (from: string, to: string) =>
   Temporal.Instant.from(from).until(Temporal.Instant.from(to)).total('seconds');
 
-/** The filters of a list for the audit. What was searched for may name a shopper. */
+/** The filters of a list, for the audit. A search term may name a shopper. */
 export const typedFilters = (query: object): object =>
   Object.fromEntries(
     Object.entries(query).map(([name, value]) => [

@@ -14,7 +14,7 @@ import { NotPermitted } from '#record/alerts/lift-review.ts';
 export class ConsoleError extends Error {
   readonly status: number;
   readonly code: string;
-  /** More members of the error, such as the fields that are wrong. */
+  /** Further members of the error, such as the names of the wrong fields. */
   readonly more: object;
 
   constructor(status: number, code: string, message: string, more: object = {}) {
@@ -44,7 +44,10 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
 /** The action was done, but its answer could not be made. */
 class DoneWithoutAnswer extends Error {}
 
-/** Makes the answer to an action that is done. An error from now on does not deny the action. */
+/**
+ * Makes the answer to an action that is done. From now on, an error does not mean that the action
+ * failed.
+ */
 export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
   try {
     return await answer();
@@ -55,7 +58,7 @@ export async function afterAction<T>(answer: () => Promise<T> | T): Promise<T> {
 
 const refusals = new WeakMap<FastifyRequest, string>();
 
-/** Remembers why a request was refused, for the security events. */
+/** Keeps the reason of a refusal for the security events. */
 export function noteRefusal(request: FastifyRequest, code: string): void {
   refusals.set(request, code);
 }
@@ -69,7 +72,7 @@ export function answerConsoleError(
   const { status, code, message, more } = toConsoleError(error, request);
   noteRefusal(request, code);
   if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
-  // Do not suggest a retry after an unknown outcome: the person has to look first.
+  // A retry is not suggested after an unknown outcome: the person has to look first.
   if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);
   reply.code(status).send({ error: { code, message, ...more } });
 }
@@ -89,7 +92,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(404, 'link_ended', text);
   }
   if (error instanceof NotRecognised) {
-    // The reason helps an attacker more than a person, so only the log has it.
+    // The reason would help an attacker more than the person, so only the log has it.
     request.log.warn({ err: error.cause ?? error }, 'a sign-in or a proof was refused');
     return new ConsoleError(403, 'not_recognised', 'This did not prove who you are. Try again.');
   }
@@ -97,7 +100,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(429, 'too_many_requests', error.message);
   }
   if (error instanceof ApiError) return new ConsoleError(error.status, error.code, error.message);
-  // Nothing was sent, and the message says what an operator does about it.
+  // Nothing was sent, and the message says what an operator can do about it.
   if (error instanceof MoneyStopped) return conflict(error.message, 'refused');
   if (error instanceof OutcomeUnknown) {
     request.log.warn({ err: error }, 'the outcome of a request to the gateway is unknown');

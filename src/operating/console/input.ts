@@ -6,8 +6,8 @@ import { invalid, notFound } from './errors.ts';
 const idPattern = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
 
 /**
- * Checks one part of a request against its schema. Addresses have only text, so integers of
- * parameters and queries are read from it. A path that does not fit its schema is not found.
+ * Checks one part of a request against its schema. Addresses contain only text, so integers in
+ * parameters and queries are parsed. A path that does not fit its schema counts as not found.
  */
 export function inputReader(
   schema: TSchema | undefined,
@@ -27,7 +27,9 @@ export function inputReader(
   };
 }
 
-/** Elsewhere a text that is no UUID is an unknown ID. Here it would reach queries of many kinds. */
+/**
+ * Elsewhere a text that is not a UUID is an unknown ID. Here it would reach many kinds of queries.
+ */
 function withIdPattern(schema: TSchema): TSchema {
   return JSON.parse(JSON.stringify(schema), (_name, value) =>
     value?.format === 'uuid' ? { ...value, format: undefined, pattern: idPattern } : value,

@@ -7,12 +7,12 @@ import { type ConsoleRoute, consoleRoute } from './route.ts';
 
 const foundMax = 20;
 
-/** The merchants that a field of the console offers, and the names of those that are chosen. */
+/** The merchants that a field of the console offers, and the names of the chosen ones. */
 export const merchantNameRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
     url: '/api/merchant-names',
-    // Every field that offers merchants needs their names. A scope has no others.
+    // Every field that offers merchants needs their names. The person's scope limits them.
     permission: 'signed-in',
     schema: { query: MerchantNamesQuery, response: MerchantNames },
     async handle({ deps, scope }, { query: { q = '', ids } }) {

@@ -24,7 +24,7 @@ import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './ro
 
 const hitsMax = 50;
 
-/** The permission that a count or a hit of a kind needs, besides the route's own. */
+/** The permission that a count or a search hit of a kind needs, besides the route's own. */
 const needed: Record<string, Permission> = {
   refunds_to_review: 'refunds.read',
   overdue: 'instalments.read',
@@ -38,7 +38,7 @@ const needed: Record<string, Permission> = {
   dispute: 'disputes.read',
   payout: 'payouts.read',
   person: 'people.read',
-  // A person sees their own actions beside the page. The audit shows those of others.
+  // A person sees their own bulk actions on every page. The audit shows those of others.
   bulk_action: 'audit.read',
 };
 
@@ -47,7 +47,7 @@ function maySee({ may }: Context, what: string): boolean {
   return permission === undefined || may(permission);
 }
 
-/** A count that the person may not read is null, because a zero would say that nothing waits. */
+/** A count that the person may not read is null, because a zero would mean that nothing waits. */
 function readable(context: Context, counts: Counts): Counts {
   const entries = Object.entries(counts).map(([name, count]) => [
     name,
@@ -130,7 +130,7 @@ export const overviewRoutes: ConsoleRoute[] = [
         .filter(({ kind }) => maySee(context, kind))
         .map((hit) => {
           const merchant = names.get(hit.merchant_id ?? '');
-          // The rows of orders and payouts are on the merchant's clock, all others on the real one.
+          // Orders and payouts have times on the merchant's clock, all others on the real one.
           const isOnClock = hit.checkout_id !== null || hit.kind === 'payout';
           return {
             ...hit,
@@ -139,7 +139,7 @@ export const overviewRoutes: ConsoleRoute[] = [
             time_zone: merchant?.time_zone ?? null,
           };
         });
-      // A search that finds the same people again counts once: it is asked for while it is typed.
+      // Searches run while a person types, so one that finds the same people again counts once.
       const people = data.filter(({ email, name }) => email !== null || name !== null);
       const shown = people.map(({ id }) => id);
       if (shown.length > 0) await countPage(context, 'search', query, shown);

@@ -14,7 +14,7 @@ import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
 /** Null if the person may not read what is counted. */
 const Count = nullable(BoundedCount);
 
-/** GET /api/counts: the counts of what waits, for the navigation. */
+/** GET /api/counts: how many things wait, for the navigation. */
 export const Counts = Type.Object({
   refunds_to_review: Count,
   overdue: Count,
@@ -26,7 +26,7 @@ export const Counts = Type.Object({
 });
 export type Counts = Type.Static<typeof Counts>;
 
-/** GET /api/counts: of all merchants that the person sees, or of one. */
+/** GET /api/counts: for all merchants that the person sees, or for one. */
 export const CountsQuery = Type.Object({ merchant: Type.Optional(Id) });
 
 /** The charts show the last 30 days, unless other days or a calendar month are asked for. */
@@ -36,7 +36,7 @@ export const OverviewQuery = Type.Object({
   month: Type.Optional(Type.String({ pattern: '^2[01]\\d{2}-(0[1-9]|1[0-2])$' })),
 });
 
-/** GET /api/overview. Sums are of one currency. */
+/** GET /api/overview. All sums are in one currency. */
 export const Overview = Type.Object({
   counts: Counts,
   /** The oldest refund that waits for review. */
@@ -48,11 +48,13 @@ export const Overview = Type.Object({
   time_zone: Type.String(),
   /** How far the clock of the merchant whose clock is furthest ahead differs from the real one. */
   clock_ahead_ms: Type.Integer(),
-  /** The continuous check of the books. `proved_at`: when it last came to the end. */
+  /**
+   * The result of the continuous check of the books. `proved_at` is when it last finished a pass.
+   */
   books: Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) }),
-  /** The day that it is for the merchants. */
+  /** The merchants' current day. */
   today: Day,
-  /** One entry for each day of the period, oldest first; days without anything are zeros. */
+  /** One entry for each day of the period, oldest first; empty days are zeros. */
   days: Type.Array(
     Type.Object({
       day: Day,
@@ -67,22 +69,20 @@ export const Overview = Type.Object({
       declined: Type.Integer(),
     }),
   ),
-  /**
-   * Authorised attempts as a part of those decided in the same days. Null if there were none.
-   */
+  /** The share of attempts decided in these days that were authorised. Null if there were none. */
   approval_rate: nullable(Type.Number()),
-  /** The most frequent first. */
+  /** The most frequent reasons come first. */
   decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),
-  /** Sums of the same days. `opened` counts pages that were opened. */
+  /** Sums over the same days. `opened` counts pages that were opened. */
   funnel: Type.Object({
     created: Type.Integer(),
     opened: Type.Integer(),
     tried: Type.Integer(),
     paid: Type.Integer(),
   }),
-  /** One entry for each of the next 90 days, today first: what is still to be collected. */
+  /** One entry for each of the next 90 days, today first: the amount still to be collected. */
   due: Type.Array(Type.Object({ day: Day, amount: Cents })),
-  /** The charts contain everything up to this time; what waits is read now. */
+  /** The charts include everything up to this time. Counts of what waits are read now. */
   as_of: nullable(Time),
   /** Null unless this is a sandbox without orders, or one whose story is being played. */
   story: nullable(Type.Object({ is_playing: Type.Boolean() })),
@@ -119,7 +119,7 @@ export const Hit = Type.Object({
   amount: nullable(Cents),
   currency: nullable(Type.String()),
   created_at: Time,
-  /** How far the clock of `created_at` is ahead of the real one: that of a sandbox merchant's. */
+  /** How far the clock of `created_at` is ahead of the real one, for a sandbox merchant. */
   clock_ahead_ms: Type.Integer(),
   time_zone: nullable(Type.String()),
 });

@@ -16,7 +16,10 @@ import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
 
-/** A list as two routes under one permission: a page of it, and all of it as a file. */
+/**
+ * Turns a list into two routes under one permission: one for a page, and one for the whole list as a
+ * file.
+ */
 export function listRoutes<Query extends TObject, Row>(
   list: ListDefinition<Query, Row>,
 ): ConsoleRoute[] {
@@ -54,14 +57,15 @@ export function listRoutes<Query extends TObject, Row>(
 }
 
 /**
- * Counts a page of a list that names people, or the people that a search found. Who reads more different pages in an hour than work
- * needs reads in bulk: that needs a fresh proof, and the audit has each further page.
+ * Counts a page of a list that names people, or the people that a search found. A person who reads
+ * more different pages in an hour than work needs is reading in bulk: that needs a fresh proof, and
+ * the audit records each further page.
  */
 export async function countPage(
   context: Context,
   list: string,
   query: object,
-  /** The rows that are shown, if the same rows in answer to another query count once. */
+  /** The rows shown, if the same rows in answer to another query should count once. */
   shown: object = query,
 ): Promise<void> {
   const page = createHash('sha256')
@@ -78,7 +82,7 @@ export async function countPage(
   await noteShown();
 }
 
-/** One page of a list, as the query asks for it. */
+/** The page of a list that the query asks for. */
 export const readPage = <Row>(
   { after = null, limit = limitDefault }: { after?: string | null; limit?: number },
   read: (page: PageRequest) => Promise<List<Row>>,

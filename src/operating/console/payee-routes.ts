@@ -54,7 +54,7 @@ export const payeeRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** Changes one merchant. Answers with the account that it is paid to afterwards. */
+/** Changes one merchant, and answers with the account that it is then paid to. */
 async function change(
   context: Context,
   merchant_id: string,
@@ -76,7 +76,7 @@ export async function presentPayee(
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   const present = (one: ShownAccount) => ({
     ...one,
-    // A name that was given at the command line stays as it was given (decision 0072).
+    // A name from the command line stays as it was given (decision 0072).
     proposed_by: show(one.proposed_person_id, one.proposed_by).name,
     confirmed_by: one.confirmed_by && show(one.confirmed_person_id, one.confirmed_by).name,
   });

@@ -116,7 +116,7 @@ export const payoutRoutes: ConsoleRoute[] = [
       });
     },
   }),
-  // It changes nothing, but the file has whole account numbers: it needs a fresh proof.
+  // This changes nothing, but the file has whole account numbers, so it needs a fresh proof.
   consoleRoute({
     method: 'POST',
     changesNothing: true,

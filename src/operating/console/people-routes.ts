@@ -30,7 +30,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     url: '/api/roles',
     permission: 'people.read',
     schema: { response: Roles },
-    // Only roles that the reader may give: no one gives more rights than they have.
+    // Lists only the roles that the reader may give: people cannot give more rights than they have.
     handle: async ({ person, scope }) => ({
       data: operatorRoles
         .map((role) => ({ role, permissions: permissionsOf([role], scope === 'all merchants') }))

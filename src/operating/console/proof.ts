@@ -6,7 +6,7 @@ import type { Context } from './route.ts';
 export function requireProof({ deps, session }: Pick<Context, 'deps' | 'session'>): void {
   if (proofUntil(session, deps.clock.now()) !== null) return;
   throw new ConsoleError(403, 'proof_needed', 'Prove that it is you, then repeat this.', {
-    // The demo administrator of a sandbox proves it at `/api/proof/sandbox`.
+    // The demo administrator of a sandbox proves their presence at `/api/proof/sandbox`.
     method: session.method === 'sandbox_link' ? 'sandbox_link' : 'passkey',
   });
 }

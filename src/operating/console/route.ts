@@ -20,7 +20,7 @@ export type ConsoleDeps = AppDeps &
   BankFileDeps &
   MerchantMailDeps & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
 
-/** The person who makes the request, as the session proves them. */
+/** The person who makes the request, as proved by the session. */
 type SignedIn = {
   id: string;
   name: string;
@@ -34,11 +34,13 @@ export type PublicContext = {
   /** The network address of the browser. */
   address: string;
   request: FastifyRequest;
-  /** Use it to set a header or a cookie, or to send a stream: then return the reply. */
+  /** Use it to set a header or a cookie. To send a stream, return the reply. */
   reply: FastifyReply;
 };
 
-/** Its `deps` have the origin that `operate` writes into the audit. `operator` is the address. */
+/**
+ * `deps` has the origin that `operate` writes into the audit. `operator` is the person's address.
+ */
 export type Context = Omit<PublicContext, 'deps'> &
   Viewer<ConsoleDeps & { origin: Origin }> & { person: SignedIn; session: ConsoleSession };
 
@@ -54,9 +56,9 @@ export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
   mayNeed: readonly Permission[];
   fresh: boolean;
-  /** Whether it counts as an attempt to get in. */
+  /** Whether it counts as an attempt to sign in. */
   isSignIn: boolean;
-  /** Defined by `actionRoute`. */
+  /** Whether `actionRoute` made it. */
   isAction: boolean;
   schema: Schemas;
   bodyBytesMax?: number;
@@ -66,9 +68,8 @@ export type ConsoleRoute = Definition & {
 
 /**
  * Defines a route that changes nothing, for people who are signed in. The server checks, in this
- * order: session, origin, permission, fresh proof, input. A parameter of format `uuid` that is not
- * one is answered with 404. Only `handle` knows the scope: it passes `context.scope` to its
- * queries.
+ * order: session, origin, permission, fresh proof, input. A parameter of format `uuid` that is not a
+ * UUID is answered with 404. `handle` itself must pass `context.scope` to its queries.
  */
 export function consoleRoute<const S extends Schemas>(
   route: Pick<ActionDefinition<S, Context>, 'url' | 'permission' | 'fresh' | 'schema'> &
@@ -113,7 +114,7 @@ export const detailRoute = <const Response extends TSchema>(
     handle: (context, { params }) => read(context, params.id),
   });
 
-/** Defines a route that needs no session: a way to get one, unless `isSignIn` is false. */
+/** Defines a route that needs no session. It is a way to get one, unless `isSignIn` is false. */
 export function publicRoute<const S extends Schemas>(
   route: Definition & {
     isSignIn?: false;

@@ -20,7 +20,7 @@ import { sessionRoutes } from './session-routes.ts';
 import { signInRoutes } from './sign-in-routes.ts';
 import { statementRoutes } from './statement-routes.ts';
 
-/** Every route of the console's API. A test asks each of them in every role and scope. */
+/** Every route of the console's API. A test calls each of them in every role and scope. */
 export const consoleRoutes: ConsoleRoute[] = [
   ...signInRoutes,
   ...sessionRoutes,

@@ -32,10 +32,12 @@ import { merchantConsole } from './settings.ts';
 
 const bodyBytesMax = 64 * 1024;
 
-/** A page that refreshes itself says so, and its requests do not keep a session alive. */
+/**
+ * A page that refreshes itself sends this header, so that its requests do not keep a session alive.
+ */
 const backgroundHeader = 'tranche-background';
 
-/** The parts of the console at the merchants' origin. */
+/** The parts of the console that are served at the merchants' origin. */
 export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   ...deps,
   console: merchantConsole(url),
@@ -44,11 +46,11 @@ export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   },
 });
 
-/** The console: an application of its own, on an origin of its own. */
+/** The console, a separate application on its own origin. */
 export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
-    // A URL can contain what was searched for, so we log the route instead.
+    // A URL can contain a search term, so we log the route instead.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: 'request_id',
@@ -61,7 +63,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     clientErrorHandler: (error, socket) =>
       answerBrokenRequest(error, socket, { url: deps.console.url, requestId: deps.random.uuid() }),
-    // A path that cannot be decoded or is too long: counted and answered as one that is not found.
+    // A path that cannot be decoded or is too long is counted and answered as not found.
     frameworkErrors: (_error, request, reply) => {
       addHeaders(deps, request, reply);
       deps.rateLimits.consoleRequest(networkOf(request)).then(
@@ -84,7 +86,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addHeaders(deps, request, reply);
     if (deps.draining) reply.header('connection', 'close');
-    // The limit comes before any other work, even for paths that do not exist.
+    // The limit is checked before any other work, even for paths that do not exist.
     await deps.rateLimits.consoleRequest(networkOf(request));
   });
   app.addHook('onResponse', async (request, reply) => {
@@ -114,7 +116,7 @@ const sessionIdOf = (context: PublicContext | Context | undefined) =>
 const signInUrls = new Set(consoleRoutes.filter((one) => one.isSignIn).map(({ url }) => url));
 const permissionCodes = ['forbidden', 'foreign_origin'];
 
-/** Refused sign-ins and refused permissions are logged with their origin, and counted. */
+/** Logs refused sign-ins and refused permissions with their origin, and counts them. */
 function noteSecurityEvent(deps: ConsoleDeps, request: FastifyRequest): void {
   const refusal = refusalOf(request);
   if (refusal === null) return;
@@ -138,7 +140,7 @@ function noteSecurityEvent(deps: ConsoleDeps, request: FastifyRequest): void {
   );
 }
 
-/** The order of the checks is the order of the statements. */
+/** The checks are made in the order of these statements. */
 function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute): void {
   const { params, query, body } = route.schema;
   const readParams = inputReader(params, 'params');
@@ -179,7 +181,7 @@ async function recognise(open: PublicContext): Promise<Context> {
   if (token === null) throw notSignedIn();
   const isActive = request.headers[backgroundHeader] === undefined;
   const found = await recogniseSession(deps, token, isActive);
-  // The token of a session of the staff opens nothing at the merchants' origin.
+  // The token of a staff session is worthless at the merchants' origin.
   if (!found || !mayUse(deps.console, found.person)) throw notSignedIn();
   const { session, person } = found;
   const { id, name, email, roles, merchant_ids } = person;
@@ -197,7 +199,7 @@ async function recognise(open: PublicContext): Promise<Context> {
   };
 }
 
-/** Browsers name the origin of every request that can change something. */
+/** Browsers send the origin with every request that can change something. */
 function refuseForeignOrigin(deps: ConsoleDeps, request: FastifyRequest): void {
   if (request.headers.origin === deps.console.url) return;
   throw new ConsoleError(403, 'foreign_origin', 'This request comes from another site.');

@@ -51,7 +51,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     async run({ deps, session, reply }) {
       await closeConsoleSession(deps, session.id);
       clearSessionCookie(reply, deps.console.url);
-      // Do not clear "cookies": that would delete those of every name under the same domain.
+      // "cookies" is not cleared, because that would delete all cookies of the domain.
       reply.header('clear-site-data', '"cache", "storage"');
       return () => ({ done: true });
     },
@@ -105,7 +105,7 @@ export const sessionRoutes: ConsoleRoute[] = [
       return () => presentProof(context);
     },
   }),
-  // The demo administrator of a sandbox has no passkey. A click replaces it.
+  // The demo administrator of a sandbox has no passkey. A click replaces the proof.
   actionRoute({
     method: 'POST',
     url: '/api/proof/sandbox',
@@ -189,8 +189,8 @@ export const sessionRoutes: ConsoleRoute[] = [
 const enrolMinutes = 5;
 
 /**
- * To add a passkey, a person proves an existing one. A person without a passkey, whom an issuer
- * signs in, adds the first one right after signing in.
+ * To add a passkey, a person proves an existing one. A person whom an issuer signs in may have none,
+ * and adds the first one right after signing in.
  */
 async function requireAdding(context: Context): Promise<void> {
   const { deps, person, session } = context;
@@ -223,7 +223,7 @@ function presentProof({ deps, session }: Context): { proof_until: string } {
   return { proof_until };
 }
 
-/** Ends a live session of a person. */
+/** Ends one of a person's live sessions. */
 export async function endSession(
   { deps, operator }: Context,
   person_id: string,

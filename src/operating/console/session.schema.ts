@@ -30,7 +30,7 @@ export const Session = Type.Object({
     created_at: Type.String(),
     expires_at: Type.String(),
   }),
-  /** When the proof expires. Until then, actions that need one are allowed. */
+  /** When the proof expires. Actions that need a proof are allowed until then. */
   proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
   /** Whether this is the merchants' own console. */
@@ -40,7 +40,7 @@ export type Session = Type.Static<typeof Session>;
 
 export const Done = Type.Object({ done: Type.Boolean() });
 
-/** How a person can sign in here. */
+/** The ways in which a person can sign in here. */
 export const SignInWays = Type.Object({
   oidc: Type.Boolean(),
   sandbox: Type.Boolean(),
@@ -51,7 +51,7 @@ export type SignInWays = Type.Static<typeof SignInWays>;
 
 export const LinkBody = Type.Object({ token: Token });
 
-/** Whom an invitation is for. */
+/** The person that an invitation is for. */
 export const Invited = Type.Object({
   email: Type.String(),
   name: Type.String(),
@@ -60,7 +60,7 @@ export const Invited = Type.Object({
 });
 export type Invited = Type.Static<typeof Invited>;
 
-/** Written as the library made it: a schema without members would drop each of them. */
+/** Any members pass unchanged: a schema without members would drop them all. */
 const anyMembers = Type.Object({}, { additionalProperties: true });
 
 /** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
@@ -88,7 +88,7 @@ export const RegisterBody = Type.Object({
 export const AuthenticationBody = Type.Object({ response: AuthenticationResponse });
 export const AddPasskeyBody = Type.Object({ name: Name, response: RegistrationResponse });
 
-/** Where the browser goes to tie an account at the issuer. */
+/** The address to which the browser goes to link an account at the issuer. */
 export const IssuerAddress = Type.Object({ url: Type.String() });
 
 export const Proof = Type.Object({ proof_until: Type.String() });
@@ -102,7 +102,7 @@ export const Passkeys = Type.Object({
       used_at: nullable(Type.String()),
     }),
   ),
-  /** Whether an account at the issuer is tied to the person; null if there is no issuer. */
+  /** Whether an account at the issuer is linked to the person; null if there is no issuer. */
   issuer: nullable(Type.Object({ is_tied: Type.Boolean() })),
 });
 export type Passkeys = Type.Static<typeof Passkeys>;

@@ -1,10 +1,10 @@
 import type { OidcSettings } from '#operating/people/oidc.ts';
 
-/** Where the console is, and which issuer may prove who a person is. */
+/** The addresses of the console, and the issuer that may prove a person's identity. */
 export type ConsoleSettings = {
   /** The console's origin, without a slash at the end. */
   url: string;
-  /** The origin of the merchants' own console. Null if merchants' people use the one of the staff. */
+  /** The origin of the merchants' own console. Null if merchants' people use the staff's console. */
   merchantUrl: string | null;
   /** Whether only merchants' people can sign in here. */
   isForMerchants: boolean;
@@ -21,13 +21,13 @@ export type ConsoleSettings = {
 /** Plays a season of orders, so that a new sandbox has something to show. */
 export type StoryControl = {
   isPlaying(): boolean;
-  /** Returns at once. The operator's name goes into the audit. */
+  /** Returns at once. The audit records the operator's name. */
   play(operator: string): void;
 };
 
 /**
- * The same console at the merchants' origin: no one of the staff can sign in there, so neither the
- * staff's issuer nor the demo administrator's links lead to it.
+ * The same console at the merchants' origin: staff cannot sign in there, so neither the staff's
+ * issuer nor the demo administrator's links lead to it.
  */
 export const merchantConsole = (url: string): ConsoleSettings => ({
   url,

@@ -53,7 +53,7 @@ export const signInRoutes: ConsoleRoute[] = [
     return await signInByLink(deps, browser, token);
   }),
   issuerRoute('/api/sign-in/oidc', async ({ deps, request, reply }, oidc) => {
-    // A link on another site must not sign a person in: they press the button here.
+    // A link on another site must not sign a person in: they have to press the button here.
     if (isFromElsewhere(request)) return '/sign-in';
     const { url, state } = await beginOidc(deps, oidc);
     setStateCookie(reply, deps.console.url, state);
@@ -88,7 +88,9 @@ export const signInRoutes: ConsoleRoute[] = [
   openingRoute('/api/invitation/register', RegisterBody, registerInvited),
 ];
 
-/** Makes a route that opens a session. It sets the cookie and answers without the token. */
+/**
+ * Makes a route that opens a session. It sets the cookie, and its answer does not contain the token.
+ */
 function openingRoute<const Body extends TSchema>(
   url: string,
   body: Body,
@@ -132,7 +134,7 @@ function isFromElsewhere({ headers }: FastifyRequest): boolean {
   return site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-/** The browser has left the console's pages. Returns the page that says what happened. */
+/** The browser has left the console's pages. Returns the page that explains what happened. */
 function refuseOidc({ request }: PublicContext, error: unknown): string {
   const isSignedIn = error instanceof NotTied;
   const cause = isSignedIn || error instanceof NotRecognised ? (error.cause ?? error) : error;

@@ -51,7 +51,7 @@ type DocsDeps = {
   page: Pick<HostedPageSettings, 'mailboxUrl' | 'sandbox'>;
 };
 
-// Only our own files, and no connection anywhere: the search index is loaded as a script too.
+// Allows only our own files and no connections. Even the search index is loaded as a script.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -83,19 +83,19 @@ export async function docsRoutes(
   addFile(files, '/llms.txt', 'text/plain', () => writeLlms(deps.baseUrl, guides, sdk));
   for (const { path, read } of pictures) files.set(path, () => compressed('image/png', read()));
   app.get('/docs/*', async (request, reply) => {
-    // A cache would ask for changes of this page at an address that has no page.
+    // A cache would revalidate this page at an address that has no page.
     reply.code(404).header('cache-control', 'no-store');
     return sendFile(request, reply, fileOf(files, nothingHere));
   });
 
-  // Browsers ask for this address on every page, whatever its own icon is.
+  // Browsers request this address on every page, whatever icon the page names.
   const favicon = readFileSync(new URL('favicon.ico', import.meta.url));
   app.get('/favicon.ico', async (_request, reply) =>
     reply.header('cache-control', 'public, max-age=86400').type('image/x-icon').send(favicon),
   );
 }
 
-/** Each is written when it is first asked for, so that a process starts quickly. */
+/** Each file is written when it is first requested, so that a process starts quickly. */
 type Files = Map<string, () => StaticFile>;
 
 function addFile(files: Files, path: string, mediaType: string, write: () => string): void {
@@ -107,7 +107,7 @@ function addFile(files: Files, path: string, mediaType: string, write: () => str
 
 const fileOf = (files: Files, path: string) => (files.get(path) as () => StaticFile)();
 
-/** Every page and document. They describe the routes of all slices, also of those added later. */
+/** Every page and document. They describe the routes of all slices, even of those added later. */
 function addPages(
   deps: DocsDeps,
   routes: DescribedRoute[],
@@ -201,7 +201,7 @@ function describeApi(
 
 type StaticFile = { type: string; etag: string; plain: Buffer; gzipped: Buffer | null };
 
-/** A file that is compressed already. */
+/** A file that is already compressed. */
 const compressed = (type: string, content: Buffer): StaticFile => ({
   type,
   etag: `W/"${fingerprint(content)}"`,
@@ -209,7 +209,7 @@ const compressed = (type: string, content: Buffer): StaticFile => ({
   gzipped: null,
 });
 
-/** Weak, because the same file is served plain and compressed. */
+/** The ETag is weak, because the same file is served both plain and compressed. */
 function prepare(mediaType: string, text: string): StaticFile {
   return {
     type: mediaType === 'application/json' ? mediaType : `${mediaType}; charset=utf-8`,

@@ -1,6 +1,6 @@
 import { type Site, writePage } from './page.ts';
 
-/** The signature doctor. web/docs/doctor.ts works entirely in the browser. */
+/** The page of the signature doctor. web/docs/doctor.ts works entirely in the browser. */
 export function writeDoctor(site: Site, contents: string): string {
   const { environment } = site;
   return writePage(site, {

@@ -2,7 +2,7 @@ import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { type Site, writePage } from './page.ts';
 
-/** The page at `/`: it says what this is, and where to go. */
+/** The page at `/`: it introduces the service and links to the rest. */
 export function writeFrontPage(
   site: Site,
   { baseUrl, page }: { baseUrl: string; page: Pick<HostedPageSettings, 'mailboxUrl' | 'sandbox'> },
@@ -46,7 +46,7 @@ ${card('/docs/signature', 'Signature doctor', 'Why a signature does not match. N
   });
 }
 
-/** The page for an address below `/docs` at which there is nothing. */
+/** The page for an unknown address below `/docs`. */
 export function writeNothingHere(site: Site, shelf: string): string {
   return writePage(site, {
     title: 'Page not found',

@@ -8,8 +8,8 @@ import { renderCode, renderMarkdown, type Surroundings, slug } from './markdown.
 import { type Site, writePage } from './page.ts';
 
 /**
- * The guides: Markdown files of the repository, shown as pages. Their links and pictures work in the
- * repository as they are; here the links lead to the pages.
+ * The guides: Markdown files of the repository, shown as pages. In the repository their links and
+ * pictures work as they are; here the links lead to pages.
  */
 export type Guide = {
   name: string;
@@ -61,7 +61,7 @@ const shelf: [group: string, files: string[]][] = [
   ['Changes', ['CHANGELOG.md']],
 ];
 
-/** Every guide begins with its title and a paragraph about its subject. */
+/** Reads every guide. Each begins with its title and a paragraph about its subject. */
 export function readGuides(): Guide[] {
   return shelf.flatMap(([group, files]) =>
     files.map((file) => {
@@ -74,7 +74,7 @@ export function readGuides(): Guide[] {
   );
 }
 
-/** A paragraph in one line, without the addresses of its links. */
+/** A paragraph on one line, without the addresses of its links. */
 const plainLine = (text: string) =>
   text.replaceAll('\n', ' ').replace(/\[([^\]]+)\]\([^)]*\)/g, '$1');
 
@@ -103,7 +103,8 @@ function surroundings(guides: Guide[], file: string): Surroundings {
     },
     picture(path, title) {
       if (path.endsWith('.png')) return renderPicture(resolve(path), title);
-      // Inline the picture so that it takes the page's colours. The page's policy forbids styles in it.
+      // The picture is inlined so that it takes the page's colours. The page's policy forbids styles
+      // in it.
       const svg = readFileSync(root + resolve(path), 'utf8').replace(
         /<style>[\s\S]*?<\/style>/,
         '',
@@ -134,7 +135,7 @@ export function listPictures(): { path: string; read(): Buffer }[] {
   }));
 }
 
-/** The caption says what the picture shows. Its size keeps the text from jumping. */
+/** The caption says what the picture shows. Its size is given so that the text does not jump. */
 function renderPicture(file: string, title: string): string {
   const size = readImage(readFileSync(root + file));
   assert(size && file.startsWith(`${picturesFolder}/`), `${file} is one of the pictures`);

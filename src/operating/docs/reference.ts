@@ -125,7 +125,7 @@ const fileTypes: Record<string, string> = {
   'C#': 'cs',
 };
 
-/** Tabs, of which the first is open before the page's script runs, so that the page does not jump. */
+/** Tabs. The first is open before the page's script runs, so that the page does not jump. */
 function renderSamples(samples: RequestSample[]): string {
   if (samples.length === 0) return '';
   const figures = samples.map(({ lang, label, source }) =>
@@ -173,7 +173,7 @@ function renderFields(title: string, fields: Field[]): string {
   return `<h4>${title}</h4><dl>${rows.join('\n')}</dl>`;
 }
 
-/** Drops `required`: in a response it tells the reader nothing. */
+/** Drops `required`, because in a response it tells the reader nothing. */
 function given(field: Field): Field {
   return { ...field, required: false };
 }
@@ -187,7 +187,7 @@ function parameterField(parameter: JsonObject): Field {
   };
 }
 
-/** Every member by its path, in the spelling of error details: `checkout.line_items[].amount`. */
+/** Every member by its path, spelt as in error details: `checkout.line_items[].amount`. */
 function listFields(document: OpenApiDocument, node: JsonObject, path: string): Field[] {
   const schema = resolve(document, node);
   if (schema.type === 'array') {
@@ -198,7 +198,7 @@ function listFields(document: OpenApiDocument, node: JsonObject, path: string): 
     const member = resolve(document, property as JsonObject);
     const memberPath = path === '' ? name : `${path}.${name}`;
     const inner = listFields(document, property as JsonObject, memberPath);
-    // Skip the wrappers of the envelope: their members say everything.
+    // The wrappers of the envelope are skipped: their members say everything.
     const isPlainWrapper = inner.length > 0 && member.type === 'object' && !member.description;
     const own: Field = {
       name: memberPath,

@@ -19,7 +19,7 @@ const doctor: Found = {
 function chaptersOfGuide(guide: Guide): Found[] {
   const [intro = '', ...chapters] = guide.text.split(/^(?=## )/m);
   const page = guide.title;
-  // Merchants search, and operators' guides are longer than all of theirs.
+  // Mostly merchants search, and the operators' guides are longer than all of theirs.
   const textMax = guide.group === 'Operate' ? 300 : Number.POSITIVE_INFINITY;
   return [
     {
@@ -55,7 +55,7 @@ function chaptersOfReference(document: OpenApiDocument): Found[] {
   return [...chapters, ...operations];
 }
 
-/** Plain text without Markdown's marks. Commands stay, because readers search for them. */
+/** Plain text without Markdown's markup. Commands stay, because readers search for them. */
 function plain(markdown: string): string {
   return markdown
     .replace(/^```.*$/gm, '')

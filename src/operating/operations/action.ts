@@ -16,28 +16,28 @@ export type Input<S extends Schemas> = {
 };
 
 /**
- * An action of an operator. The console makes a route from it, and where an operator can act
- * without the console, the command line makes a command.
+ * An action of an operator. The console makes a route from it. Where an operator can act without the
+ * console, the command line makes a command from it.
  */
 export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']>> = {
   method: 'POST' | 'PATCH' | 'DELETE';
   url: string;
   permission: Permission | 'signed-in';
-  /** With some inputs the action needs one of these permissions too. Its use case knows which. */
+  /** With some inputs the action also needs one of these permissions. Its use case knows when. */
   mayNeed?: readonly Permission[];
   /** Needs a proof of presence that is at most five minutes old. */
   fresh?: true;
   schema: S;
-  /** For a body that may be larger than others. */
+  /** The limit of a body that may be larger than others. */
   bodyBytesMax?: number;
   /**
-   * Returns when the action is done. It returns a function that makes the answer, and all reading
-   * for the answer belongs there: when that fails, the person is told that the action was done.
+   * Performs the action and returns a function that makes the answer. All reading for the answer
+   * belongs in that function: if it fails, the person is told that the action was done.
    */
   run(viewer: V, input: Input<S>): Promise<() => Promise<Answer> | Answer>;
 };
 
-/** The answer may have members that the response leaves out. A command can print them. */
+/** The answer may have members that the response leaves out but a command prints. */
 export type Action<S extends Schemas, Deps, Answer = Static<S['response']>> = ActionDefinition<
   S,
   Viewer<Deps>,
@@ -52,7 +52,7 @@ export function defineAction<const S extends Schemas, Deps, Answer extends Stati
 
 /**
  * Makes the actions on one row: `POST /api/NAME/:id/VERB`. `see` finds the row in the viewer's
- * scope, and `read` makes the answer, which is the row afterwards.
+ * scope, and `read` makes the answer, which is the changed row.
  */
 export const actionsOn =
   <Row, Response extends TSchema, Answer extends Static<Response>>(kind: {

@@ -2,15 +2,15 @@ import type { Handle } from '#platform/database/database.ts';
 import { listActors } from './audit.sql.ts';
 import type { Viewer } from './viewer.ts';
 
-/** Names someone who acted. The command line gives a name without a person. */
+/** Returns the name of a person who acted. The command line gives only a name, without a person. */
 export type ShowActor = (
   person_id: string | null,
   name: string,
 ) => { person_id: string | null; name: string };
 
 /**
- * The names of people as a viewer may see them: their names today. To a merchant's people the staff
- * of the service has a role and nothing else.
+ * The current names of people, as far as a viewer may see them. A merchant's people see only the
+ * role of the service's staff.
  */
 export async function namesFor(
   { scope }: Pick<Viewer, 'scope'>,

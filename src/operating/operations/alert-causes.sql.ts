@@ -5,7 +5,7 @@ import { listKnownRefs } from '#purchases/disputes/dispute.sql.ts';
 import { keysOf, type OfAlert } from './alert-subjects.sql.ts';
 import { unique } from './owner.sql.ts';
 
-// Each of the exported functions lists the rows that still are as the alerts about them say.
+// Each exported function lists the rows for which the alerts about them still hold.
 
 type Keys = ReturnType<typeof keysOf>;
 
@@ -48,13 +48,13 @@ export async function listPausingDisputes(db: Handle, alerts: OfAlert[]): Promis
   return idsOf(await disputes.where(sql.ref('is_pausing'), '=', true).execute());
 }
 
-/** The gateway was asked and is asked again. */
+/** The gateway was asked and will be asked again. */
 const isAskedAgain = sql<boolean>`due_at is not null and attempts > 0`;
 
 const merchantsOf = (alerts: OfAlert[]) =>
   unique(alerts.flatMap((alert) => alert.merchant_id ?? []));
 
-/** Merchants with a receiver that keeps failing, or with callbacks that it has not got yet. */
+/** Merchants with a receiver that keeps failing, or with callbacks that it has not received yet. */
 export async function listWithFailingReceiver(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const failing = await db
     .selectFrom('destinations')
@@ -89,7 +89,10 @@ export async function listWithProposedAccount(db: Handle, alerts: OfAlert[]): Pr
   return rows.filter((row) => row.confirmed_at === null).map(({ merchant_id }) => merchant_id);
 }
 
-/** The alerts about disputes that are still not recorded. Their texts have the gateway's reference. */
+/**
+ * The alerts about disputes that are still not recorded. Their texts contain the gateway's
+ * reference.
+ */
 export async function listUnrecordedDisputes(
   db: Handle,
   alerts: { id: string; detail: string }[],
@@ -153,8 +156,8 @@ export async function listWithUnsentMail(db: Handle, alerts: OfAlert[]): Promise
 }
 
 /**
- * Refunds, disputes and checkouts for which the gateway has not answered a request. The shopper of
- * a checkout that is not paid may have been asked to pay again: a person looks at what was refused.
+ * Refunds, disputes and checkouts for which the gateway has not answered a request. The shopper of a
+ * checkout that is not paid may have been asked to pay again: a person looks at refused requests.
  */
 export async function listUnanswered(db: Handle, alerts: OfAlert[]): Promise<string[]> {
   const keys = keysOf(alerts);

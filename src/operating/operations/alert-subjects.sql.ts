@@ -12,9 +12,9 @@ export type Subject = {
   merchant_id: string;
   id: string;
   checkout_id: string;
-  /** A refund's or a dispute's own amount. */
+  /** The amount of the refund or the dispute itself. */
   amount: number | null;
-  /** The event that a callback tells of. Null for the result of a payment. */
+  /** The event that a callback reports. Null for the callback that reports how a checkout ended. */
   event: string | null;
 };
 
@@ -54,7 +54,7 @@ export async function listSubjects(
   return new Map(found.flat().map((row) => [row.id, row]));
 }
 
-/** The payments of checkouts that are overdue now, in their order. */
+/** The payments of checkouts that are overdue now, in order. */
 export async function listOverdueOf(
   db: Handle,
   scope: Scope,

@@ -19,7 +19,7 @@ export type AlertText = {
   late: Late[number] | null;
 };
 
-/** Reads what alerts are about, and returns a function that writes the sentence of one. */
+/** Reads what alerts are about, and returns a function that writes the sentence for one of them. */
 export async function describeAlerts(
   clock: Clock,
   db: Handle,

@@ -3,7 +3,9 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** The newest alerts first: those that are not closed, or those in one state; of some kinds. */
+/**
+ * The newest alerts first: all that are not closed, or those in one state; of all kinds or of some.
+ */
 export async function pageAlerts(
   db: Handle,
   scope: Scope,
@@ -19,7 +21,7 @@ export async function pageAlerts(
   return await readRange(query, page, ['at', 'id'], 'desc');
 }
 
-/** One alert of the scope. */
+/** An alert within the scope. */
 export async function findAlertWithin(
   db: Handle,
   scope: Scope,

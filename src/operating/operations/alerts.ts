@@ -63,7 +63,7 @@ export const differenceList = listOf({
   kinds: differenceKinds,
 });
 
-/** One alert as it is now. */
+/** One alert in its current state. */
 export async function readAlert(viewer: Viewer, id: string) {
   const [alert] = await reading(viewer.deps, async (db) => {
     const found = await findAlertWithin(db, viewer.scope, id);
@@ -73,7 +73,7 @@ export async function readAlert(viewer: Viewer, id: string) {
   return alert;
 }
 
-/** One difference as it is now. */
+/** One difference in its current state. */
 export async function readDifference(viewer: Viewer, id: string) {
   const alert = await readAlert(viewer, id);
   if (!differenceKinds.includes(alert.kind)) throw new NotFound(`There is no difference ${id}.`);
@@ -103,7 +103,7 @@ export const alertActions = {
     body: CloseAlert,
     async change(viewer, { id }, { reason }) {
       const { deps, operator } = viewer;
-      // The second of two people closes what an operator caused. The column never changes.
+      // A second person closes what an operator caused. The column never changes.
       const alert = isUuid(id)
         ? await reading(deps, (db) => findAlertWithin(db, viewer.scope, id))
         : null;
@@ -132,7 +132,8 @@ async function presentAlerts(
   const show = await namesFor({ scope }, db, people);
   const isAll = scope === 'all merchants';
   const describe = await describeAlerts(deps.clock, db, scope, rows, merchants);
-  // An operator at the command line is no person of the console. The name stays as it was given.
+  // An operator at the command line is not a person of the console, so the name stays as it was
+  // given.
   const namesOf = <Member extends string>(
     member: Member,
     person_id: string | null,

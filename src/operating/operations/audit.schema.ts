@@ -3,7 +3,7 @@ import { alertStates } from '#record/alerts/alert.sql.ts';
 import { OverdueRow } from './callback.schema.ts';
 import { Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
-/** Who acted. `person_id` is null for the command line. */
+/** The person or operator who acted. `person_id` is null for the command line. */
 export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
 export type ActorSummary = Type.Static<typeof ActorSummary>;
 
@@ -13,13 +13,16 @@ export const Action = Type.Object({
   number: nullable(Type.Integer()),
   at: Time,
   operator: Type.String(),
-  /** The person's name today; the operator's name if there is no person. */
+  /** The person's current name; the operator's name if there is no person. */
   name: Type.String(),
   person_id: nullable(Id),
   roles: nullable(Type.Array(Type.String())),
   address: nullable(Type.String()),
   session_id: nullable(Type.String()),
-  /** The user and the host of the command line. They are facts, while `operator` is only stated. */
+  /**
+   * The system's user and host at the command line. These are known, while `operator` is only
+   * stated.
+   */
   os_user: nullable(Type.String()),
   host: nullable(Type.String()),
   action: Type.String(),
@@ -47,7 +50,7 @@ export const AlertsQuery = Type.Object({
 export const AlertRow = Type.Object({
   id: Id,
   at: Time,
-  /** When it was raised, on the clock of its merchant; null without one. */
+  /** When it was raised, on the merchant's clock; null without a merchant. */
   merchant_at: nullable(Time),
   time_zone: nullable(Type.String()),
   /** How far the merchant's clock is ahead of the real one, in a sandbox. */
@@ -68,11 +71,11 @@ export const AlertRow = Type.Object({
   /** The operator whose action raised it; null if the service itself did. */
   caused_by: nullable(Type.String()),
   caused_by_name: nullable(Type.String()),
-  /** Why the reader may not close it; null if they may, as far as the alert says. */
+  /** Why the reader may not close it; null if they may, as far as the alert itself decides. */
   close_refusal: nullable(Type.String()),
   taken_at: nullable(Time),
   taken_by: nullable(Type.String()),
-  /** The names of the people today; the operator's name if there is no person. */
+  /** The people's current names; an operator's name if there is no person. */
   taken_by_name: nullable(Type.String()),
   closed_at: nullable(Time),
   closed_by: nullable(Type.String()),

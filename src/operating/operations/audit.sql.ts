@@ -14,7 +14,10 @@ export type ActionFilter = {
   operator?: string | undefined;
 };
 
-/** The newest actions first. They belong to no merchant: only a scope of all merchants has them. */
+/**
+ * The newest actions first. They belong to no merchant, so only a scope of all merchants includes
+ * them.
+ */
 export async function pageActions(
   db: Handle,
   scope: Scope,
@@ -35,7 +38,7 @@ export async function pageActions(
   return { rows: rows.map(presentAction), last };
 }
 
-/** People by their ids. Those without merchants are the staff of the service. */
+/** People by their ids. Those without merchants are the service's staff. */
 export async function listActors(db: Handle, ids: (string | null)[]) {
   const known = [...new Set(ids)].filter((id) => id !== null);
   const rows =

@@ -48,14 +48,14 @@ export async function readActions(
 
 const actionsMax = 100;
 
-/** Operators' actions on one thing, the oldest first. */
+/** The operators' actions on one object, the oldest first. */
 export async function listActionsOn(db: Handle, id: string): Promise<OperatorAction[]> {
   return (await listOperatorActions(db, { subject_ids: [id] }, actionsMax)).reverse();
 }
 
 /**
- * Actions with the names of their people. Their origin is for viewers who may read the audit. To a
- * merchant's people the staff of the service has a role and nothing else.
+ * Actions with the names of their people. Their origin is for viewers who may read the audit. A
+ * merchant's people see only the role of the service's staff.
  */
 export async function presentActions(
   { deps, may, scope }: Viewer,

@@ -22,13 +22,14 @@ import {
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
-/** The oldest payouts are shown. Their sum is that of all. */
+/** Only the oldest payouts are shown, but their sum covers all. */
 const payoutsMax = 100;
 
-/** The amount that a merchant of the viewer's scope is owed now, by the reason. */
+/** The amount that a merchant in the viewer's scope is owed now, by reason. */
 export async function readBalance(viewer: Viewer, id: string): Promise<Balance> {
   const { deps, scope } = viewer;
-  // One snapshot: a payout that is made meanwhile moves amounts from one sum to another.
+  // All reads share one snapshot: a payout made in between would move amounts from one sum to
+  // another.
   const balance = await snapshot(deps, async (db) => {
     const names = await listMerchantNames(db, scope, isUuid(id) ? [id] : []);
     const [found] = names.keys();
@@ -78,9 +79,9 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   const open = new Map<EntryKind, Amounts>();
   let reserve = 0;
   for (const { kind, is_line, gross, fee, vat, net } of rows) {
-    // A payout's own line holds it back, and it stays in reserve until a payout releases it.
+    // A payout's own line holds the reserve back, and it stays a reserve until a payout releases it.
     if ((kind === 'reserve' || kind === 'reserve_released') && !is_line) reserve -= net;
-    // A payout that was paid is no line of any.
+    // The entry of a paid payout is not a line of any payout.
     if (kind === 'reserve' || kind === 'reserve_released' || kind === 'paid_out') continue;
     const sign = is_line ? -1 : 1;
     const one = open.get(kind) ?? { gross: 0, fee: 0, vat: 0, net: 0 };
@@ -94,7 +95,7 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   return { open, reserve };
 }
 
-/** The next payout, as if it were made of what is open now. */
+/** The next payout, if it were made now from the open entries. */
 async function planNext(
   db: Handle,
   merchant: Merchant,
@@ -121,7 +122,7 @@ async function planNext(
   };
 }
 
-/** The entries that a merchant's balance is made of. */
+/** The entries that make up a merchant's balance. */
 export const balanceLineList = defineList({
   name: 'balance-lines',
   permission: 'payouts.read',

@@ -3,8 +3,8 @@ import { bulkActionKinds } from '#operating/bulk-actions/bulk-action.ts';
 import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /**
- * Several actions as one. It is a row with due work, so it goes on when the browser is closed. The
- * answer of GET /api/bulk-actions/:id, and of the request that begins one.
+ * Many actions in one. It is a row with due work, so it continues after the browser is closed. This
+ * is the answer of GET /api/bulk-actions/:id, and of the request that begins one.
  */
 export const BulkAction = Type.Object({
   id: Id,
@@ -12,7 +12,7 @@ export const BulkAction = Type.Object({
   by: Type.String(),
   created_at: Time,
   finished_at: nullable(Time),
-  /** How many there are to do; null if they are too many to count. */
+  /** How many there are to do; null if there are too many to count. */
   total: nullable(Type.Integer()),
   done: Type.Integer(),
   failed: Type.Integer(),
@@ -40,7 +40,7 @@ export const ManyPaid = Type.Object({
   bank_reference: Type.String({ minLength: 1, maxLength: 200 }),
 });
 
-/** POST /api/instalments/retry. An id is the checkout's and the payment's number. */
+/** POST /api/instalments/retry. An id consists of the checkout's id and the payment's number. */
 export const ManyInstalments = Type.Object({
   ids: Type.Array(Type.String({ pattern: '^[0-9a-fA-F-]{36}:[1-9]\\d{0,2}$' }), {
     minItems: 1,

@@ -10,7 +10,7 @@ import { BulkAction } from './bulk-action.schema.ts';
 import { IdParams } from './list.schema.ts';
 import { NotFound, type Viewer } from './viewer.ts';
 
-/** A bulk action as it is now. A person sees their own, and the command line sees all. */
+/** A bulk action in its current state. A person sees their own, and the command line sees all. */
 export async function readBulkAction({ deps }: Viewer, id: string) {
   const person_id = personOf(deps);
   const find = (db: Handle) =>

@@ -5,11 +5,13 @@ import { Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.sch
 
 export const EventName = oneOf(Object.values(eventNames));
 
-/** GET /api/callbacks. Pending ones by their next attempt, all others the newest first. */
+/**
+ * GET /api/callbacks. Pending callbacks are ordered by their next attempt, all others newest first.
+ */
 export const CallbacksQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(callbackStatuses)),
-  /** Only exhausted callbacks, and pending ones of one merchant, can be filtered by it. */
+  /** Only exhausted callbacks, and one merchant's pending ones, can be filtered by host. */
   host: Type.Optional(Type.String({ maxLength: 255 })),
 });
 
@@ -17,7 +19,7 @@ export const CallbackRow = Type.Object({
   id: Id,
   /** Null for the event of a payout, which names the payout's reference instead of an order. */
   checkout_id: nullable(Id),
-  /** Null for the result of a payment. */
+  /** Null for the callback that reports how a checkout ended. */
   event: nullable(EventName),
   ...owner,
   status: oneOf(callbackStatuses),
@@ -41,9 +43,9 @@ export const DestinationRow = Type.Object({
   host: Type.String(),
   attempts: Type.Integer(),
   delivered: Type.Integer(),
-  /** Delivered callbacks as a share of those attempted, 0 to 1. Null if nothing was attempted. */
+  /** The share of attempted callbacks that were delivered, 0 to 1. Null if none was attempted. */
   success_rate: nullable(Type.Number()),
-  /** Nineteen of twenty answers came within this time; an upper bound from a histogram. */
+  /** At least 95 % of the answers came within this time; an upper bound from a histogram. */
   p95_ms: nullable(Type.Integer()),
   last_attempt_at: nullable(Time),
   last_error: nullable(Type.String()),
@@ -52,9 +54,7 @@ export const DestinationRow = Type.Object({
 });
 export type DestinationRow = Type.Static<typeof DestinationRow>;
 
-/**
- * POST /api/callbacks/retry-all: resends what matches, as a bulk action. Only exhausted callbacks.
- */
+/** POST /api/callbacks/retry-all: resends the exhausted callbacks that match, as a bulk action. */
 export const RetryCallbacks = Type.Object({
   merchant: Type.Optional(Id),
   host: Type.Optional(Type.String({ maxLength: 255 })),
@@ -77,7 +77,7 @@ export const OverdueRow = Type.Object({
   number: Type.Integer(),
   ...owner,
   number_of_payments: Type.Integer(),
-  /** The amount to be collected: the payment less the part that refunds took. */
+  /** The amount to be collected: the payment minus the part that refunds took. */
   amount: Cents,
   currency: Type.String(),
   due_on: Day,
@@ -90,7 +90,7 @@ export const OverdueRow = Type.Object({
   paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
   /** Whether a retry could succeed: a card is stored, and the issuer did not forbid it. */
   is_retry_sensible: Type.Boolean(),
-  /** In one sentence, why or why not. */
+  /** The reason for that, in one sentence. */
   advice: Type.String(),
 });
 export type OverdueRow = Type.Static<typeof OverdueRow>;

@@ -13,7 +13,7 @@ export type CallbackRow = Omit<
   response_status: number | null;
 };
 
-/** Pending callbacks by their next attempt. All others the newest first. */
+/** Pending callbacks are ordered by their next attempt, all others newest first. */
 export async function pageCallbacks(
   db: Handle,
   scope: Scope,

@@ -19,7 +19,7 @@ import { defineList, readList } from './list.ts';
 import { findOwners, listMerchantNames, type MerchantName, type Owner } from './owner.sql.ts';
 import { BadInput, mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** Pending callbacks by their next attempt. All others the newest first. */
+/** Pending callbacks are ordered by their next attempt, all others newest first. */
 export const callbackList = defineList({
   name: 'callbacks',
   permission: 'callbacks.read',
@@ -28,7 +28,8 @@ export const callbackList = defineList({
   async read(viewer, query, page) {
     const scope = scopeOf(viewer, query);
     const { status = null, host = null } = query;
-    // The index of pending callbacks by host begins with the merchant. No other index has the host.
+    // The index of pending callbacks by host begins with the merchant. No other index includes the
+    // host.
     const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
     if (host !== null && !hasIndex) {
       throw new BadInput(
@@ -62,7 +63,7 @@ export const callbackList = defineList({
   ],
 });
 
-/** The owners of callbacks. The event of a payout has its reference in the place of an order. */
+/** The owners of callbacks. The event of a payout has its reference instead of an order. */
 async function findCallbackOwners(
   db: Handle,
   scope: Scope,
@@ -94,7 +95,7 @@ export type ReadCallback = { callback: Callback; attempts: CallbackAttempt[] };
 const listLastAttempts = (db: Handle, { merchant_id, id }: Callback): Promise<CallbackAttempt[]> =>
   listNewest(db, 'callback_attempts', { merchant_id, callback_id: id }, historyLimits.rows);
 
-/** A merchant's people do not see the addresses of the operators who sent a callback again. */
+/** A merchant's people do not see which operators sent a callback again. */
 export const withoutStaff = (
   { scope }: Pick<Viewer, 'scope'>,
   attempts: CallbackAttempt[],

@@ -40,14 +40,14 @@ export type CheckoutHistory = {
   attempts: PaymentAttempt[];
   callback: Callback | null;
   callback_attempts: CallbackAttempt[];
-  /** The events of refunds and disputes that the shop was told of. */
+  /** The events of refunds and disputes that were sent to the shop. */
   events: Callback[];
   instalments: Instalment[];
   collections: Collection[];
-  /** The shopper's attempts on the plan, after paying. */
+  /** The shopper's attempts on the plan page, after the first payment. */
   planAttempts: PaymentAttempt[];
   refunds: RefundRequest[];
-  /** How many refunds came before those. */
+  /** How many refunds came before them. */
   earlier_refunds: number;
   parts: RefundPart[];
   postings: Posting[];
@@ -60,17 +60,17 @@ export type CheckoutHistory = {
   notes: Note[];
   conversation: ConversationEntry[];
   disputes: Dispute[];
-  /** Names the people who acted, as the viewer may see them. */
+  /** Returns the names of the people who acted, as far as the viewer may see them. */
   show: ShowActor;
-  /** The kinds of rows of which only the newest are here. */
+  /** The kinds of rows that are not complete here: only the newest were read. */
   cut: HistoryTable[];
 };
 
 const noLimits = { rows: 1_000_000_000, notes: 1_000_000_000 };
 
 /**
- * Reads a checkout and its rows in one snapshot: the newest up to the limits, or all. Null if there
- * is no such checkout.
+ * Reads a checkout and its rows in one snapshot: the newest rows up to the limits, or all. Null if
+ * the checkout does not exist.
  */
 export async function readCheckoutHistory(
   deps: { database: Database; clock: Clock },
@@ -142,7 +142,7 @@ export async function readCheckoutHistory(
   });
 }
 
-/** Orders the postings of one transaction, whose ids share a millisecond, causes first. */
+/** Orders the postings of one transaction, whose ids share a millisecond: causes come first. */
 function byCause(one: Posting, other: Posting): number {
   const keyOf = ({ at, id, kind }: Posting) =>
     `${at} ${id.slice(0, 13)} ${String(movementKinds.indexOf(kind)).padStart(2, '0')}`;

@@ -12,7 +12,8 @@ import { type List, type PageRequest, readList } from './list.ts';
 import { readRange } from './range.sql.ts';
 import { mustSee, NotFound, type Viewer, type ViewerDeps } from './viewer.ts';
 
-// The page of a checkout has its newest notes and messages. All of them are read here, in pages.
+// The page of a checkout shows only the newest notes and messages. These functions read all of them,
+// in pages.
 
 /** The notes beside a checkout, the newest first. */
 export async function readNotes(
@@ -50,7 +51,7 @@ export async function withAuthors(
   return notes.map((note) => ({ ...note, ...show(note.person_id, note.name) }));
 }
 
-/** One message to the shopper, as it would be written now. */
+/** One message to the shopper, as it would be written today. */
 export async function readMessage(
   viewer: Viewer<ViewerDeps & QueueDeps>,
   id: string,

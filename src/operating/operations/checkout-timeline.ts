@@ -88,8 +88,8 @@ export const presentMessage = (message: Message): TimelineEntry => {
 };
 
 /**
- * Messages to the shopper, what they asked, and notes of operators. The command line does not show
- * them.
+ * Messages to the shopper, the shopper's questions, and operators' notes. The command line does not
+ * show them.
  */
 export function extrasOf({
   messages,
@@ -164,13 +164,13 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   ]);
 }
 
-/** The sort is stable: entries of the same moment keep their order, causes first. */
+/** The sort is stable: entries of the same moment keep their order, with causes first. */
 export const inOrder = (entries: TimelineEntry[]) =>
   entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 
 /**
- * The sentence about a request that the gateway has not answered; null if the answer is known. It
- * is asked again by itself when the row is due.
+ * The sentence about a request that the gateway has not answered; null if the answer is known. The
+ * service asks again when the row is due.
  */
 function explainNoAnswer(
   { merchant, instalments }: CheckoutHistory,
@@ -237,7 +237,7 @@ function describeCollection(collection: Collection, money: Money, noAnswer: stri
   return noAnswer === null ? `${what}, ${status}${why}` : `${what}. ${noAnswer}`;
 }
 
-/** Why a retry is later than the plan says. */
+/** Explains why a retry is later than planned. */
 function describeWait({ wait_hours, may_retry }: Collection): string {
   if (wait_hours === null || may_retry === false) return '';
   const isDays = wait_hours % 24 === 0;
@@ -269,7 +269,7 @@ function disputeEntries(dispute: Dispute, money: Money, zone: string): TimelineE
 
 type RefundEvents = {
   refund: RefundRequest;
-  /** The people or operators who took an action on the refund, in order of time. */
+  /** The people or operators who took this action on the refund, in order of time. */
   actorsOf(action: string): string[];
   entry(
     at: Timestamp,
@@ -282,7 +282,7 @@ type RefundEvents = {
 };
 
 /**
- * The history of one refund. Its row holds only the latest state. The postings hold the earlier
+ * The history of one refund. Its row holds only the latest state, but the postings show the earlier
  * ones: every round reserves the amount when it begins and releases it when it ends.
  */
 function refundEntries(
@@ -343,7 +343,7 @@ function partEntries({ booked, entry, money }: RefundEvents, part: RefundPart): 
   const isReturned = ofPart.some(({ kind, at }) => kind === 'returned' && at === settled_at);
   if (!isReturned) return [entry(at, describePart(part, money), toneOf(part.status))];
   const text = `has ${money(part.amount)} of payment ${instalment} returned by the card network`;
-  // The part was refunded before the card network returned it, but its row holds only the return.
+  // The card network returned this part after it was refunded, and its row shows only the return.
   const done = ofPart.find(({ kind, at }) => kind === 'refunded' && at >= keyed_at);
   const isDone = describePart({ ...part, status: 'done' }, money);
   return [...(done ? [entry(done.at, isDone, 'good')] : []), entry(at, text, 'bad')];

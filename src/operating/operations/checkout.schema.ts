@@ -18,18 +18,20 @@ import { EventName } from './callback.schema.ts';
 import { Cents, Day, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
 
-/** GET /api/checkouts. The newest first. `from` and `to` are days, both included. */
+/** GET /api/checkouts, the newest first. `from` and `to` are days; both are included. */
 export const CheckoutsQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(checkoutStatuses)),
-  /** Days of the merchant's zone, or of the service's home if the list is of several merchants. */
+  /**
+   * Days in the merchant's zone, or in the service's home zone if the list covers several merchants.
+   */
   from: Type.Optional(FilterDay),
   to: Type.Optional(FilterDay),
-  /** In cents. Checkouts that have not ended are left out. */
+  /** The amount in cents. Checkouts that have not ended are left out. */
   amount: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000_000 })),
   /** The name of a gateway. Checkouts that have not ended are left out. */
   gateway: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{0,19}$' })),
-  /** An e-mail address or a name, as the search takes them. */
+  /** An e-mail address or a name, as in the search. */
   shopper: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
 });
 
@@ -48,7 +50,7 @@ export const CheckoutRow = Type.Object({
 });
 export type CheckoutRow = Type.Static<typeof CheckoutRow>;
 
-/** One payment of the plan. `state` is what its dot shows. */
+/** One payment of the plan. `state` decides how its dot looks. */
 export const PlanPayment = Type.Object({
   number: Type.Integer(),
   amount: Cents,
@@ -65,7 +67,7 @@ export const PlanPayment = Type.Object({
   /** Whether a retry could succeed. Null if it was never declined. */
   may_retry: nullable(Type.Boolean()),
   payment_ref: nullable(Type.String()),
-  /** It is not collected now: a refund or a dispute is open, or the shopper is paying it. */
+  /** Whether collecting is paused: a refund or a dispute is open, or the shopper is paying it. */
   paused: Type.Boolean(),
 });
 export type PlanPayment = Type.Static<typeof PlanPayment>;
@@ -88,7 +90,7 @@ export const TimelineEntry = Type.Object({
   kind: oneOf(timelineKinds),
   description: Type.String(),
   by: nullable(Type.String()),
-  /** How the entry is to be coloured. */
+  /** The colour of the entry. */
   tone: oneOf(['neutral', 'good', 'bad', 'waiting'] as const),
   /** The message to the shopper that the entry is about. */
   message_id: Type.Optional(Id),
@@ -105,7 +107,7 @@ export const MessageDetails = Type.Object({
   settled_at: nullable(Time),
   to: Type.String(),
   subject: Type.String(),
-  /** The mail as it would be written now, without the shopper's own link. */
+  /** The mail as it would be written today, without the shopper's own link. */
   text: Type.String(),
   /** Why it cannot be sent again; null if it can. */
   refusal: nullable(Type.String()),
@@ -172,7 +174,10 @@ export const CallbackDetails = Type.Object({
   id: Id,
   merchant_id: Id,
   checkout_id: nullable(Id),
-  /** The event, and the refund, dispute or payout that changed. Null for the result of a payment. */
+  /**
+   * The event, and the refund, dispute or payout that changed. Null for the callback that reports
+   * how a checkout ended.
+   */
   event: nullable(EventName),
   subject_id: nullable(Id),
   status: oneOf(callbackStatuses),
@@ -208,7 +213,7 @@ export const CheckoutDetails = Type.Object({
   ...CheckoutRow.properties,
   number: Type.Integer(),
   integration_id: Id,
-  /** Where the checkout is found in the collector of traces. Null if there is no collector. */
+  /** The checkout's id in the collector of traces. Null if there is no collector. */
   trace_id: nullable(Type.String()),
   phone_number: nullable(Type.String()),
   billing_address: nullable(Type.String()),
@@ -246,7 +251,7 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
-  /** The kinds of rows of which only the newest are here. */
+  /** The kinds of rows that are not complete here: only the newest are included. */
   cut: Type.Array(Type.String()),
   disputes: Type.Array(
     Type.Object({
@@ -266,7 +271,7 @@ export type CheckoutDetails = Type.Static<typeof CheckoutDetails>;
 export const RefundAmount = Type.Object({ amount: Type.Integer({ minimum: 1 }) });
 export const CreateRefund = Type.Object({
   amount: Type.Integer({ minimum: 1 }),
-  /** Chosen by the browser, so that a repeated request makes one refund. */
+  /** The browser chooses it, so that a repeated request makes only one refund. */
   request_id: Id,
   reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
 });
@@ -290,12 +295,14 @@ export const RefundPreview = Type.Object({
   /** Why it cannot be refunded, or null. */
   refusal: nullable(Type.String()),
   warnings: Type.Array(Type.String()),
-  /** The amount is above the merchant's threshold: another person has to approve it. */
+  /**
+   * Whether the amount is above the merchant's threshold, so that another person has to approve it.
+   */
   needs_second_person: Type.Boolean(),
 });
 export type RefundPreview = Type.Static<typeof RefundPreview>;
 
-/** GET /api/checkouts/:id/notes and GET /api/checkouts/:id/messages. The newest first. */
+/** GET /api/checkouts/:id/notes and GET /api/checkouts/:id/messages, the newest first. */
 export const PageQuery = Type.Object({ after: paging.after, limit: paging.limit });
 
 /** POST /api/checkouts/:id/notes */

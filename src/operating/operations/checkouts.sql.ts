@@ -9,7 +9,7 @@ import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
 
-/** `from` and `until` are instants; the second is not included. */
+/** `from` and `until` are instants; `until` is excluded. */
 export type CheckoutFilter = {
   status?: CheckoutStatus | undefined;
   from?: Timestamp | undefined;
@@ -21,8 +21,8 @@ export type CheckoutFilter = {
 };
 
 /**
- * The newest checkouts first. For one merchant the times are those on its clock. For several they
- * are the real times, which the ids begin with.
+ * The newest checkouts first. For one merchant, times are on its clock. For several, they are real
+ * times, which the ids begin with.
  */
 export async function pageCheckouts(
   db: Handle,
@@ -31,7 +31,7 @@ export async function pageCheckouts(
   page: PageOf,
 ): Promise<Page<CheckoutRow>> {
   const { status, from, until, amount, gateway, ids } = filter;
-  // The index by amount has one merchant after another.
+  // The index by amount is sorted by merchant first.
   const ofAll = amount === undefined ? ['id', 'merchant_id'] : ['merchant_id', 'number'];
   const columns = isOne(scope) ? ['number'] : ofAll;
   let query = db
@@ -62,7 +62,7 @@ export async function pageCheckouts(
 
 /**
  * The number of a merchant's first checkout from a time on. Times ascend with the numbers, which
- * have no gaps, so this halves the range some twenty times instead of needing an index.
+ * have no gaps, so a binary search of about twenty steps needs no index.
  */
 async function findNumberAt(db: Handle, merchant_id: string, time: Timestamp): Promise<number> {
   const { rows } = await sql<{ number: number }>`
@@ -82,7 +82,7 @@ async function findNumberAt(db: Handle, merchant_id: string, time: Timestamp): P
 
 export type Collected = { collected: number; outstanding: number };
 
-/** The amounts of checkouts that were collected and that are still to be, by their ids. */
+/** The amounts of checkouts that were collected and those still to be collected, by id. */
 export async function listCollected(
   db: Handle,
   scope: Scope,

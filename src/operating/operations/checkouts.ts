@@ -45,10 +45,10 @@ export const checkoutList = defineList({
   ],
 });
 
-/** The zone of the days of a list of several merchants. The console shows it beside the fields. */
+/** The time zone of a list of several merchants. The console shows it beside the fields. */
 const homeZone = 'Africa/Johannesburg';
 
-/** Days as instants, in the zone that the times of the list are shown in. */
+/** Converts days to instants, in the time zone in which the list shows its times. */
 async function filterOf(
   db: Handle,
   scope: Scope,

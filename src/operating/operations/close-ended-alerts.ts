@@ -19,9 +19,9 @@ import {
 import { listOverdueOf } from './alert-subjects.sql.ts';
 
 type Cause = {
-  /** The reason that the closed alert keeps. */
+  /** The reason that the closed alert records. */
   ended: string;
-  /** The subjects, the merchants or the alerts whose cause goes on. */
+  /** The subjects, merchants or alerts whose cause still exists. */
   lasting(db: Handle, alerts: Alert[]): Promise<string[]>;
   /** The member of an alert that `lasting` lists. */
   by: 'subject_id' | 'merchant_id' | 'id';
@@ -102,8 +102,8 @@ const causes: Record<EndingKind, Cause> = {
 const batchSize = 200;
 
 /**
- * Closes alerts whose cause has ended: what was late is paid, what failed was retried. The open
- * alerts are few, so each run reads all of them. Returns how many it closed.
+ * Closes alerts whose cause has ended: a late payment was paid, or a failure was retried. There are
+ * few open alerts, so each run reads all of them. Returns how many it closed.
  */
 export async function closeEndedAlerts(deps: {
   database: Database;

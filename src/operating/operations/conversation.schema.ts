@@ -6,7 +6,7 @@ import {
 } from '#purchases/conversations/conversation.ts';
 import { Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
-/** GET /api/conversations: what shoppers asked. The last that moved comes first. */
+/** GET /api/conversations: shoppers' questions. The one that changed last comes first. */
 export const ConversationsQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(conversationStatuses)),
@@ -26,11 +26,11 @@ export type ConversationRow = Type.Static<typeof ConversationRow>;
 /** GET /api/conversations/:id, by the checkout's id, and the answer of every action on it. */
 export const ConversationDetails = Type.Object({
   ...ConversationRow.properties,
-  /** The shopper's language: the mail around an answer is in it. */
+  /** The shopper's language, in which the mail around an answer is written. */
   language: oneOf(languages),
   /** False if the shopper cannot be reached by mail. */
   may_answer: Type.Boolean(),
-  /** The newest texts, the oldest of them first. A shopper's has no name. */
+  /** The newest texts, the oldest of them first. A shopper's text has no name. */
   entries: Type.Array(
     Type.Object({
       id: Id,

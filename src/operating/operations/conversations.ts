@@ -27,7 +27,7 @@ import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
 import { mustSee, NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** The questions of shoppers. The last that moved comes first. */
+/** Shoppers' questions. The conversation that changed last comes first. */
 export const conversationList = defineList({
   name: 'conversations',
   permission: 'messages.read',
@@ -62,7 +62,7 @@ async function presentConversations(db: Handle, scope: Scope, rows: Conversation
   }));
 }
 
-/** A conversation is found by its checkout. */
+/** Finds a conversation by its checkout. */
 export async function readConversation(viewer: Viewer, id: string): Promise<ConversationDetails> {
   const { merchant_id } = await mustSee(viewer, 'checkouts', id);
   const { deps, scope } = viewer;
@@ -81,7 +81,7 @@ export async function readConversation(viewer: Viewer, id: string): Promise<Conv
       may_answer: checkout.erased_at === null,
       entries: entries.map((entry) => ({
         ...entry,
-        // The shopper has no name here.
+        // A shopper's text has no name here.
         ...(entry.name !== null && show(entry.person_id, entry.name)),
       })),
     };

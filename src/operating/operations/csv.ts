@@ -8,9 +8,9 @@ export type Column<Row> = [header: string, value: (row: Row) => Cell];
 
 /**
  * The lines of a list as a file, page by page, so that no download holds all of them in memory. The
- * first page is read before the first line, so that a refusal is still an answer. If a later page
- * cannot be read, the lines end in an error: the connection is cut, and no browser takes the part
- * for the whole.
+ * first page is read before the first line is sent, so that a refusal can still be answered. If a
+ * later page cannot be read, the connection is cut, so that no browser mistakes the part for the
+ * whole.
  */
 export async function openCsv<Row>(
   columns: Column<Row>[],
@@ -33,7 +33,7 @@ export async function openCsv<Row>(
   return lines();
 }
 
-/** The columns of a row's owner. */
+/** The columns that describe a row's owner. */
 export const ownerColumns: Column<{
   merchant_name: string;
   client_reference_id: string;
@@ -46,6 +46,6 @@ export const ownerColumns: Column<{
   ['Shopper', (row) => row.name],
 ];
 
-/** Whether a file of the list names shoppers or people: it needs a fresh proof. */
+/** Whether the list as a file names shoppers or people, so that it needs a fresh proof. */
 export const hasPersonalData = (list: { columns: unknown[]; namesPeople?: boolean }) =>
   list.namesPeople === true || ownerColumns.some((column) => list.columns.includes(column));

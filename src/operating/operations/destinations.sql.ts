@@ -11,7 +11,7 @@ export type DestinationState = {
   last_error_at: Timestamp | null;
 };
 
-/** Receivers in the order of merchants and hosts. */
+/** Receivers, ordered by merchant and host. */
 export async function pageDestinations(
   db: Handle,
   scope: Scope,

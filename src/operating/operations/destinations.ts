@@ -10,7 +10,7 @@ import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
 import { scopeOf } from './viewer.ts';
 
-/** How many days the statistics of a receiver look back. */
+/** How many days the statistics of a receiver cover. */
 const destinationDays = 7;
 
 /** Receivers with their results of the last days. */
@@ -64,10 +64,7 @@ export const destinationList = defineList({
   ],
 });
 
-/**
- * The upper end of the histogram's bucket that this part of all answers falls into; null without
- * answers.
- */
+/** The upper bound of the histogram's bucket that contains this percentile; null without answers. */
 function percentile(
   histograms: number[][],
   bounds: readonly number[],
@@ -86,7 +83,7 @@ function percentile(
   return bounds.at(-1) ?? null;
 }
 
-/** The day in UTC that is `days` days before an instant. */
+/** The UTC day that is `days` days before an instant. */
 export function dayBefore(now: Temporal.Instant, days: number): string {
   return now.toZonedDateTimeISO('UTC').toPlainDate().subtract({ days }).toString();
 }

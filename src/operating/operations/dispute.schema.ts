@@ -30,16 +30,16 @@ export const DisputeRow = Type.Object({
   reason: Type.String(),
   network_reason_code: nullable(Type.String()),
   status: oneOf(disputeStatuses),
-  /** Whether evidence can still be submitted, or the dispute be accepted. */
+  /** Whether evidence can still be submitted, or the dispute accepted. */
   is_answerable: Type.Boolean(),
-  /** Whether it pauses the plan: nothing is collected. */
+  /** Whether it pauses the plan, so that nothing is collected. */
   is_pausing: Type.Boolean(),
   /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */
   withdrawn: Cents,
   fee: Cents,
   created_at: Time,
   due_by: nullable(Time),
-  /** When the merchant was last asked for evidence by mail, and until when it is awaited. */
+  /** When the merchant was last asked for evidence by mail, and the deadline for its answer. */
   asked_at: nullable(Time),
   asked_until: nullable(Time),
   /** When facts or files were last supplied. */
@@ -70,11 +70,11 @@ export const SupplyEvidence = Type.Object({
 
 const FileKind = oneOf(evidenceFileKinds);
 
-/** POST /api/disputes/:id/add-file. It takes the place of the file of its kind. */
+/** POST /api/disputes/:id/add-file. It replaces the file of the same kind. */
 export const AddFile = Type.Object({
   kind: FileKind,
   name: Type.String({ minLength: 1, maxLength: fileNameMax }),
-  /** In base64. */
+  /** The content in base64. */
   content: base64(evidenceFileBytesMax),
 });
 
@@ -97,14 +97,14 @@ export type DisputeFile = Type.Static<typeof File>;
 export const DisputeDetails = Type.Object({
   ...DisputeRow.properties,
   supplied: nullable(Type.Object(supplied)),
-  /** The facts that banks ask for, by the reason. */
+  /** The facts that banks ask for with this reason. */
   wanted: Type.Array(oneOf(suppliedNames)),
   /** The files as they are now, which may differ from those of the evidence. */
   files: Type.Array(File),
-  /** The evidence that is staged, or that staging would store, and the hash that names it. */
+  /** The evidence that is staged, or that staging would store, and its hash. */
   evidence_hash: Type.String(),
   is_staged: Type.Boolean(),
-  /** The evidence that we hold has changed since it was staged. */
+  /** Whether our evidence has changed since it was staged. */
   is_outdated: Type.Boolean(),
   evidence: Type.Array(Type.Object({ name: Type.String(), text: Type.String() })),
   evidence_files: Type.Array(File),

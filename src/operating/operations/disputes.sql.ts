@@ -16,7 +16,7 @@ export async function pageDisputes(
   return await readRange(scoped(query, scope), page, ['created_at', 'id'], 'desc');
 }
 
-/** The dispute with this id or with this reference of the gateway, if the scope contains it. */
+/** The disputes in the scope with this id or this reference of the gateway. */
 export async function listDisputesNamed(
   db: Handle,
   scope: Scope,

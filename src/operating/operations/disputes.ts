@@ -86,7 +86,7 @@ async function presentDisputes(db: Handle, scope: Scope, rows: Dispute[]) {
 
 export type ListedDispute = Awaited<ReturnType<typeof mustSeeDispute>>;
 
-/** A dispute of the viewer's scope, by our id or by the gateway's. */
+/** A dispute in the viewer's scope, by our id or by the gateway's. */
 export async function mustSeeDispute({ deps, scope }: Viewer, text: string) {
   const [dispute] = await reading(deps, async (db) =>
     presentDisputes(db, scope, await listDisputesNamed(db, scope, text)),
@@ -95,7 +95,7 @@ export async function mustSeeDispute({ deps, scope }: Viewer, text: string) {
   throw new NotFound(`There is no dispute ${text}. \`tranche disputes list\` lists them.`);
 }
 
-/** A dispute with its evidence and what people did to it. */
+/** A dispute with its evidence and people's actions on it. */
 export async function readDispute(viewer: Viewer, id: string) {
   const dispute = await mustSeeDispute(viewer, id);
   const { pack, files, actions } = await reading(viewer.deps, async (db) => ({
@@ -116,7 +116,7 @@ export async function readDispute(viewer: Viewer, id: string) {
   };
 }
 
-/** A file of a dispute of the viewer's scope. `open` reads its content. */
+/** A file of a dispute in the viewer's scope. `open` reads its content. */
 export async function mustSeeFile(
   viewer: Viewer,
   id: string,

@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Posting } from '#record/ledger/posting.ts';
 
-/** Rows of a checkout that grow without end, in the order of their history. */
+/** Rows of a checkout whose number has no limit, in order of their history. */
 const histories = {
   payment_attempts: ['number'],
   callback_attempts: ['number'],

@@ -5,7 +5,7 @@ import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.sche
 const Count = nullable(BoundedCount);
 const Sales = Type.Object({ sold: Cents, paid: Type.Integer() });
 
-/** GET /api/home: the first page of a merchant's people. */
+/** GET /api/home: the first page that a merchant's people see. */
 export const Home = Type.Object({
   merchant_id: Id,
   merchant_name: Type.String(),
@@ -13,15 +13,18 @@ export const Home = Type.Object({
   locale: Type.String(),
   time_zone: Type.String(),
   clock_ahead_ms: Type.Integer(),
-  /** The day that it is for the merchant. */
+  /** The merchant's current day. */
   today: Day,
   refunds_to_review: Count,
   callbacks_exhausted: Count,
   messages_to_answer: Count,
   disputes_to_answer: Count,
-  /** The first deadline of those disputes. */
+  /** The earliest deadline of those disputes. */
   dispute_due_by: nullable(Time),
-  /** Keys and secrets that end, the next one first. Null if the person may not read integrations. */
+  /**
+   * Keys and secrets that will expire, the next one first. Null if the person may not read
+   * integrations.
+   */
   ending_keys: nullable(
     Type.Array(
       Type.Object({
@@ -31,9 +34,12 @@ export const Home = Type.Object({
       }),
     ),
   ),
-  /** As it stands now. Null if none is planned, or the person may not read payouts. */
+  /**
+   * The next payout as it stands now. Null if none is planned, or if the person may not read
+   * payouts.
+   */
   next_payout: nullable(Type.Object({ business_on: Day, amount: Cents })),
-  /** Sales of the last seven days with today, and of the seven days before. */
+  /** Sales of the last seven days including today, and of the seven days before. */
   week: Sales,
   week_before: Sales,
   /** The steps before real money moves. Each is true once the service has seen it. */
@@ -41,7 +47,7 @@ export const Home = Type.Object({
     signed_request: Type.Boolean(),
     callback_delivered: Type.Boolean(),
     refund_requested: Type.Boolean(),
-    /** The drill runs in sandboxes; null elsewhere. */
+    /** Whether the drill was passed; null outside of sandboxes, where it cannot run. */
     drill_passed: nullable(Type.Boolean()),
     bank_account: Type.Boolean(),
   }),

@@ -5,7 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 const keysMax = 10;
 const disputesMax = 1_000;
 
-/** The first deadline of the disputes that wait for an answer. */
+/** The earliest deadline of the disputes that wait for an answer. */
 export async function findFirstDeadline(
   db: Handle,
   merchant_id: string,
@@ -32,7 +32,7 @@ type EndingKey = {
   expires_at: Timestamp;
 };
 
-/** Secrets and signing keys of the merchant's own integrations that have an end ahead. */
+/** Secrets and signing keys of the merchant's own integrations that will expire. */
 export async function listEndingKeys(
   db: Handle,
   merchant_id: string,
@@ -68,14 +68,14 @@ type Steps = {
   bank_account: boolean;
 };
 
-/** The steps of going live that the service can see. Each is a look into an index. */
+/** The steps of going live that the service can observe. Each is one index look-up. */
 export async function findSteps(db: Handle, merchant_id: string): Promise<Steps> {
   const hasList = (list: string) =>
     sql<boolean>`exists (select from list_totals
       where merchant_id = ${merchant_id} and list = ${list} and total > 0)`;
   return await db
     .selectNoFrom([
-      // One condition over both would look at the integrations of all merchants.
+      // A single condition over both would scan the integrations of all merchants.
       sql<boolean>`exists (select from integrations
           where merchant_id = ${merchant_id} and signing_required_at is not null)
         or exists (select from managed_merchants m join integrations i on i.id = m.integration_id

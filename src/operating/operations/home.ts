@@ -21,7 +21,7 @@ const countMax = 1_000;
 
 /**
  * The first page of a merchant's people: what needs them today, the sales of a week, the next payout
- * and the steps of going live. It reads sums by day and indexes of what waits, never a history.
+ * and the steps of going live. It reads daily sums and indexes of what waits, never a whole history.
  */
 export async function readHome(
   viewer: Viewer<ViewerDeps & { environment: string }>,
@@ -59,7 +59,8 @@ export async function readHome(
       week: sumDays(days.filter(({ day }) => day >= weekBegan)),
       week_before: sumDays(days.filter(({ day }) => day < weekBegan)),
       go_live: {
-        // Production requires signatures from the first request on, so a checkout shows one.
+        // Production requires signatures from the first request on, so any checkout proves a signed
+        // request.
         signed_request: steps.requires_signing && (!isProduction || steps.has_checkouts),
         callback_delivered: steps.callback_delivered,
         refund_requested: steps.refund_requested,

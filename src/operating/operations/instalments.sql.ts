@@ -11,8 +11,7 @@ import { type OfCheckout, unique } from './owner.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
 /**
- * Lists overdue payments with the longest due first, and all others by checkout with the newest
- * first.
+ * Lists overdue payments, the longest overdue first, and all others by checkout, the newest first.
  */
 export async function pageInstalments(
   db: Handle,
@@ -49,7 +48,7 @@ export type Decline = CardDecline & {
   settled_at: Timestamp | null;
 };
 
-/** The declines of payments of these checkouts, in their order. */
+/** The declines of these checkouts' payments, in order. */
 export async function listDeclines(
   db: Handle,
   scope: Scope,
@@ -91,8 +90,8 @@ export async function listCards(
 export type Pause = 'dispute' | 'difference';
 
 /**
- * The reasons that pause the plans of these checkouts, by checkout. Refunds and attempts of the
- * shopper are not among them.
+ * Why the plans of these checkouts are paused, by checkout. Refunds and attempts of the shopper are
+ * not among them.
  */
 export async function listPauses(
   db: Handle,
@@ -118,7 +117,10 @@ export async function listPauses(
   ]);
 }
 
-/** How many of these payments the scope has. An id is the checkout's and the payment's number. */
+/**
+ * How many of these payments are in the scope. An id consists of the checkout's id and the payment's
+ * number.
+ */
 export async function countInstalmentsWithin(
   db: Handle,
   scope: Scope,

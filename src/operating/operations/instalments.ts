@@ -28,7 +28,8 @@ import { findOwners } from './owner.sql.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
 /**
- * Overdue payments, the longest due first, with the facts that decide whether a retry is sensible.
+ * Overdue payments, the longest overdue first, with the facts that decide whether a retry is
+ * sensible.
  */
 export const overdueList = defineList({
   name: 'overdue',
@@ -109,7 +110,7 @@ const pauseTexts: Record<PausedBy, string> = {
   shopper: 'The shopper is paying it now.',
 };
 
-/** Whether a retry is sensible, and why. The retry itself refuses all that is not. */
+/** Whether a retry is sensible, and why. The retry itself refuses any other payment. */
 function adviceOf(
   hasCard: boolean,
   paused_by: PausedBy | null,
@@ -145,7 +146,7 @@ export const lastOf = (
 ) =>
   declines.findLast((one) => one.checkout_id === checkout_id && one.instalment === number) ?? null;
 
-/** Payments with one status, for the command line. The console lists the overdue ones only. */
+/** Payments with one status, for the command line. The console lists only the overdue ones. */
 export const instalmentList = {
   query: Type.Object({ ...paging, status: Type.Optional(oneOf(instalmentStatuses)) }),
   read(viewer: Viewer, query: { merchant?: string; status?: InstalmentStatus }, page: PageRequest) {

@@ -17,11 +17,14 @@ export const IntegrationRow = Type.Object({
   /** The events that it asked for, and their address. */
   events: Type.Array(oneOf(eventKinds)),
   events_url: nullable(Type.String()),
-  /** The first merchants that an intermediary manages, of those that the person may see. */
+  /** The first merchants that an intermediary manages, among those that the person may see. */
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
-  /** It manages more than these. /api/managed-merchants lists them all. */
+  /** Whether it manages more than these. /api/managed-merchants lists all of them. */
   manages_more: Type.Boolean(),
-  /** The limits of every endpoint. A limit that is not the integration's own is the contract's. */
+  /**
+   * The limits of every endpoint. If the integration has none of its own, the contract's limit
+   * applies.
+   */
   limits: Type.Array(
     Type.Object({
       endpoint: Type.String(),
@@ -30,7 +33,7 @@ export const IntegrationRow = Type.Object({
       is_own: Type.Boolean(),
     }),
   ),
-  /** The client secrets in force, the newest first. A secret that expires is being rotated out. */
+  /** The client secrets in force, the newest first. A secret with an expiry is being rotated out. */
   client_secrets: Type.Array(Type.Object(Life)),
   /** For people who see only some merchants, the first use of an intermediary's key is left out. */
   signing_keys: Type.Array(
@@ -42,8 +45,8 @@ export const IntegrationRow = Type.Object({
       created_at: Time,
       disabled_at: nullable(Time),
       /**
-       * Counts of the last 30 days. They are made by integration, so those of an intermediary are
-       * null in a list of one merchant and for people who see only some merchants.
+       * Counts of the last 30 days. They are kept per integration, so those of an intermediary are
+       * null in a list of one merchant, and for people who see only some merchants.
        */
       logins: nullable(Type.Integer()),
       checkouts: nullable(Type.Integer()),
@@ -52,7 +55,8 @@ export const IntegrationRow = Type.Object({
 });
 export type IntegrationRow = Type.Static<typeof IntegrationRow>;
 /**
- * GET /api/integrations. The newest first. With `merchant` also the intermediaries that manage it.
+ * GET /api/integrations, the newest first. With `merchant`, includes the intermediaries that manage
+ * it.
  */
 export const IntegrationsQuery = Type.Object({ ...paging, order: Type.Optional(oneOf(orders)) });
 
@@ -65,14 +69,14 @@ export const ManagedMerchantsQuery = Type.Object({
 export const ManagedMerchant = Type.Object({ id: Id, name: Type.String(), added_at: Time });
 export type ManagedMerchant = Type.Static<typeof ManagedMerchant>;
 
-/** POST /api/integrations: of one merchant, or of an intermediary that manages several. */
+/** POST /api/integrations: for one merchant, or for an intermediary that manages several. */
 export const CreateIntegration = Type.Object({
   merchant_id: Type.Optional(Id),
   managed_merchant_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1_000 })),
   refund_mode: oneOf(refundModes),
 });
 
-/** Credentials are in this answer and never again. */
+/** Only this answer contains the credentials. */
 export const IssuedCredentials = Type.Object({
   id: Id,
   client_secret: Type.String(),
@@ -110,7 +114,7 @@ export const SetLimit = Type.Object({
   window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
 });
 
-/** POST /api/integrations/:id/events. Kinds that are not named stay as they are. */
+/** POST /api/integrations/:id/events. Kinds that are not mentioned stay as they are. */
 export const SetEvents = Type.Object({
   enable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
   disable: Type.Optional(Type.Array(oneOf(eventKinds), { maxItems: eventKinds.length })),
@@ -126,7 +130,7 @@ export const EventsSet = Type.Object({
 /** POST /api/integrations/:id/require-signing. It cannot be undone. */
 export const RequiredSigning = Type.Object({ id: Id, signing_required_at: Time });
 
-/** POST /api/integrations/:id/enable-v1. The secret is in this answer and never again. */
+/** POST /api/integrations/:id/enable-v1. Only this answer contains the secret. */
 export const IssuedV1Credentials = Type.Object({
   id: Id,
   client_id: Id,
@@ -148,6 +152,6 @@ export const ManageMerchants = Type.Object({
   remove: Type.Array(Id, { maxItems: 1_000 }),
 });
 
-/** POST /api/integrations/:id/refund-mode, for refunds that are asked for from now on. */
+/** POST /api/integrations/:id/refund-mode, for refunds requested from now on. */
 export const SetRefundMode = Type.Object({ refund_mode: oneOf(refundModes) });
 export const RefundModeSet = Type.Object({ id: Id, refund_mode: oneOf(refundModes) });

@@ -7,7 +7,7 @@ import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { directionOf, type Order, type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** Integrations of merchants, with the intermediaries that manage one of them. */
+/** Integrations of merchants, including the intermediaries that manage one of them. */
 function withinScope<Row>(
   query: SelectQueryBuilder<Tables, 'integrations', Row>,
   scope: Scope,
@@ -46,7 +46,7 @@ export async function pageLegacyIntegrations(
   return await readRange(query, page, ['created_at', 'id'], 'asc');
 }
 
-/** An integration of the scope, or an intermediary that manages a merchant of it. */
+/** An integration in the scope, or an intermediary that manages a merchant in it. */
 export async function findIntegrationWithin(
   db: Handle,
   scope: Scope,
@@ -56,11 +56,11 @@ export async function findIntegrationWithin(
   return (await query.where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Whether the scope has the merchant `merchant_id` of `managed_merchants`. */
+/** Whether the merchant in a row of `managed_merchants` is in the scope. */
 const isManagedWithin = (scope: Scope) =>
   scope === 'all merchants' ? sql`true` : sql`merchant_id = any(${scope.merchant_ids}::uuid[])`;
 
-/** The first merchants that each intermediary manages, of those that the scope contains. */
+/** The first merchants that each intermediary manages, among those in the scope. */
 export async function listFirstManaged(
   db: Handle,
   scope: Scope,
@@ -79,7 +79,7 @@ export async function listFirstManaged(
   return rows;
 }
 
-/** The merchants that an intermediary manages, of those that the scope contains, the oldest first. */
+/** The merchants that an intermediary manages, among those in the scope, the oldest first. */
 export async function pageManaged(
   db: Handle,
   scope: Scope,
@@ -147,7 +147,7 @@ export type LegacyState = {
   disabled_at: Timestamp | null;
 };
 
-/** The v1 credentials of integrations, the ones in force first. */
+/** The v1 credentials of integrations, those in force first. */
 export async function listLegacyOf(db: Handle, integration_ids: string[]): Promise<LegacyState[]> {
   if (integration_ids.length === 0) return [];
   return await db

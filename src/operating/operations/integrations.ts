@@ -117,7 +117,7 @@ export const managedMerchantList = defineList({
 
 export type ListedIntegration = Awaited<ReturnType<typeof presentIntegrations>>[number];
 
-/** An integration of the viewer's scope, or an intermediary that manages a merchant of it. */
+/** An integration in the viewer's scope, or an intermediary that manages a merchant in it. */
 export async function mustSeeIntegration(viewer: Viewer, id: string): Promise<ListedIntegration> {
   const [integration] = await reading(viewer.deps, async (db) => {
     const found = isUuid(id) ? await findIntegrationWithin(db, viewer.scope, id) : null;
@@ -130,7 +130,7 @@ export async function mustSeeIntegration(viewer: Viewer, id: string): Promise<Li
 const noIntegration = (id: string) =>
   new NotFound(`There is no integration ${id}. \`tranche integrations list\` lists them.`);
 
-/** An integration names this many of the merchants that it manages. */
+/** An integration's row lists at most this many of the merchants that it manages. */
 const firstManagedMax = 10;
 
 async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: Integration[]) {
@@ -142,7 +142,8 @@ async function presentIntegrations({ deps, scope }: Viewer, db: Handle, rows: In
   const limits = await listLimitsOf(db, ids);
   const { client_secrets, signing_keys } = await listCredentialsOf(db, ids, timestamp(now));
   const legacy = await listLegacyOf(db, ids);
-  // An intermediary may be used for other merchants, so its use is shown with all merchants only.
+  // An intermediary may also act for other merchants, so its use is shown only to viewers of all
+  // merchants.
   const showsUse = (row: Integration) => scope === 'all merchants' || row.merchant_id !== null;
   const shown = rows.filter(showsUse).map(({ id }) => id);
   const usage = await listLegacyUsage(db, shown, dayBefore(now, recentDays));
@@ -184,8 +185,9 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
 }
 
 /**
- * An integration that the viewer may change: one of a merchant of their scope. An intermediary also
- * acts for merchants outside of a scope, so it needs the scope of all.
+ * An integration that the viewer may change: it belongs to a merchant in their scope. An
+ * intermediary also acts for merchants outside of a scope, so changing it needs the scope of all
+ * merchants.
  */
 async function mustChangeIntegration(viewer: Viewer, id: string): Promise<string> {
   const integration = await mustSeeIntegration(viewer, id);
@@ -194,7 +196,7 @@ async function mustChangeIntegration(viewer: Viewer, id: string): Promise<string
   return integration.id;
 }
 
-/** An action on one integration, which needs a fresh proof. Its answer is the use case's. */
+/** An action on one integration, which needs a fresh proof. The use case makes the answer. */
 function on<
   const Response extends TSchema,
   Deps extends ViewerDeps = ViewerDeps,

@@ -8,10 +8,12 @@ import { scopeOf, type Viewer } from './viewer.ts';
 
 type Query = { merchant?: string; integration?: string; days?: number };
 
-/** The first of the days that the use of v1 is counted from. They include today, in UTC. */
+/**
+ * The first day of the period in which the use of v1 is counted. The period includes today, in UTC.
+ */
 export const usedSince = (now: Temporal.Instant, { days = 30 }: Query) => dayBefore(now, days - 1);
 
-/** Integrations that have or had v1 credentials with their use of v1, for the command line. */
+/** Integrations that have or had v1 credentials, with their use of v1, for the command line. */
 export const legacyUsageList = {
   query: Type.Object({
     ...paging,

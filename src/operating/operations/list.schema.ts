@@ -1,19 +1,20 @@
 import Type, { type TSchema } from 'typebox';
 
-// The common parts of the answers of the console's API. The browser application imports the types
-// of these schemas and nothing else of the service.
+// The common parts of the answers of the console's API. The browser application imports only the
+// types of these schemas from the service.
 
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 /**
- * A day of a filter. The years are bounded: the database does not take every year of four digits.
+ * A day in a filter. The years are limited, because the database does not accept every four-digit
+ * year.
  */
 export const FilterDay = Type.String({ pattern: '^2[01]\\d{2}-\\d{2}-\\d{2}$' });
 export const Cents = Type.Integer();
 export const nullable = <Schema extends TSchema>(schema: Schema) =>
   Type.Union([schema, Type.Null()]);
-/** The content of a file of at most so many bytes. */
+/** The content of a file of at most this many bytes. */
 export const base64 = (bytesMax: number) =>
   Type.String({ pattern: '^[A-Za-z0-9+/]+={0,2}$', maxLength: Math.ceil(bytesMax / 3) * 4 });
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
@@ -26,9 +27,9 @@ export const pageOf = <Row extends TSchema>(row: Row) =>
 /** The part of a query that every list takes. */
 export const paging = {
   after: Type.Optional(Type.String({ maxLength: 1_000 })),
-  /** 1 to 100 rows, 50 unless it is given. */
+  /** 1 to 100 rows; 50 by default. */
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-  /** One merchant of the person's scope. */
+  /** One merchant in the person's scope. */
   merchant: Type.Optional(Id),
 };
 
@@ -47,7 +48,7 @@ export const owner = {
   name: nullable(Type.String()),
 };
 
-/** A count that stops at 1,000: `more` says that there are more. */
+/** A count that stops at 1,000; `more` means that there are more. */
 export const BoundedCount = Type.Object({ count: Type.Integer(), more: Type.Boolean() });
 
 /** The body of every refusal. */

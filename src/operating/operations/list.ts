@@ -12,19 +12,19 @@ export type PageRequest = { after: string | null; limit: number };
 export type List<Row> = { data: Row[]; next: string | null };
 
 /**
- * A list of operators. The console makes two routes from it, a page and a file, and the command line
- * a command.
+ * A list for operators. The console makes two routes from it, a page and a file, and the command
+ * line makes a command.
  */
 export type ListDefinition<Query extends TObject, Row> = {
-  /** `/api/` with this name, and the name of the file. */
+  /** The name below `/api/`, which is also the name of the file. */
   name: string;
   permission: Permission;
-  /** The filters, with `after` and `limit`. */
+  /** The filters, including `after` and `limit`. */
   query: Query;
-  /** The members of a row that the console answers with. A row may have more. */
+  /** The members of a row in the console's answer. A row may have more. */
   row: TSchema;
   read(viewer: Viewer, query: Static<Query>, page: PageRequest): Promise<List<Row>>;
-  /** Its rows have people's names and addresses, beside those of the shopper. */
+  /** Whether its rows have names and addresses of people other than the shopper. */
   namesPeople?: boolean;
   /** The columns of the file. */
   columns: Column<Row>[];
@@ -43,10 +43,10 @@ export function defineList<
   return list;
 }
 
-/** The cursor is not one that a list of this kind gave. */
+/** The cursor does not come from a list of this kind. */
 export class BadCursor extends Error {}
 
-/** Reads one page: its rows as a range of an index, and then what is shown of them. */
+/** Reads one page: its rows as a range of an index, and then what is shown about them. */
 export async function readList<Row, Listed>(
   deps: { database: Database; clock: Clock },
   page: PageRequest,

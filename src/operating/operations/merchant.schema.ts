@@ -13,7 +13,10 @@ export const Band = Type.Object({
   terms: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 120 }),
 });
 export type Band = Type.Static<typeof Band>;
-/** A refund above this many cents needs two people; with `none` one person is enough for any. */
+/**
+ * A refund above this many cents needs two people; `none` means that one person is enough for any
+ * refund.
+ */
 const Threshold = Type.Union([Type.Integer({ minimum: 0 }), Type.Literal('none')]);
 const Bands = Type.Array(Band, { minItems: 1, maxItems: 100 });
 
@@ -32,7 +35,7 @@ export const MerchantRow = Type.Object({
   locale: Type.String(),
   rules: Type.Array(Band),
   preselected_term: nullable(Type.Integer()),
-  /** The merchant's own threshold. Null if the default of all merchants holds. */
+  /** The merchant's own threshold. Null if the default applies. */
   four_eyes_above: nullable(Threshold),
   /** A refund above this many cents needs two people, unless the merchant has its own threshold. */
   four_eyes_default: nullable(Cents),
@@ -109,19 +112,19 @@ export const Page = {
   logo: Type.Optional(nullable(Type.String({ maxLength: 64 }))),
 };
 
-/** PATCH /api/merchants/:id. What is absent stays as it is. */
+/** PATCH /api/merchants/:id. Absent members stay as they are. */
 export const ChangeMerchant = Type.Object({
   ...Page,
   /** A PNG in base64. */
   logo: Type.Optional(nullable(base64(logoBounds.bytesMax))),
   ...Rules,
-  /** The values that the person read. If they were changed since, the change is refused. */
+  /** The values that the person read. If they have changed since, the change is refused. */
   was: Type.Optional(Type.Object({ ...Page, ...Rules }, { additionalProperties: false })),
 });
 
-/** POST /api/merchants/:id/clock: a sandbox merchant's clock moves forward. */
+/** POST /api/merchants/:id/clock: moves a sandbox merchant's clock forward. */
 export const MoveClock = Type.Object({
-  /** If it is absent, the clock moves to the next event. */
+  /** If absent, the clock moves to the next event. */
   by_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 366 * 24 * 3600 })),
 });
 export const MovedClock = Type.Object({

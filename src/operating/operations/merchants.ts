@@ -55,7 +55,7 @@ export const merchantList = defineList({
 
 export type ListedMerchant = Awaited<ReturnType<typeof presentMerchants>>[number];
 
-/** A merchant of the viewer's scope. */
+/** A merchant in the viewer's scope. */
 export async function mustSeeMerchant(viewer: Viewer, id: string): Promise<ListedMerchant> {
   const [merchant] = await reading(viewer.deps, async (db) => {
     const names = await listMerchantNames(db, viewer.scope, isUuid(id) ? [id] : []);
@@ -143,7 +143,7 @@ export const merchantActions = {
       const hasRules = Object.keys(rules).length > 0;
       const hasPage = Object.keys(page).length > 0;
       if (!hasRules && !hasPage) throw new BadInput('', 'Name something to change');
-      // These are two actions. Refuse a bad text before the first of them.
+      // These are two actions, so a bad text is refused before the first of them.
       readPageChange(page);
       if (hasRules) {
         await changeRules(deps, operator, {

@@ -3,10 +3,10 @@ import { payoutStatuses } from '#purchases/payouts/payout.ts';
 import { entryKinds } from '#record/ledger/settlement.ts';
 import { Cents, Day, FilterDay, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
-/** The merchants' today, unless a day is given. */
+/** The merchants' current day, unless a day is given. */
 const date = Type.Optional(FilterDay);
 
-/** The movements of a day. `refunded` went to cards; `paid_out` is less what banks returned. */
+/** The movements of a day. `refunded` went to cards; `paid_out` excludes what banks returned. */
 const moved = {
   sold: Cents,
   collected: Cents,
@@ -19,7 +19,7 @@ const moved = {
 
 const place = { currency: Type.String(), locale: Type.String() };
 
-/** GET /api/money-days: what moved on a local day, by merchant, in the order of their names. */
+/** GET /api/money-days: the movements of a local day by merchant, ordered by name. */
 export const MoneyDaysQuery = Type.Object({ ...paging, date });
 export const MoneyDayRow = Type.Object({
   day: Day,
@@ -30,11 +30,11 @@ export const MoneyDayRow = Type.Object({
 });
 export type MoneyDayRow = Type.Static<typeof MoneyDayRow>;
 
-/** GET /api/money-totals: the same of all merchants of the scope together. */
+/** GET /api/money-totals: the same for all merchants in the scope together. */
 export const MoneyTotalsQuery = Type.Object({ merchant: Type.Optional(Id), date });
 export const MoneyTotals = Type.Object({
   day: Day,
-  /** One for each currency. */
+  /** One total for each currency. */
   totals: Type.Array(Type.Object({ ...place, ...moved })),
   /**
    * The charges of the gateway that belong to no payment, by currency. Null if the person does not
@@ -44,7 +44,7 @@ export const MoneyTotals = Type.Object({
 });
 export type MoneyTotals = Type.Static<typeof MoneyTotals>;
 
-/** The groups that a merchant's open entries are shown in. A fee has its VAT beside it. */
+/** The groups in which a merchant's open entries are shown. The VAT is shown beside the fee. */
 export const lineGroups = ['sale', 'refund', 'dispute', 'payout_returned', 'fee'] as const;
 
 /** GET /api/balance-lines: the entries that are in no payout yet, the newest first. */
@@ -67,7 +67,7 @@ export const BalanceLine = Type.Object({
   net: Cents,
   /** When a reserve is released. */
   release_on: nullable(Day),
-  /** The payout that a reserve was held back from, or that the bank returned. */
+  /** The payout that a reserve was withheld from, or that the bank returned. */
   payout_id: nullable(Id),
   ...place,
   time_zone: Type.String(),
@@ -75,7 +75,10 @@ export const BalanceLine = Type.Object({
 });
 export type BalanceLine = Type.Static<typeof BalanceLine>;
 
-/** GET /api/merchants/:id/balance: what a merchant is owed now. Amounts that it owes are negative. */
+/**
+ * GET /api/merchants/:id/balance: the amount that a merchant is owed now. Amounts that it owes us
+ * are negative.
+ */
 export const Balance = Type.Object({
   merchant_id: Id,
   merchant_name: Type.String(),
@@ -84,7 +87,7 @@ export const Balance = Type.Object({
   clock_ahead_ms: Type.Integer(),
   /** Without terms the service settles nothing for the merchant. */
   has_terms: Type.Boolean(),
-  /** They add up to `owed`. The first six are of entries that are in no payout yet. */
+  /** They add up to `owed`. The first six come from entries that are in no payout yet. */
   sums: Type.Object({
     sale: Cents,
     refund: Cents,
@@ -92,11 +95,11 @@ export const Balance = Type.Object({
     payout_returned: Cents,
     fee: Cents,
     vat: Cents,
-    /** Payouts that were made and not paid yet. */
+    /** Payouts that were made but not paid yet. */
     payouts: Cents,
     reserve: Cents,
   }),
-  /** The first six sums together: what later payouts are made of. */
+  /** The sum of the first six, from which later payouts are made. */
   open: Cents,
   owed: Cents,
   /** The oldest 100 payouts that are not paid yet. */
@@ -111,14 +114,14 @@ export const Balance = Type.Object({
   ),
   payout_count: Type.Integer(),
   /**
-   * The payout that is made next, as it stands now. Null without terms. If the amount is not
-   * positive, no payout is made, and everything waits for the next one.
+   * The next payout as it stands now. Null without terms. If the amount is not positive, no payout
+   * is made, and everything waits for the one after it.
    */
   next_payout: nullable(
     Type.Object({
       business_on: Day,
       made_at: Time,
-      /** The open entries that it has. */
+      /** The open entries that it includes. */
       open: Cents,
       reserve_held: Cents,
       reserve_released: Cents,

@@ -7,7 +7,7 @@ import type { Amounts } from '#platform/shared/fees.ts';
 import type { EntryKind } from '#record/ledger/settlement.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-// Due work adds rows to the sums in the order of their ids. A sum that is exact now is that sum and
+// Due work adds rows to the sums in the order of their ids. The exact current value is a sum plus
 // the rows after its position, which are those of the last minutes.
 
 type Moved = {
@@ -24,16 +24,15 @@ export type MoneyDay = MoneyTotal & { day: string; merchant_id: string; merchant
 
 type Positions = Record<Stream, string>;
 
-/** How far the rows are in the sums. */
+/** The position up to which rows are in the sums. */
 export async function findPositions(db: Handle): Promise<Positions> {
   const rows = await db.selectFrom('rollups').select(['stream', 'after']).execute();
   return Object.fromEntries(rows.map(({ stream, after }) => [stream, after])) as Positions;
 }
 
 /**
- * The rows of a stream that are not in the sums yet. The position may have moved on since it was
- * read, so the statement looks again. The value that was read tells the planner how few rows
- * follow.
+ * The rows of a stream that are not in the sums yet. The position may have moved since it was read,
+ * so the statement reads it again. The value that was read tells the planner how few rows follow.
  */
 const isAfter = (stream: Stream, positions: Positions) =>
   sql<boolean>`id > ${positions[stream]} and id >
@@ -102,7 +101,7 @@ export async function pageMoneyDay(
   return await readRange(query, page, columns, 'asc', ['merchant_name', 'merchant_id']);
 }
 
-/** The movements of a local day of all merchants of the scope, by currency. */
+/** The movements of a local day, of all merchants in the scope, by currency. */
 export async function sumMoneyDay(db: Handle, scope: Scope, day: string): Promise<MoneyTotal[]> {
   const positions = await findPositions(db);
   return (await selectMoved(db, scope, day, positions)
@@ -112,7 +111,7 @@ export async function sumMoneyDay(db: Handle, scope: Scope, day: string): Promis
     .execute()) as unknown as MoneyTotal[];
 }
 
-/** The sums of a merchant's entries by kind: all that were written, and those in payouts. */
+/** The sums of a merchant's entries by kind: of all entries, and of those in payouts. */
 export async function sumEntries(
   db: Handle,
   merchant_id: string,
@@ -135,7 +134,7 @@ export async function sumEntries(
   return rows;
 }
 
-/** The open entries from a time on, by kind: those that the next payout does not have. */
+/** The open entries from a time on, by kind. The next payout does not include them. */
 export async function sumEntriesFrom(
   db: Handle,
   merchant_id: string,
@@ -175,7 +174,7 @@ const kindsOf: Record<string, EntryKind[]> = {
   refund: ['refund', 'refund_reversed'],
   dispute: ['dispute', 'dispute_reversed'],
   payout_returned: ['payout_returned'],
-  // Only these bear a fee, by a constraint of the table.
+  // Only these kinds bear a fee; a constraint of the table ensures that.
   fee: ['sale', 'refund', 'refund_reversed', 'dispute_fee'],
 };
 
@@ -196,7 +195,7 @@ export async function pageOpenEntries(
   return await readRange(query, page, ['e.at', 'e.id'], 'desc');
 }
 
-/** The reserves of a merchant that are still held, those to be released last first. */
+/** The reserves of a merchant that are still held; those to be released last come first. */
 export async function pageReserves(
   db: Handle,
   merchant_id: string,

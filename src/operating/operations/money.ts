@@ -16,7 +16,7 @@ const amount = (head: string, name: keyof MoneyDayRow): Column<MoneyDayRow> => [
   (row) => ({ cents: row[name] as number }),
 ];
 
-/** The movements of a local day, by merchant. Those of the last minutes are in it too. */
+/** The movements of a local day, by merchant, including those of the last minutes. */
 export const moneyDayList = defineList({
   name: 'money-days',
   permission: 'money.read',
@@ -48,7 +48,7 @@ export const moneyDayList = defineList({
 
 type DayQuery = { merchant?: string; date?: string };
 
-/** The day that is asked for, or the merchants' today. */
+/** The requested day, or the merchants' current day. */
 async function dayOf(
   { deps }: Viewer,
   db: Handle,
@@ -61,7 +61,7 @@ async function dayOf(
   return now.toPlainDate().toString();
 }
 
-/** The movements of a local day at all merchants of the scope together. */
+/** The movements of a local day, of all merchants in the scope together. */
 export async function readMoneyTotals(viewer: Viewer, query: DayQuery): Promise<MoneyTotals> {
   if (query.merchant !== undefined && !isWithin(viewer.scope, query.merchant)) {
     throw new NotFound('There is no such merchant.');

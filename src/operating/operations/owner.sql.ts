@@ -21,7 +21,7 @@ export type OfCheckout = { merchant_id: string; checkout_id: string };
 
 export type Described = { checkout: FoundCheckout; merchant: MerchantName; owner: Owner };
 
-/** Reads the owners of rows, and returns a function that finds the owner of one. */
+/** Reads the owners of rows, and returns a function that finds the owner of one row. */
 export async function findOwners(
   db: Handle,
   scope: Scope,
@@ -100,8 +100,8 @@ export async function listRecentSums(
   merchant_ids: string[],
 ): Promise<Map<string, RecentSums>> {
   if (merchant_ids.length === 0) return new Map();
-  // The last rows of each merchant, not the days until today: a sandbox merchant's clock may be
-  // months ahead of the real one.
+  // The newest rows of each merchant are read, not the days up to today: a sandbox merchant's clock
+  // may be months ahead of the real one.
   const newest = scoped(
     db
       .selectFrom('merchant_days')

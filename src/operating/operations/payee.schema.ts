@@ -2,15 +2,15 @@ import Type from 'typebox';
 import { nullable, Time } from './list.schema.ts';
 
 const Account = Type.Object({
-  /** Counts the merchant's accounts. A proposal is confirmed by it. */
+  /** Numbers the merchant's accounts. A proposal is confirmed by this number. */
   number: Type.Integer(),
   holder: Type.String(),
   bank: Type.String(),
   branch_code: Type.String(),
-  /** The end of the account number. No answer has more of it. */
+  /** The last digits of the account number. No answer contains more of it. */
   last4: Type.String(),
   created_at: Time,
-  /** People's names today; an operator's name if there is no person. */
+  /** People's current names; an operator's name if there is no person. */
   proposed_by: Type.String(),
   confirmed_by: nullable(Type.String()),
   confirmed_at: nullable(Time),
@@ -35,7 +35,7 @@ export const ProposeAccount = Type.Object({
   bank: Type.String({ minLength: 1, maxLength: 100 }),
   branch_code: Type.String({ minLength: 1, maxLength: 20 }),
   account_number: Type.String({ minLength: 5, maxLength: 20 }),
-  /** The number of the proposal that waits, which the person read and replaces. */
+  /** The number of the waiting proposal that the person has read and replaces. */
   replaces: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
 });
 

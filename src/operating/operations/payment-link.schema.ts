@@ -15,14 +15,14 @@ export const PaymentLinkRow = Type.Object({
   ...{ merchant_id, merchant_name, time_zone, locale, clock_ahead_ms },
   client_reference_id: Type.String(),
   status: oneOf(paymentLinkStatuses),
-  /** Null if each shopper types it. */
+  /** Null if each shopper types the amount. */
   amount: nullable(Cents),
   currency: Type.String(),
   reusable: Type.Boolean(),
   created_at: Time,
   expires_at: nullable(Time),
   cancelled_at: nullable(Time),
-  /** How many checkouts it made. */
+  /** How many checkouts it has made. */
   checkouts: Type.Integer(),
 });
 export type PaymentLinkRow = Type.Static<typeof PaymentLinkRow>;
@@ -34,10 +34,10 @@ export const PaymentLinkDetails = Type.Object({
   qr_svg_url: Type.String(),
   qr_png_url: Type.String(),
   print_url: Type.String(),
-  /** The code as a path in a square box of so many units. */
+  /** The code as a path in a square box of this many units. */
   qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
   notify_url: Type.String(),
-  /** The shopper that it is for; null if the shopper types the address. */
+  /** The shopper's address; null if the shopper types it. */
   email: nullable(Type.String()),
   /** The newest of its checkouts. */
   orders: Type.Array(
@@ -62,9 +62,9 @@ export const OfferPaymentLink = Type.Object({
   amount: linkMembers.amount,
   email: Type.Optional(Type.String({ format: 'email', maxLength: 254 })),
   expires_at: Type.Optional(Type.String({ maxLength: 40 })),
-  /** Its life from now, on the merchant's clock, in place of a time. */
+  /** How many days it lives, on the merchant's clock, instead of a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
-  /** Without it callbacks go where those of the newest order go. */
+  /** If absent, callbacks go to the same address as those of the newest order. */
   notify_url: Type.Optional(Type.String({ format: 'uri', maxLength: 2048 })),
 });

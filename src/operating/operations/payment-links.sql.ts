@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { PaymentLink } from '#purchases/payment-links/payment-link.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** The newest links first. Ids ascend with time. */
+/** The newest links first: ids ascend with time. */
 export async function pagePaymentLinks(
   db: Handle,
   scope: Scope,
@@ -13,7 +13,7 @@ export async function pagePaymentLinks(
   return await readRange(query, page, [isOne(scope) ? 'number' : 'id'], 'desc');
 }
 
-/** One link of the scope. */
+/** One link in the scope. */
 export async function findPaymentLinkWithin(
   db: Handle,
   scope: Scope,

@@ -23,7 +23,7 @@ import {
 import { findPaymentLinkWithin, listOrdersOf, pagePaymentLinks } from './payment-links.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
-/** The addresses of links are derived, not stored. */
+/** The addresses of links are derived from keys, not stored. */
 export type LinkViewerDeps = ViewerDeps & { sealing: Sealing; baseUrl: string };
 
 /** The newest payment links first. */
@@ -80,7 +80,7 @@ async function mustSeeLink(viewer: Viewer, id: string): Promise<PaymentLink> {
   return link;
 }
 
-/** A link with its addresses, its orders and what people did to it. */
+/** A link with its addresses, its orders and people's actions on it. */
 export async function readPaymentLink(viewer: Viewer<LinkViewerDeps>, id: string) {
   const { deps } = viewer;
   const found = await mustSeeLink(viewer, id);

@@ -10,7 +10,7 @@ export const PayoutsQuery = Type.Object({
   status: Type.Optional(oneOf(payoutStatuses)),
 });
 
-/** The end of an account number. No answer has more of it. */
+/** The last digits of an account number. No answer contains more of it. */
 const AccountEnd = Type.Object({ last4: Type.String() });
 
 export const PayoutRow = Type.Object({
@@ -27,18 +27,18 @@ export const PayoutRow = Type.Object({
   currency: Type.String(),
   line_count: Type.Integer(),
   status: oneOf(payoutStatuses),
-  /** 0, 1 or 2 people have approved it, for the account that is in use. */
+  /** How many people have approved it for the account in use: 0, 1 or 2. */
   approvals: Type.Integer(),
   /** Whether the signed-in person may approve it now, apart from permission and proof. */
   may_approve: Type.Boolean(),
-  /** The merchant's account that is in use. Null if the merchant cannot be paid. */
+  /** The merchant's account in use. Null if the merchant cannot be paid. */
   account: nullable(AccountEnd),
-  /** Whether a line is of an order with an open dispute. False once it is exported. */
+  /** Whether a line belongs to an order with an open dispute. False once it is exported. */
   is_disputed: Type.Boolean(),
   /** The account that its approvals are for. Null if there are none. */
   approved_account: nullable(AccountEnd),
   /**
-   * Since when a person has had to compare it with the bank before it is exported, after a restore.
+   * After a restore, the time since which it must be compared with the bank before it is exported.
    */
   compare_since: nullable(Time),
   created_at: Time,
@@ -57,7 +57,7 @@ const amounts = { gross: Cents, fee: Cents, vat: Cents, net: Cents };
 /** GET /api/payouts/:id, and the answer of every action on a payout. */
 export const PayoutDetails = Type.Object({
   ...PayoutRow.properties,
-  /** The first lines. The statement has all of them. */
+  /** The first lines. The statement has all lines. */
   lines: Type.Array(
     Type.Object({
       line: Type.Integer(),
@@ -70,11 +70,11 @@ export const PayoutDetails = Type.Object({
     }),
   ),
   totals: Type.Object(amounts),
-  /** The operator who noted first that the bank returned it. Another one confirms it. */
+  /** The operator who first recorded that the bank returned it. Another one confirms it. */
   return_noted_by: nullable(Type.String()),
   /** Whether the statement is short enough for a page to print. */
   is_printable: Type.Boolean(),
-  /** Whether it is short enough for a PDF. */
+  /** Whether the statement is short enough for a PDF. */
   has_pdf: Type.Boolean(),
   /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
@@ -98,24 +98,26 @@ const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id:
 
 /** POST /api/payouts/export */
 export const PayoutExport = Type.Object({
-  // Each list of payouts that were left out names the oldest 100.
+  // Each list below has at most the 100 oldest payouts that were left out.
   /** Null if no payout was exported. */
   export_id: nullable(Id),
   payouts: Type.Integer(),
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
   without_account: Type.Array(NamedPayout),
-  /** Approved for an earlier bank account of the merchant. */
+  /** Payouts that were approved for an earlier bank account of the merchant. */
   to_approve_again: Type.Array(NamedPayout),
   /** Approved payouts to accounts that were confirmed too recently to be paid. */
   new_account: Type.Array(Type.Object({ ...NamedPayout.properties, payable_from: Time })),
   /** Approved payouts that a person must compare with the bank first. They stay approved. */
   to_compare: Type.Array(NamedPayout),
-  /** The file is full: another export takes the next payouts. */
+  /** Whether the file is full: another export takes the next payouts. */
   is_full: Type.Boolean(),
   /** The file for the bank, with whole account numbers. */
   file: Type.String(),
 });
-/** POST /api/payout-exports/:id/file: the same file again, or the export in the other format. */
+/**
+ * POST /api/payout-exports/:id/file: the same file again, or the same export in the other format.
+ */
 export const WantedFile = Type.Object({ format: Type.Optional(oneOf(bankFormats)) });
 export const BankFile = Type.Object({ file: Type.String() });
 export type BankFile = Type.Static<typeof BankFile>;

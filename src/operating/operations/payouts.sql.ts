@@ -16,7 +16,7 @@ export async function pagePayouts(
   return await readRange(query, page, ['created_at', 'id'], 'desc');
 }
 
-/** One payout of the scope. */
+/** One payout in the scope. */
 export async function findPayoutWithin(
   db: Handle,
   scope: Scope,
@@ -26,7 +26,7 @@ export async function findPayoutWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** How many of these payouts the scope has. */
+/** How many of these payouts are in the scope. */
 export async function countPayoutsWithin(db: Handle, scope: Scope, ids: string[]): Promise<number> {
   const rows = await scoped(db.selectFrom('payouts').select('id'), scope)
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
@@ -34,7 +34,7 @@ export async function countPayoutsWithin(db: Handle, scope: Scope, ids: string[]
   return rows.length;
 }
 
-/** The payouts that have a line of a checkout with an open dispute. */
+/** The payouts with a line that belongs to a checkout with an open dispute. */
 export async function listDisputedPayouts(
   db: Handle,
   payouts: Pick<Payout, 'merchant_id' | 'id'>[],

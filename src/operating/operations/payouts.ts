@@ -93,11 +93,11 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
   });
 }
 
-/** How many of these payouts the viewer sees. */
+/** How many of these payouts the viewer may see. */
 export const countPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
   reading(deps, (db) => countPayoutsWithin(db, scope, ids));
 
-/** A payout of the viewer's scope. */
+/** A payout in the viewer's scope. */
 export async function mustSeePayout(viewer: Viewer, id: string) {
   const [payout] = await reading(viewer.deps, async (db) => {
     const found = isUuid(id) ? await findPayoutWithin(db, viewer.scope, id) : null;
@@ -107,10 +107,10 @@ export async function mustSeePayout(viewer: Viewer, id: string) {
   return payout;
 }
 
-/** A page shows this many lines. The statement has all. */
+/** A page shows this many lines. The statement has all of them. */
 const linesShownMax = 200;
 
-/** A payout with its first lines and what people did to it. */
+/** A payout with its first lines and people's actions on it. */
 export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDetails> {
   const payout = await mustSeePayout(viewer, id);
   const { lines, totals, actions } = await reading(viewer.deps, async (db) => ({
@@ -124,7 +124,7 @@ export async function readPayout(viewer: Viewer, id: string): Promise<PayoutDeta
     totals,
     is_printable: whyNotPrinted(payout) === null,
     has_pdf: whyNotPrinted(payout, 'pdf') === null,
-    // A merchant's people see that it was noted, not the address of the operator.
+    // A merchant's people see that a return was recorded, but not by which operator.
     return_noted_by:
       payout.return_noted_by === null || viewer.scope === 'all merchants'
         ? payout.return_noted_by

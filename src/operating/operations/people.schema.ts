@@ -6,27 +6,30 @@ export const Person = Type.Object({
   email: Type.String(),
   name: Type.String(),
   roles: Type.Array(Type.String()),
-  /** Null stands for all merchants. */
+  /** Null means all merchants. */
   merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
   /** Whether they can sign in: they have a passkey, or came from the identity provider. */
   is_registered: Type.Boolean(),
   /**
-   * Whether they may count as one of two people. A merchant's administrator gave them access that no
-   * administrator of all merchants confirmed, if not.
+   * Whether they may count as one of two people. If not, a merchant's administrator gave them access
+   * that no administrator of all merchants has confirmed.
    */
   is_confirmed: Type.Boolean(),
-  /** The person who has this address already. Only the service's staff reads it. */
+  /** The person who already has this address. Only the service's staff can read it. */
   duplicate_of: nullable(Type.String()),
-  /** An invitation that is neither used nor ended. */
+  /** An invitation that is neither used nor expired. */
   invitation: nullable(
     Type.Object({
       made_by: Type.String(),
       expires_at: Type.String(),
-      /** It waits for a second administrator. */
+      /** Whether it waits for a second administrator. */
       is_held: Type.Boolean(),
-      /** The access that the person gets at the release. Null if they have it already. */
+      /**
+       * The access that the person gets when the invitation is released. Null if they already have
+       * it.
+       */
       access: nullable(
         Type.Object({
           name: Type.Optional(Type.String()),
@@ -34,14 +37,17 @@ export const Person = Type.Object({
           merchant_ids: nullable(Type.Array(Type.String())),
         }),
       ),
-      /** Why the reader may not release it; null if they may, as far as the invitation says. */
+      /**
+       * Why the reader may not release it; null if they may, as far as the invitation itself
+       * decides.
+       */
       release_refusal: nullable(Type.String()),
     }),
   ),
 });
 export type Person = Type.Static<typeof Person>;
 
-/** GET /api/roles: the roles that there are, each with its permissions. */
+/** GET /api/roles: all roles, each with its permissions. */
 export const Roles = Type.Object({
   data: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
 });
@@ -63,7 +69,7 @@ export const InviteBody = Type.Object({
   email: Type.String({ minLength: 3, maxLength: 254 }),
   name: Type.Optional(Name),
   roles: RoleNames,
-  /** Null stands for all merchants. */
+  /** Null means all merchants. */
   merchant_ids: MerchantIds,
 });
 
@@ -76,8 +82,8 @@ export const Invitation = Type.Object({
 export type Invitation = Type.Static<typeof Invitation>;
 
 /**
- * POST /api/people/:id/release and /confirm. The access that the administrator read. Another is neither
- * released nor confirmed.
+ * POST /api/people/:id/release and /confirm. The access that the administrator read; any other
+ * access is neither released nor confirmed.
  */
 export const ReadAccessBody = Type.Object({
   was: Type.Object(
@@ -86,7 +92,7 @@ export const ReadAccessBody = Type.Object({
   ),
 });
 
-/** The answer to a release. The link is shown once, and only if mail is off. */
+/** The answer to a release. The link is shown only once, and only if mail is off. */
 export const ReleasedInvitation = Type.Object({
   person: Person,
   url: nullable(Type.String()),
@@ -99,11 +105,11 @@ const Access = {
   merchant_ids: Type.Optional(MerchantIds),
 };
 
-/** PATCH /api/people/:id. What is absent stays as it is. */
+/** PATCH /api/people/:id. Absent members stay as they are. */
 export const ChangePersonBody = Type.Object({
   name: Type.Optional(Name),
   ...Access,
-  /** The values that the administrator read. If they were changed since, the change is refused. */
+  /** The values that the administrator read. If they have changed since, the change is refused. */
   was: Type.Optional(Type.Object(Access, { additionalProperties: false })),
 });
 

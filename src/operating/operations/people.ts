@@ -13,7 +13,7 @@ import { PeopleQuery, Person } from './people.schema.ts';
 import { BadKey } from './range.sql.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
-/** People by their addresses. */
+/** People, ordered by address. */
 export const peopleList = defineList({
   name: 'people',
   namesPeople: true,
@@ -52,11 +52,11 @@ export const peopleList = defineList({
   ],
 });
 
-/** The merchants whose people a viewer sees. Null stands for all, and for the service's own people. */
+/** The merchants whose people a viewer sees. Null means all people, including the service's own. */
 const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
   scope === 'all merchants' ? null : scope.merchant_ids;
 
-/** A person whom the viewer may see; null for any other, whether they exist or not. */
+/** A person whom the viewer may see; null for anyone else, whether they exist or not. */
 export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
   const person = await reading(viewer.deps, (db) => findPerson(db, id));
   const own = merchantsOf(viewer);
@@ -65,8 +65,8 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
 }
 
 /**
- * People, whether they can sign in, and their invitations. A merchant's people read nothing of other
- * merchants, and not who of the service's staff invited a person.
+ * People, whether they can sign in, and their invitations. A merchant's people learn nothing about
+ * other merchants, nor who on the service's staff invited a person.
  */
 export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRow[]) {
   const { deps, operator } = viewer;

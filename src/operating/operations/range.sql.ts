@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
-// Pages of rows for operators. Each page is a range of an index, whatever the list's length: a key
-// says where the page before it ended, and there is neither an offset nor a count. Ids ascend with
+// Pages of rows for operators. Each page is a range of an index, however long the list is: a key
+// says where the previous page ended, so neither an offset nor a count is needed. Ids ascend with
 // time, so the order of ids is the order of creation.
 
 /** Where a page ended: the values of the order's columns in its last row. */
@@ -19,7 +19,7 @@ export const orders = ['newest first', 'oldest first'] as const;
 export type Order = (typeof orders)[number];
 export const directionOf = (order: Order) => (order === 'newest first' ? 'desc' : 'asc');
 
-/** The rows after a key, in the order of the columns. `names` are the columns' names in a row. */
+/** The rows after a key, ordered by the columns. `names` are the columns' names in a row. */
 export async function readRange<Row extends object>(
   // biome-ignore lint/suspicious/noExplicitAny: it pages queries of any shape.
   query: any,

@@ -3,7 +3,7 @@ import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/
 import { ActorSummary } from './audit.schema.ts';
 import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
-/** `review`: requested and not approved yet. `approved`: past its review and not begun. */
+/** `review`: requested and not approved yet. `approved`: approved and not begun. */
 export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
 
 /**
@@ -17,7 +17,10 @@ export const RefundsQuery = Type.Object({
 
 export const PlannedPart = Type.Object({
   instalment: Type.Integer(),
-  /** `cancel`: not collected yet. `hold`: less is captured. `card`: goes back to the card. */
+  /**
+   * `cancel`: it was not collected yet. `hold`: less is captured. `card`: the money returns to the
+   * card.
+   */
   kind: oneOf(refundPartKinds),
   amount: Cents,
 });
@@ -43,7 +46,7 @@ export const RefundRow = Type.Object({
   amount: Cents,
   currency: Type.String(),
   checkout_amount: Cents,
-  /** The time of the purchase, and whole days from then to the request. */
+  /** When the purchase was made, and how many whole days passed until the request. */
   purchased_at: nullable(Time),
   days_since_purchase: nullable(Type.Integer()),
   created_at: Time,
@@ -55,12 +58,17 @@ export const RefundRow = Type.Object({
    * The payments that it would be taken from if it began now; null if it has begun or must wait.
    */
   planned: nullable(Type.Array(PlannedPart)),
-  /** Refunds as a share of sales, in the last 30 days of the merchant. Null if nothing was sold. */
+  /** Refunds as a share of the merchant's sales in its last 30 days. Null if nothing was sold. */
   refund_rate: nullable(Type.Number()),
-  /** The person who asked for it in the console; null if the merchant did, by the API. */
+  /**
+   * The person who requested it in the console; null if the merchant requested it through the API.
+   */
   requested_by: nullable(ActorSummary),
   request_reason: nullable(Type.String()),
-  /** Two people have to agree: the amount is above the merchant's threshold, or a person asked for it. */
+  /**
+   * Whether two people have to agree: the amount is above the merchant's threshold, or a person
+   * requested it.
+   */
   needs_second_person: Type.Boolean(),
   /** Whether the next approval is only the first of two. Any other approval starts the refund. */
   is_first_of_two: Type.Boolean(),
@@ -75,10 +83,10 @@ export type RefundRow = Type.Static<typeof RefundRow>;
 export const RefundDetails = Type.Object({
   ...RefundRow.properties,
   parts: Type.Array(RefundPart),
-  /** The payment that is being collected. Until its outcome is known there is no split. */
+  /** The payment that is being collected. There is no split until its outcome is known. */
   waits_for: nullable(Type.Integer()),
 });
 export type RefundDetails = Type.Static<typeof RefundDetails>;
 
-/** POST /api/refunds/:id/decline. The merchant reads the reason in the API. */
+/** POST /api/refunds/:id/decline. The merchant sees the reason in the API. */
 export const DeclineRefund = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

@@ -5,10 +5,10 @@ import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds
 import { listRecentSums, type OfCheckout, unique } from './owner.sql.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** A status; or `review`: requested and not approved; or `approved`: past its review, not begun. */
+/** A status; `review` (requested and not approved); or `approved` (approved and not begun). */
 export type RefundView = RefundStatus | 'review' | 'approved';
 
-/** Refunds that wait for review or have not begun, the oldest first. All others the newest first. */
+/** Refunds that have not begun are listed oldest first, all others newest first. */
 export async function pageRefunds(
   db: Handle,
   scope: Scope,
@@ -25,7 +25,7 @@ export async function pageRefunds(
   return await readRange(scoped(query, scope), page, columns, isRequested ? 'asc' : 'desc');
 }
 
-/** Refunds by their ids, of those that the scope contains. */
+/** Refunds by their ids, if they are in the scope. */
 export async function listRefundsById(
   db: Handle,
   scope: Scope,

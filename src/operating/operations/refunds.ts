@@ -40,7 +40,7 @@ import {
 } from './refunds.sql.ts';
 import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
 
-/** Refunds with what a reviewer needs to decide. */
+/** Refunds with everything that a reviewer needs to decide. */
 export const refundList = defineList({
   name: 'refunds',
   permission: 'refunds.read',
@@ -71,7 +71,7 @@ export const refundList = defineList({
   ],
 });
 
-/** Refunds by their ids, of those that the viewer may see, in no order. */
+/** Refunds by their ids, if the viewer may see them, in no particular order. */
 export async function findRefunds(
   viewer: Viewer,
   ids: string[],
@@ -82,7 +82,7 @@ export async function findRefunds(
   );
 }
 
-/** One refund as it is now. */
+/** One refund in its current state. */
 export async function readRefund(
   viewer: Viewer,
   { merchant_id, id }: { merchant_id: string; id: string },
@@ -122,9 +122,8 @@ export const refundActions = {
 };
 
 /**
- * A refund with the names of the people who asked for it and approved it first. Actions are
- * recorded under people's addresses. A name without a person, from the command line, stays as it
- * was given.
+ * A refund with the names of the people who requested it and first approved it. Actions are recorded
+ * under people's addresses. A name from the command line, without a person, stays as it was given.
  */
 export function withNames<Refund extends RefundRequest>(refund: Refund, show: ShowActor): Refund {
   const [asked, approved] = [requesterOf(refund), firstApproverOf(refund)];
@@ -154,7 +153,7 @@ async function presentRefunds(
   const describe = await findOwners(db, scope, rows);
   const show = await namesFor({ scope: ofViewer }, db, peopleOf(rows));
   const parts = Map.groupBy(await listPartsOf(db, rows), ({ refund_id }) => refund_id);
-  // Only requests that wait show their split, so only their payments and disputes are read.
+  // Only waiting requests show their split, so payments and disputes are read only for them.
   const waiting = rows.filter(({ status }) => status === 'requested');
   const sources = await listRefundSources(db, scope, waiting);
   const disputed = Map.groupBy(
@@ -174,8 +173,8 @@ async function presentRefunds(
     const isRequested = row.status === 'requested';
     const isToReview = isRequested && row.approved_at === null;
     const above = thresholdOf(deps, merchant);
-    // Only a refund that waits for review has other refunds beside it: the sum includes an approved
-    // one itself.
+    // For a refund that waits for review, the sum covers the checkout's other refunds. For an
+    // approved one it would include the refund itself.
     const others = isToReview ? (alone.get(row.checkout_id) ?? 0) : 0;
     return {
       ...refund,
@@ -196,7 +195,7 @@ async function presentRefunds(
       parts: parts.get(row.id) ?? [],
       /** The payment that is being collected. */
       waits_for: isRequested ? open : null,
-      // It is a share of the merchant's sales, which a till does not see.
+      // The rate is a share of the merchant's sales, which the role `till` may not see.
       refund_rate: may('overview.read') ? (rates.get(row.merchant_id) ?? null) : null,
       requested_by: requesterOf(refund),
       first_approved_by: firstApproverOf(refund),

@@ -11,7 +11,7 @@ export const StatementsQuery = Type.Object({ ...paging, month: Type.Optional(Mon
 export const StatementRow = Type.Object({
   id: Id,
   merchant_id: Id,
-  /** The merchant's name as the statement has it. */
+  /** The merchant's name as it is printed on the statement. */
   merchant_name: Type.String(),
   time_zone: Type.String(),
   clock_ahead_ms: Type.Integer(),
@@ -23,10 +23,10 @@ export const StatementRow = Type.Object({
   created_at: Time,
   currency: Type.String(),
   line_count: Type.Integer(),
-  /** The amounts that the merchant was owed before the month and after it. */
+  /** The amount that the merchant was owed before the month and after it. */
   opening: Cents,
   closing: Cents,
-  /** The amounts between the two. They add up. */
+  /** The amounts that lead from the one to the other. */
   sales: Cents,
   refunds: Cents,
   disputes: Cents,
@@ -44,7 +44,7 @@ export const StatementDetails = Type.Object({
   merchant_vat_number: nullable(Type.String()),
   issuer_name: Type.String(),
   issuer_vat_number: nullable(Type.String()),
-  /** Whether the PDF has the lines, and not only the sums. */
+  /** Whether the PDF contains the lines and not only the sums. */
   pdf_has_lines: Type.Boolean(),
 });
 export type StatementDetails = Type.Static<typeof StatementDetails>;

@@ -3,7 +3,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { MonthlyStatement } from '#purchases/payouts/monthly-statement.ts';
 import { type Page, type PageOf, readRange } from './range.sql.ts';
 
-/** The newest statements first, of one month or of all. */
+/** The newest statements first, for one month or for all. */
 export async function pageStatements(
   db: Handle,
   scope: Scope,
@@ -16,7 +16,7 @@ export async function pageStatements(
   return await readRange(query, page, ['created_at', 'id'], 'desc');
 }
 
-/** One statement of the scope. */
+/** One statement in the scope. */
 export async function findStatementWithin(
   db: Handle,
   scope: Scope,
@@ -26,7 +26,7 @@ export async function findStatementWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** A merchant's statement of a month. */
+/** A merchant's statement for a month. */
 export async function findStatementOf(
   db: Handle,
   merchant_id: string,

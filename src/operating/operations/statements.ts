@@ -59,7 +59,7 @@ async function presentStatements({ scope }: Viewer, db: Handle, rows: MonthlySta
   }));
 }
 
-/** A statement of the viewer's scope. */
+/** A statement in the viewer's scope. */
 export async function mustSeeStatement({ deps, scope }: Viewer, id: string) {
   const found = isUuid(id) && (await reading(deps, (db) => findStatementWithin(db, scope, id)));
   if (found) return found;

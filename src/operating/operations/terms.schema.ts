@@ -11,19 +11,19 @@ export const TermsRow = Type.Object({
   from: Day,
   funding: oneOf(fundings),
   basis_points: BasisPoints,
-  /** In cents, for each order. */
+  /** An amount in cents for each order. */
   fixed: Fixed,
   /** The VAT on the fee. */
   vat_basis_points: BasisPoints,
   refund_fee: oneOf(refundFees),
-  /** So much of a day's sales is held back for so many days. */
+  /** This share of a day's sales is withheld for this many days. */
   reserve_basis_points: BasisPoints,
   reserve_days: Days,
   created_at: Time,
 });
 export type TermsRow = Type.Static<typeof TermsRow>;
 
-/** POST /api/merchants/:id/terms. Without a date the terms begin today. */
+/** POST /api/merchants/:id/terms. Without a date, the terms begin today. */
 export const SetTerms = Type.Object({
   from: Type.Optional(FilterDay),
   funding: Type.Optional(oneOf(fundings)),

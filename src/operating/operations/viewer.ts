@@ -8,7 +8,10 @@ import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
 export type ViewerDeps = OperatorDeps & FourEyesDefault;
 
-/** Who reads or acts: a person at the console, or an operator at the command line. */
+/**
+ * The person or program that reads or acts: a person at the console, or an operator at the command
+ * line.
+ */
 export type Viewer<Deps = ViewerDeps> = {
   deps: Deps;
   /** The name that use cases record. */
@@ -17,15 +20,14 @@ export type Viewer<Deps = ViewerDeps> = {
   scope: Scope;
   may(permission: Permission): boolean;
   /**
-   * Throws unless the person proved their presence lately, for an action that needs it with some rows
-   * only. The command line has no such proof.
+   * Throws unless the person has recently proved their presence, for an action that needs this only
+   * for some rows. The command line has no such proof.
    */
   requireProof?(): void;
 };
 
 /**
- * There is no such row, or the viewer may not see it. The console gives the same answer in both
- * cases.
+ * The row does not exist, or the viewer may not see it. The console answers the same in both cases.
  */
 export class NotFound extends OperatorError {
   /** The text that the console shows. */
@@ -37,7 +39,7 @@ export class NotFound extends OperatorError {
   }
 }
 
-/** A filter, or a member of a body, that does not go with the others. */
+/** A filter, or a member of a body, that cannot be combined with the others. */
 export class BadInput extends OperatorError {
   readonly member: string;
 
@@ -47,7 +49,7 @@ export class BadInput extends OperatorError {
   }
 }
 
-/** A day such as 2026-02-30 has the right form and does not exist. */
+/** A day such as 2026-02-30 has the right form but does not exist. */
 export function plainDay(text: string): Temporal.PlainDate {
   try {
     return Temporal.PlainDate.from(text);
@@ -56,14 +58,14 @@ export function plainDay(text: string): Temporal.PlainDate {
   }
 }
 
-/** The scope of a list: the viewer's, or one merchant of it. */
+/** The scope of a list: the viewer's own, or one merchant in it. */
 export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: string }): Scope =>
   narrowed(scope, query.merchant);
 
 const nouns = { checkouts: 'checkout', refund_requests: 'refund', callbacks: 'callback' } as const;
 
 /**
- * Finds a row of the viewer's scope. Any other row counts as not found, whether it exists or not.
+ * Finds a row in the viewer's scope. Any other row counts as not found, whether it exists or not.
  */
 export async function mustSee<Table extends keyof typeof nouns>(
   { deps, scope }: Viewer<Pick<OperatorDeps, 'database' | 'clock'>>,

@@ -16,7 +16,7 @@ export async function insertChallenge(db: Handle, challenge: Challenge): Promise
   await db.insertInto('console_challenges').values(challenge).execute();
 }
 
-/** Deletes a challenge and returns it. Of two answers to one challenge, one gets it. */
+/** Deletes a challenge and returns it. If two answers come to one challenge, only one gets it. */
 export async function takeChallenge(
   db: Handle,
   challenge_hash: Buffer,
@@ -33,13 +33,13 @@ export async function takeChallenge(
   return row ?? null;
 }
 
-/** Deletes challenges that ended, and links, mails and sessions that ended before `keptSince`. */
+/** Deletes expired challenges, and links, mails and sessions that ended before `keptSince`. */
 export async function deleteEndedIdentities(
   db: Handle,
   now: Timestamp,
   keptSince: Timestamp,
 ): Promise<void> {
-  // Challenges first: they refer to sessions.
+  // Challenges are deleted first, because they refer to sessions.
   await db.deleteFrom('console_challenges').where('expires_at', '<', now).execute();
   await db.deleteFrom('person_links').where('expires_at', '<', keptSince).execute();
   await db.deleteFrom('person_mails').where('settled_at', '<', keptSince).execute();

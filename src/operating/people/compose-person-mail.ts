@@ -7,7 +7,7 @@ type Told = {
   /** The operator, or the person. */
   by: string;
   when: string;
-  /** The network address, as the end of a clause. */
+  /** The network address, worded as the end of a clause. */
   from: string;
   /** The console's address. */
   url: string;
@@ -16,7 +16,7 @@ type Told = {
 type Text = {
   subject: string;
   text: string[];
-  /** The subject of the mail, if it is not the person's access. */
+  /** The subject line, if the mail is not about the person's access. */
   about?: string;
 };
 
@@ -100,7 +100,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   }),
 };
 
-/** The console speaks English, and so do its mails. */
+/** The console is in English, and so are its mails. */
 export function composePersonMail(
   { kind, facts, created_at }: Pick<PersonMail, 'kind' | 'facts' | 'created_at'>,
   console: { url: string; link: string | null },

@@ -14,11 +14,11 @@ import { type Person, updatePerson } from './person.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
- * An administrator of all merchants vouches for a person whose access a merchant's administrator gave
- * or widened: they know that it is not a second address of that administrator. From then on the
- * person counts where two people are needed. `was` is the access that the administrator read. The
- * person must have accepted the invitation, because a new one replaces their ways in and takes the
- * confirmation back.
+ * An administrator of all merchants vouches for a person to whom a merchant's administrator gave
+ * access or more access: they know that the address is not a second one of that administrator. From
+ * then on the person counts where two people are needed. `was` is the access that the administrator
+ * read. The person must have accepted their invitation, because a new invitation replaces their ways
+ * to sign in and revokes the confirmation.
  */
 export async function confirmPerson(
   deps: OperatorDeps & QueueDeps,

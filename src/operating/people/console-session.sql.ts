@@ -15,7 +15,7 @@ export type ConsoleSession = {
   seen_at: Timestamp;
   expires_at: Timestamp;
   proof_at: Timestamp | null;
-  /** The passkey of the last sign-in or proof. */
+  /** The passkey used for the last sign-in or proof. */
   passkey_id: string | null;
   ended_at: Timestamp | null;
 };
@@ -41,7 +41,9 @@ export async function insertConsoleSession(
   await db.insertInto('console_sessions').values(session).execute();
 }
 
-/** A session, its person, and since when the person has had the passkey of the last proof. */
+/**
+ * A session, its person, and the time since which the person has had the passkey of the last proof.
+ */
 export type Recognised = {
   session: ConsoleSession;
   person: Person;
@@ -67,8 +69,8 @@ export async function findLiveSession(
 }
 
 /**
- * A session that has not ended, with its person. A bulk action goes on under it when the person has
- * left, so it may be idle.
+ * A session that has not ended, with its person. It may be idle, because a bulk action continues
+ * under it after the person has left.
  */
 export async function findOpenSession(
   db: Handle,
@@ -102,7 +104,7 @@ export async function findConsoleSession(db: Handle, id: string): Promise<Consol
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The person's sessions that are live, the newest first. */
+/** The person's live sessions, the newest first. */
 export async function listLiveSessions(
   db: Handle,
   person_id: string,
@@ -133,7 +135,7 @@ export async function recordProof(
   await db.updateTable('console_sessions').set(proof).where('id', '=', id).execute();
 }
 
-/** Whether it was live. */
+/** Ends a session. Returns whether it was live. */
 export async function endConsoleSession(
   db: Handle,
   id: string,
@@ -148,7 +150,7 @@ export async function endConsoleSession(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Ends the sessions whose last proof was by a passkey, all but one, and returns how many. */
+/** Ends all sessions but one whose last proof was made with a passkey. Returns how many it ended. */
 export async function endSessionsOfPasskey(
   db: Handle,
   passkey_id: string,
@@ -165,7 +167,7 @@ export async function endSessionsOfPasskey(
   return Number(result.numUpdatedRows);
 }
 
-/** Ends all of a person's sessions, or all but one, and returns how many. */
+/** Ends all of a person's sessions, or all but one. Returns how many it ended. */
 export async function endSessionsOf(
   db: Handle,
   person_id: string,

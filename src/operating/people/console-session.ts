@@ -21,7 +21,7 @@ const idleMinutes = 30;
 const sessionHours = 12;
 /** How long a proof of presence lasts. */
 export const proofMinutes = 5;
-/** A row is written at most this often for a person who is busy. */
+/** While a person is busy, the row is written at most this often. */
 const touchSeconds = 60;
 const userAgentMax = 300;
 
@@ -59,8 +59,8 @@ export async function openConsoleSession(
 }
 
 /**
- * The session of a cookie and its person, or null. `isActive`: the person did something. A page
- * that refreshes itself does not keep a session alive.
+ * The session of a cookie and its person, or null. `isActive` means that the person did something; a
+ * page that refreshes itself does not keep a session alive.
  */
 export async function recogniseSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
@@ -79,10 +79,15 @@ export async function recogniseSession(
   return found;
 }
 
-/** How long a person must have had the same passkey and no more access before they count as one of two people. */
+/**
+ * How long a person's passkey and access must have been the same before they count as one of two
+ * people.
+ */
 export type SecondPersonSettings = { secondPersonHours: number };
 
-/** The origin of a person's actions in a session, for the audit and for rules about two people. */
+/**
+ * The origin of a person's actions in a session, for the audit and for the rules about two people.
+ */
 export function originOf(
   { secondPersonHours }: SecondPersonSettings,
   { session, person, passkey_since }: Recognised,
@@ -101,7 +106,7 @@ export function idleSince(clock: Clock): Timestamp {
   return timestamp(clock.now().subtract({ minutes: idleMinutes }));
 }
 
-/** When the proof of a session ends. Null if it has no valid proof. */
+/** When the proof of a session expires. Null if it has no valid proof. */
 export function proofUntil(session: ConsoleSession, now: Temporal.Instant): Timestamp | null {
   if (session.proof_at === null) return null;
   const until = Temporal.Instant.from(session.proof_at).add({ minutes: proofMinutes });

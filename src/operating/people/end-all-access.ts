@@ -7,8 +7,8 @@ import { endAllSessions } from './console-session.sql.ts';
 import { deleteAllUnusedLinks } from './person-link.sql.ts';
 
 /**
- * Ends every session, link and token, in the transaction that stops money. In a database that lost
- * changes, those that were ended, used or revoked since are valid again (decision 0097).
+ * Ends every session, link and token, in the transaction that stops money. In a restored database,
+ * those that were ended, used or revoked since the backup would be valid again (decision 0097).
  */
 export async function endAllAccess(db: Handle, at: Timestamp): Promise<void> {
   await endAllSessions(db, at);

@@ -58,9 +58,9 @@ type Wanted = Access & { email: string; name?: string | undefined };
 export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
- * Invites a person, or invites them again, and returns the one-time link. This is for the command
- * line of the server, the way back for an only administrator. People at the console never see a
- * link that they made (decision 0072).
+ * Invites a person, or invites them again, and returns the one-time link. This is for the server's
+ * command line, which lets a sole administrator back in. People at the console never see a link that
+ * they created (decision 0072).
  */
 export async function invitePerson(
   deps: InviteDeps,
@@ -88,10 +88,11 @@ export async function invitePerson(
 
 /**
  * A person at the console invites another one, or invites them again. The link goes to the invited
- * person by mail. It waits for a second administrator if mail is off, and always if the person ever
- * had a way in: the inviter could become that colleague. Until then the person's ways in and roles
- * stay as they are, so that no administrator locks others out alone. A merchant's administrator who
- * invites an address that has access elsewhere gets the answer of a new person.
+ * person by mail. It waits for a second administrator if mail is off, and always if the person could
+ * ever sign in: otherwise the inviter could impersonate that colleague. Until then the person's
+ * access stays as it is, so that an administrator cannot lock others out alone. A merchant's
+ * administrator who invites an address with access elsewhere gets the same answer as for a new
+ * person.
  */
 export async function requestInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -128,10 +129,10 @@ export async function requestInvitation(
 }
 
 /**
- * A second administrator releases an invitation. The person's earlier ways in end, and they get the
- * roles of the invitation. The link is new. It goes to the person by mail; if mail is off, the second
- * administrator gets it, and the one who invited never sees it. `was` is the access that the second
- * administrator read; another one is not released.
+ * A second administrator releases an invitation. The person's earlier ways to sign in end, and they
+ * get the roles of the invitation. The link is new. It goes to the person by mail; if mail is off,
+ * the second administrator gets it. The inviter never sees it. `was` is the access that the second
+ * administrator read; any other access is not released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -180,8 +181,8 @@ export async function releaseInvitation(
 }
 
 /**
- * Why this operator may not release an invitation, or null. A new person of a merchant is released by
- * the service's staff: they alone see whether the address has access elsewhere.
+ * Why this operator may not release an invitation, or null. Only the service's staff releases a
+ * merchant's new person, because only they can see whether the address has access elsewhere.
  */
 export function explainBadReleaser(
   link: Pick<PersonLink, 'made_by' | 'made_by_person_id' | 'person_id'>,
@@ -221,8 +222,8 @@ const wantedOf = ({ name, roles, merchant_ids }: Invited): InvitedAccess => ({
 type Admitted = { known: Person; isNew: boolean; giver: Access | null };
 
 /**
- * The person with the address of an invitation. A new one has its roles and no way in. A person whom
- * the inviter does not see is left alone, and another row stands for the invitation.
+ * The person with the address of an invitation. A new person gets its roles but cannot sign in yet.
+ * A person whom the inviter may not see stays unchanged, and a separate row holds the invitation.
  */
 async function admit(
   deps: InviteDeps,
@@ -269,8 +270,8 @@ type Given = { person: Person; sessions: number; passkeys: number };
 /**
  * Gives a person who exists the roles of an invitation. Their address may have passed to a
  * colleague, or their device may be lost. So every way to act as them ends at once: passkeys,
- * sessions, links, and their subject at the issuer. No earlier way in can use the new roles
- * (decision 0072).
+ * sessions, links, and their subject at the issuer. None of these can use the new roles (decision
+ * 0072).
  */
 async function giveAccess(
   deps: InviteDeps,
@@ -297,7 +298,10 @@ function detailsOf(
 
 const undo = 'If this was not agreed, revoke their access and look at what was done since then.';
 
-/** Tells the operators, and a person who had a way in, of an invitation that applies. */
+/**
+ * Informs the operators about an invitation that takes effect, and also the person if they could
+ * already sign in.
+ */
 async function tell(
   deps: InviteDeps,
   db: Handle,
@@ -306,7 +310,7 @@ async function tell(
     person: Person;
     given: Given | null;
     link: 'mail' | 'command line';
-    /** Who made the invitation that the operator releases. */
+    /** The inviter, if the operator releases an invitation. */
     by?: string;
     now: Timestamp;
   },
@@ -335,7 +339,9 @@ async function tell(
   await queuePersonMail(deps, db, { person_id, kind: 'invited_again', facts, at: now });
 }
 
-/** Tells the operators and the person of an invitation that waits for a second administrator. */
+/**
+ * Informs the operators and the person about an invitation that waits for a second administrator.
+ */
 async function tellRequested(
   deps: InviteDeps,
   db: Handle,
@@ -358,11 +364,11 @@ async function tellRequested(
 const endOf = (now: Timestamp) =>
   timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
 
-// The token is in the fragment, which no server and no Referer header sees.
+// The token is in the fragment, which neither servers nor Referer headers see.
 const linkOf = ({ console }: InviteDeps, person: Person, token: string) =>
   `${placeOf(console, person)}/register#${token}`;
 
-/** A link without a token waits for a second administrator, and no token opens it. */
+/** A link without a token waits for a second administrator and cannot be opened. */
 async function insertInvitation(
   deps: InviteDeps,
   db: Handle,
@@ -399,7 +405,7 @@ async function mailLink(
 ): Promise<void> {
   const { person, by, token, expires_at, mailId: id, now: at } = mail;
   if (person.duplicate_of !== null) {
-    // No one gets the token, so the link never opens.
+    // The token is given to no one, so the link never opens.
     const told = { person_id: person.id, kind: 'invited_elsewhere' as const, facts: { by }, at };
     return await queuePersonMail(deps, db, told);
   }

@@ -4,7 +4,7 @@ import { operatorRoles, type Permission, permissionsOf } from './permission.ts';
 import { findPerson, listToMail } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
 
-/** The permission of the people who get a mail. */
+/** The permission that a person needs to get each kind of mail. */
 const readers: Record<MerchantMail['kind'], Permission> = {
   bank_proposed: 'bank.propose',
   bank_confirmed: 'bank.propose',

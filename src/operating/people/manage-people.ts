@@ -34,11 +34,11 @@ const nameMax = 100;
 export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
- * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
- * that the operator read; the change is refused if another one was made since. If access grows, the
- * person and the operators are told, as after an invitation, and the person counts as one of two
- * people only later: if a merchant's administrator made the change, once the service's staff confirmed
- * them.
+ * Changes what a person may do. Their sessions continue, because every request reads the person.
+ * `was` is the access that the operator read; the change is refused if the access has changed since.
+ * If access grows, the person and the operators are told, as after an invitation, and the person
+ * counts as one of two people only after some time. If a merchant's administrator made the change,
+ * the service's staff must also confirm them.
  */
 export async function changeAccess(
   deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
@@ -63,11 +63,12 @@ export async function changeAccess(
     }
     const name = wanted.name === undefined ? person.name : checkName(wanted.name);
     const isWider = grows(before, access);
-    // A change by the service's staff confirms no one: they may have looked at the roles alone.
+    // A change by the service's staff does not confirm a person: they may have looked only at the
+    // roles.
     const unconfirmed = isWider && !confirms(giver) ? unconfirmedBy(deps, giver, now) : {};
     const change = { ...access, name, ...(isWider && { access_since: now }), ...unconfirmed };
     await updatePerson(db, id, change);
-    // A session that began at the merchants' console must not become one of the service's staff.
+    // A session that began at the merchants' console must not become a staff session.
     if (before.merchant_ids !== null && access.merchant_ids === null) {
       await endSessionsOf(db, id, now);
     }
@@ -84,7 +85,7 @@ const grows = (before: Access, after: Access): boolean =>
     (after.merchant_ids === null ||
       after.merchant_ids.some((id) => !before.merchant_ids?.includes(id))));
 
-/** One person with two identities could otherwise make the second one an approver of the first. */
+/** Otherwise one person with two identities could make the second one an approver for the first. */
 async function tellWider(
   deps: OperatorDeps & QueueDeps & { log: Logger },
   db: Handle,
@@ -99,7 +100,7 @@ async function tellWider(
   await queuePersonMail(deps, db, { person_id, kind: 'access_widened', facts: { by }, at: now });
 }
 
-/** The sentence of an alert about a person whom a merchant's administrator let in. */
+/** The sentence of an alert about a person whom a merchant's administrator gave access. */
 export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string =>
   unconfirmed_since === null
     ? ''
@@ -112,9 +113,10 @@ const isAdministrator = ({ roles, merchant_ids }: Access) =>
   merchant_ids === null && roles.includes('admin');
 
 /**
- * Refuses that a person at the console takes the access of the last other administrator of all
- * merchants: they would stay alone. Only an administrator counts who could be the second of two
- * people, so one whom they invited today does not. The command line is the way out (decision 0072).
+ * Prevents a person at the console from removing the last other administrator of all merchants,
+ * which would leave them the only one. An administrator counts only if they could be the second of
+ * two people, so one who was invited today does not. The command line can still do it (decision
+ * 0072).
  */
 async function refuseToStayAlone(
   deps: OperatorDeps & SecondPersonSettings,
@@ -132,7 +134,7 @@ async function refuseToStayAlone(
     const aged = hours === 0 ? registered_at !== null : ready.has(id) && access_since <= since;
     return aged && unconfirmed_since === null && id !== own;
   });
-  // A person who does not count yet is taken back at once.
+  // A person who does not count yet may be removed at once.
   if (others.length !== 1 || others[0]?.id !== person.id) return;
   throw new OperatorError(
     `This would leave you as the only administrator of all merchants who can act. Invite another one first, who counts after ${hours} hours, or run \`tranche operators revoke ${person.email}\` at the server.`,
@@ -176,8 +178,8 @@ export async function revokePerson(
 }
 
 /**
- * Ends every way in that a person has here: their sessions, passkeys and unused links. Returns how
- * many of the first two there were. The caller has the person's lock.
+ * Ends a person's sessions, passkeys and unused links. Returns how many sessions and passkeys there
+ * were. The caller holds the person's lock.
  */
 export async function endAccess(
   db: Handle,
@@ -212,7 +214,7 @@ export async function revokeSession(
   });
 }
 
-/** A person ends all of their sessions but this one. */
+/** Ends all of a person's sessions but this one. */
 export async function endOtherSessions(
   deps: OperatorDeps,
   operator: string,
@@ -226,7 +228,7 @@ export async function endOtherSessions(
 
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
 
-/** The access of the person who acts. Null at the command line, which may give any. */
+/** The access of the person who acts. Null at the command line, which may give any access. */
 export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | null> {
   const id = personOf(deps);
   if (id === null) return null;
@@ -239,7 +241,7 @@ export const confirms = (giver: Access | null): boolean =>
   giver === null ||
   permissionsOf(giver.roles, giver.merchant_ids === null).includes('people.confirm');
 
-/** Whether a person gets unconfirmed by the access that this one gives. */
+/** Whether the access that this person gives makes another person unconfirmed. */
 export const unconfirmedBy = (
   deps: OperatorDeps,
   giver: Access | null,
@@ -259,7 +261,7 @@ function hasMoreRights(access: Access, giver: Access): boolean {
   return others.some((permission) => !own.includes(permission));
 }
 
-/** Refuses to give more than the giver has: other merchants, or further rights. */
+/** Refuses to give more than the giver has: other merchants, or more rights. */
 export function refuseBeyondOwn(giver: Access | null, access: Access): void {
   if (giver === null) return;
   if (!isWithin(access, giver)) {
@@ -270,7 +272,10 @@ export function refuseBeyondOwn(giver: Access | null, access: Access): void {
   }
 }
 
-/** Whether a person at the console knows of another one. A merchant's people know their colleagues. */
+/**
+ * Whether a person at the console may know of another one. A merchant's people know their
+ * colleagues.
+ */
 export const sees = (giver: Access | null, person: Access): boolean =>
   giver?.merchant_ids === undefined ||
   giver.merchant_ids === null ||
@@ -279,7 +284,7 @@ export const sees = (giver: Access | null, person: Access): boolean =>
 const mayManage = (giver: Access | null, person: Access): boolean =>
   giver === null || (isWithin(person, giver) && !hasMoreRights(person, giver));
 
-/** Refuses to change a person who works for other merchants too, or has more rights. */
+/** Refuses to change a person who also works for other merchants, or has more rights. */
 export function refuseToManage(giver: Access | null, person: Access): void {
   if (mayManage(giver, person)) return;
   throw new OperatorError(
@@ -307,7 +312,7 @@ export function refuseRevoked(person: Person): void {
   );
 }
 
-/** Refuses people who change their own access: another administrator has to. */
+/** Refuses people who change their own access: another administrator has to do that. */
 export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
   if (origin && 'person_id' in origin && origin.person_id === person.id) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');
@@ -316,15 +321,15 @@ export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void 
 
 /**
  * The characters that an address may have without quotation marks, and letters of other scripts.
- * `$`, "`" and `|` are allowed by the standard but not in use, and dangerous in a command that is
- * copied.
+ * `$`, "`" and `|` are allowed by the standard but not used in practice, and dangerous in a copied
+ * command.
  */
 const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
 
 /**
  * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
- * would make two addresses one.
+ * would turn two addresses into one.
  */
 export const foldAddress = (address: string) =>
   address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

@@ -22,7 +22,7 @@ import { queuePersonMail } from './queue-person-mail.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
-/** An OpenID Connect issuer that proves who people are. We decide what they may do. */
+/** An OpenID Connect issuer that proves people's identities. We decide what they may do. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;
@@ -38,7 +38,7 @@ export type OidcDeps = WebauthnDeps & {
   console: { url: string; oidc: OidcSettings | null };
 };
 
-/** The account is not tied to the person of the session. The session goes on. */
+/** The account cannot be linked to the session's person. The session continues. */
 export class NotTied extends Error {}
 
 const answerMinutes = 10;
@@ -49,7 +49,7 @@ const sealContext = (state: string) => `oidc ${state}`;
 const library = () => import('openid-client');
 const configurations = new WeakMap<OidcSettings, Promise<Configuration>>();
 
-/** The issuer's addresses and keys, fetched once. After a failure they are fetched again. */
+/** The issuer's addresses and keys. They are fetched once, and again after a failure. */
 function discover(settings: OidcSettings): Promise<Configuration> {
   let found = configurations.get(settings);
   if (!found) {
@@ -63,17 +63,17 @@ function discover(settings: OidcSettings): Promise<Configuration> {
 async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Configuration> {
   const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await library();
   const url = new URL(issuer);
-  // Without it the library trusts TLS and does not verify the signature of an ID token.
+  // Without this option the library trusts TLS and does not verify the signature of an ID token.
   const execute = [enableNonRepudiationChecks];
-  // The settings allow plain http on this machine only.
+  // The settings allow plain http only on this machine.
   if (url.protocol === 'http:') execute.push(allowInsecureRequests);
   const options = { execute, timeout: requestSeconds };
   return await discovery(url, clientId, clientSecret, undefined, options);
 }
 
 /**
- * Where the browser goes to sign in at the issuer. The caller keeps `state` in a cookie, so that
- * the answer counts only in the browser that asked.
+ * The address to which the browser goes to sign in at the issuer. The caller keeps `state` in a
+ * cookie, so that the answer counts only in the browser that asked.
  */
 export async function beginOidc(
   deps: OidcDeps,
@@ -110,9 +110,9 @@ export async function beginOidc(
 }
 
 /**
- * Where the browser of a session goes to tie an account at the issuer. The caller has seen a fresh
- * proof. The session's cookie does not come back from another site, so the challenge names the
- * session.
+ * The address to which a session's browser goes to link an account at the issuer. The caller has
+ * checked for a fresh proof. The session's cookie is not sent from another site, so the challenge
+ * names the session.
  */
 export async function beginTie(
   deps: OidcDeps,
@@ -123,8 +123,8 @@ export async function beginTie(
 }
 
 /**
- * Signs in the person that the issuer's answer names, or ties the account to the person of a
- * session. The latter opens no new session. `query` comes from the callback's address.
+ * Signs in the person that the issuer's answer names, or links the account to a session's person.
+ * Linking opens no new session. `query` comes from the callback's address.
  */
 export async function finishOidc(
   deps: OidcDeps,
@@ -155,17 +155,18 @@ export async function finishOidc(
   const person = await findPersonOf(deps, subject, claims);
   return await open(deps, browser, person, 'oidc', 'console sign-in', async (db, at) => {
     const current = await lockPerson(db, person.id);
-    // An invitation may have released the subject since the person was found by it.
+    // An invitation may have removed the subject since the person was found by it.
     const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
     if (!isFirst) {
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { passkey_id: null, details: { issuer: settings.issuer } };
     }
     // This sign-in accepts the invitation, as the registration of a passkey would (decision 0072).
-    // Without one, an account at the issuer would become a second way in that no one agreed to.
+    // Without an invitation, an account at the issuer would give access that no administrator agreed
+    // to.
     if (!(await hasLiveInvitation(db, person.id, at)))
       throw new NotRecognised('no live invitation');
-    // A person with passkeys ties the account themselves, from a session with a fresh proof.
+    // A person with passkeys must link the account themselves, from a session with a fresh proof.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
@@ -188,7 +189,7 @@ async function writeTie(
 }
 
 /**
- * The account must have the person's own address, so that no stranger's account becomes a way in.
+ * The account must have the person's own address, so that a stranger's account never gives access.
  */
 async function tie(
   deps: OidcDeps,
@@ -229,7 +230,7 @@ export function explainWeakSignIn(
 
 type Claims = { sub: string; email?: unknown; email_verified?: unknown };
 
-/** The library checks state, nonce, PKCE, issuer, audience, signature and times. */
+/** The library checks the state, nonce, PKCE, issuer, audience, signature and times. */
 async function exchange(
   settings: OidcSettings,
   url: URL,
@@ -259,7 +260,9 @@ async function exchange(
 const addressOf = ({ email, email_verified }: Claims): string | null =>
   typeof email === 'string' && email_verified === true ? foldAddress(email) : null;
 
-/** The person of a subject. At the first sign-in, the person with the issuer's verified address. */
+/**
+ * The person with this subject; at the first sign-in, the person with the issuer's verified address.
+ */
 async function findPersonOf(deps: OidcDeps, subject: string, claims: Claims): Promise<Person> {
   const address = addressOf(claims);
   const person = await reading(deps, async (db) => {

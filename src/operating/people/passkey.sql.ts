@@ -14,7 +14,7 @@ export type Passkey = {
   used_at: Timestamp | null;
 };
 
-/** Whether it is new. A credential belongs to one person. */
+/** Returns whether the passkey is new. A credential belongs to one person. */
 export async function insertPasskey(db: Handle, passkey: Passkey): Promise<boolean> {
   const result = await db
     .insertInto('passkeys')
@@ -34,7 +34,7 @@ export async function listPasskeys(db: Handle, person_id: string): Promise<Passk
   return await query.orderBy('created_at').execute();
 }
 
-/** Which of these people have a passkey, or had one of theirs already at a time. */
+/** Those of these people who have a passkey, or who already had one of theirs at a given time. */
 export async function listWithPasskey(
   db: Handle,
   person_ids: string[],
@@ -70,7 +70,7 @@ export async function deletePasskey(db: Handle, id: string): Promise<void> {
   await db.deleteFrom('passkeys').where('id', '=', id).execute();
 }
 
-/** Returns how many there were. */
+/** Returns how many were deleted. */
 export async function deletePasskeysOf(db: Handle, person_id: string): Promise<number> {
   const result = await db
     .deleteFrom('passkeys')

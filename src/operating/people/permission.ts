@@ -1,5 +1,5 @@
-// The one table of what people at the console may do. A route names a permission and a person has
-// roles, so a new action is one line here and one at its route.
+// The one table of what people at the console may do. A route names a permission, and a person has
+// roles, so a new action needs one line here and one at its route.
 
 const permissions = [
   'overview.read',
@@ -48,17 +48,17 @@ const permissions = [
 export type Permission = (typeof permissions)[number];
 
 /**
- * Permissions for rows that belong to no merchant, or to all. A person whose scope is a list of
- * merchants never has them, whatever their roles.
+ * Permissions for rows that belong to no merchant or to all of them. A person whose scope is a list
+ * of merchants never has them, whatever their roles.
  */
 const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
-  // The review of refunds binds the merchant's own administrators.
+  // The review of refunds also binds the merchant's own administrators.
   'review.lift',
   // The service bears the load of a merchant's requests and the risk of its orders.
   'limits.raise',
-  // A merchant's own staff must not decide what the merchant is paid. They propose an account, and
-  // the service's staff confirms it.
+  // A merchant's own staff must not decide what the merchant is paid or where. They propose an
+  // account, and the service's staff confirms it.
   'fees.set',
   'payouts.approve',
   'payouts.settle',
@@ -133,7 +133,7 @@ export const rolePermissions = {
     'alerts.handle',
   ],
   admin: [...permissions],
-  // A merchant's own people. They are invited for their merchants.
+  // Roles for a merchant's own people, who are invited for their merchants.
   'merchant-admin': [
     ...reading,
     'notes.write',
@@ -154,7 +154,7 @@ export const rolePermissions = {
     'people.read',
     'people.manage',
   ],
-  // It sells and refunds, and sees no sums.
+  // This role sells and refunds, and sees no sums.
   till: [
     'checkouts.read',
     'links.read',
@@ -180,7 +180,7 @@ export type OperatorRole = keyof typeof rolePermissions;
 export const merchantRoles: readonly OperatorRole[] = ['merchant-admin', 'till'];
 export const operatorRoles = Object.keys(rolePermissions) as OperatorRole[];
 
-/** The permissions of a person. An unknown role, of a later version, gives none. */
+/** The permissions of a person. An unknown role, from a later version, gives none. */
 export function permissionsOf(roles: readonly string[], hasAllMerchants: boolean): Permission[] {
   const granted = new Set<Permission>(
     roles.flatMap((role): readonly Permission[] =>

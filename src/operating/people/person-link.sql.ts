@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 
 export type LinkPurpose = 'register' | 'sign_in';
 
-/** The access that an invitation gives. Without a name, the person keeps theirs. */
+/** The access that an invitation gives. If the name is absent, the person keeps theirs. */
 export type InvitedAccess = { name?: string; roles: string[]; merchant_ids: string[] | null };
 
 export type PersonLink = {
@@ -15,9 +15,9 @@ export type PersonLink = {
   made_by: string;
   /** Null at the command line. */
   made_by_person_id: string | null;
-  /** The access that the person gets at the release. Null if the row of the person has it already. */
+  /** The access that the person gets when the link is released. Null if they already have it. */
   access: InvitedAccess | null;
-  /** Null while it waits for a second administrator: it does not work. */
+  /** Null while it waits for a second administrator. Until then it does not work. */
   released_at: Timestamp | null;
 };
 
@@ -40,7 +40,7 @@ export async function insertPersonLink(db: Handle, link: PersonLink): Promise<vo
     .execute();
 }
 
-/** A link that is released, and neither used nor ended. */
+/** A link that is released, and neither used nor expired. */
 export async function findLiveLink(
   db: Handle,
   token_hash: Buffer,
@@ -59,7 +59,7 @@ export async function findLiveLink(
   return row ?? null;
 }
 
-/** Uses a link. Of two requests with the same link, one gets true. */
+/** Marks a link as used. If two requests use the same link, only one gets true. */
 export async function moveLinkUsed(
   db: Handle,
   token_hash: Buffer,
@@ -76,7 +76,7 @@ export async function moveLinkUsed(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Ends the links that a person has not used. */
+/** Deletes a person's unused links. */
 export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<void> {
   await db
     .deleteFrom('person_links')
@@ -85,7 +85,9 @@ export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<
     .execute();
 }
 
-/** Ends an invitation that waits for a second administrator. Other links of the person go on. */
+/**
+ * Deletes an invitation that waits for a second administrator. The person's other links stay valid.
+ */
 export async function deleteHeldLinks(db: Handle, person_id: string): Promise<void> {
   await db
     .deleteFrom('person_links')
@@ -94,7 +96,10 @@ export async function deleteHeldLinks(db: Handle, person_id: string): Promise<vo
     .execute();
 }
 
-/** The invitations of these people that are neither used nor ended. Those that wait for a release come first. */
+/**
+ * The invitations of these people that are neither used nor expired. Those that wait for a release
+ * come first.
+ */
 export async function listInvitations(
   db: Handle,
   person_ids: string[],
@@ -112,7 +117,7 @@ export async function listInvitations(
     .execute();
 }
 
-/** Whether the person was invited, and the link is released and neither used nor ended. */
+/** Whether the person has an invitation that is released, and neither used nor expired. */
 export async function hasLiveInvitation(
   db: Handle,
   person_id: string,

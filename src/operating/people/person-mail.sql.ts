@@ -30,7 +30,7 @@ export const claimDuePersonMails = (
   batchSize: number,
 ): Promise<PersonMail[]> => claimDueOfAll(db, 'person_mails', now, until, batchSize);
 
-/** Ends or releases a claimed mail. Returns false if another process did so before. */
+/** Ends or releases a claimed mail. Returns false if another process has already done so. */
 export async function movePersonMail(
   db: Handle,
   claimed: Pick<PersonMail, 'id' | 'due_at'>,

@@ -1,9 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * One mail to a person at the console. The transaction that causes it writes the row, `pending`.
- * The worker sends it and makes it `sent`, or `refused` if the mail server will never take it. An
- * invitation whose link has ended before it was sent is `skipped`.
+ * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The
+ * worker sends it and makes it `sent`, or `refused` if the mail server will never accept it. An
+ * invitation whose link expired before the mail was sent is `skipped`.
  */
 export const personMailKinds = [
   'invitation',
@@ -23,7 +23,7 @@ export const personMailKinds = [
 export type PersonMailKind = (typeof personMailKinds)[number];
 export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
-/** Facts that the mail states and the person's row does not have. */
+/** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = {
   /** The operator who did it, as alerts name them. Absent if the person did it. */
   by?: string;
@@ -33,9 +33,9 @@ export type PersonMailFacts = {
   passkey?: string;
   /** The address of the issuer. */
   issuer?: string;
-  /** When the link of an invitation ends. */
+  /** When the invitation's link expires. */
   expires_at?: Timestamp;
-  /** The merchant's name, and the end of its account number. */
+  /** The merchant's name, and the last digits of its account number. */
   merchant?: string;
   account?: string;
   /** How the new link reaches the person. */
@@ -56,5 +56,5 @@ export type PersonMail = {
   response: string | null;
 };
 
-/** The purpose that the token of an invitation is sealed for: it opens for no other mail. */
+/** The context that an invitation's token is sealed with, so that it opens for no other mail. */
 export const personMailContext = (mail: { id: string }) => `person mails ${mail.id}`;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** Someone who may use the console. `merchant_ids` null means all merchants. */
+/** A person who may use the console. If `merchant_ids` is null, they may see all merchants. */
 export type Person = {
   id: string;
   email: string;
@@ -11,19 +11,23 @@ export type Person = {
   merchant_ids: string[] | null;
   oidc_subject: string | null;
   created_at: Timestamp;
-  /** When they first had a way in. It stays when that way ends. */
+  /** When they could first sign in. It stays when that access ends. */
   registered_at: Timestamp | null;
   /** When their access was given or last grew. */
   access_since: Timestamp;
   /**
-   * Since when they have access that a merchant's administrator gave, and no administrator of all
-   * merchants confirmed. They do not count as one of two people. Null if they may.
+   * The time since which they have had access that a merchant's administrator gave and no
+   * administrator of all merchants has confirmed. Until then they do not count as one of two people.
+   * Null if they may count.
    */
   unconfirmed_since: Timestamp | null;
   /** The person who gave that access. */
   unconfirmed_by: string | null;
   revoked_at: Timestamp | null;
-  /** The person who has this address. This row stands for an invitation, and has no way in. */
+  /**
+   * The person who already has this address. This row only stands for an invitation; it cannot sign
+   * in.
+   */
   duplicate_of: string | null;
 };
 
@@ -46,14 +50,14 @@ export async function lockPersonByEmail(db: Handle, email: string): Promise<Pers
 const withEmail = (db: Handle, email: string) =>
   db.selectFrom('people').selectAll().where('email', '=', email).where('duplicate_of', 'is', null);
 
-/** The invitations of merchants that cannot see the person. The lock of the person orders them. */
+/** The invitations of merchants that cannot see the person, ordered by the lock of the person. */
 export async function listDuplicates(db: Handle, id: string): Promise<Person[]> {
   return await db.selectFrom('people').selectAll().where('duplicate_of', '=', id).execute();
 }
 
 /**
  * The administrators of all merchants who are not revoked. Locks them in order of id, so that two
- * people who take access at once wait for each other.
+ * people who remove access at once wait for each other.
  */
 export async function lockAdministrators(db: Handle): Promise<Person[]> {
   return await db
@@ -89,7 +93,7 @@ export async function listPeople(
 ): Promise<Person[]> {
   let query = db.selectFrom('people').selectAll().orderBy('email').orderBy('id').limit(limit);
   if (merchant_ids !== null) {
-    // Once the person of an address belongs to the merchant, the invitation beside them is done.
+    // Once the person with an address belongs to the merchant, the separate invitation is obsolete.
     query = query.where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]
       and not exists (select from people as known
         where known.id = people.duplicate_of and known.merchant_ids && ${merchant_ids}::uuid[])`);
@@ -100,7 +104,7 @@ export async function listPeople(
   return await query.execute();
 }
 
-/** The people of a merchant in these roles, who have or had a way in. */
+/** A merchant's people in these roles who can or could sign in. */
 export async function listToMail(
   db: Handle,
   { merchant_id, roles }: { merchant_id: string; roles: string[] },
@@ -119,7 +123,7 @@ export async function listToMail(
   return rows.map(({ id }) => id);
 }
 
-/** Whether the row is new. Another transaction may have inserted the same address. */
+/** Returns whether the row is new. Another transaction may have inserted the same address. */
 export async function insertPerson(db: Handle, person: Person): Promise<boolean> {
   const result = await db
     .insertInto('people')
@@ -139,7 +143,7 @@ export async function updatePerson(
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }
 
-/** Notes that a person has a way in. The first time stays. */
+/** Records that a person can sign in. The first time stays. */
 export async function moveRegistered(db: Handle, id: string, now: Timestamp): Promise<void> {
   await db
     .updateTable('people')
@@ -149,7 +153,7 @@ export async function moveRegistered(db: Handle, id: string, now: Timestamp): Pr
     .execute();
 }
 
-/** Which of these ids are merchants. */
+/** Those of these ids that belong to merchants. */
 export async function listKnownMerchants(db: Handle, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const rows = await db.selectFrom('merchants').select('id').where('id', 'in', ids).execute();

@@ -5,8 +5,8 @@ import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
 /**
- * Tells a person by mail of a change of their ways in, in the transaction of the change. A service
- * without a mail server writes nothing: rows that no process will ever send would stay due.
+ * Informs a person by mail about a change of how they sign in, in the transaction of the change. A
+ * service without a mail server writes nothing, because rows that are never sent would stay due.
  */
 export async function queuePersonMail(
   deps: QueueDeps,
@@ -15,7 +15,7 @@ export async function queuePersonMail(
     person_id: string;
     kind: PersonMailKind;
     facts?: PersonMailFacts;
-    /** An invitation, with the id that its token was sealed for. */
+    /** An invitation's link, with the id that its token was sealed with. */
     link?: { id: string; sealed_token: Buffer };
     at: Timestamp;
   },

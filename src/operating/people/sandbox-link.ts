@@ -9,7 +9,7 @@ const linkHours = 24;
 
 /**
  * A one-time link that signs in as the sandbox's demo administrator. A caller that may run commands
- * may do everything already. Production and consoles on other machines refuse it.
+ * can already do everything. Production and consoles on other machines refuse it.
  */
 export async function createSignInLink(
   deps: OperatorDeps & { console: { url: string; allowsSignInLinks: boolean } },
@@ -45,7 +45,7 @@ export async function createSignInLink(
     const link = { person_id: person.id, purpose: 'sign_in' as const, created_at: now };
     const made = { made_by: operator, made_by_person_id: null, access: null, released_at: now };
     await insertPersonLink(db, { ...link, ...made, token_hash: hashToken(token), expires_at });
-    // The token is in the fragment, which no server and no Referer header sees.
+    // The token is in the fragment, which neither servers nor Referer headers see.
     const result = `${deps.console.url}/sign-in#${token}`;
     return { subject_id: person.id, details: { expires_at }, result };
   });

@@ -63,7 +63,7 @@ async function send(
   });
   const to = person?.email ?? null;
   const url = person ? placeOf(deps.console, person) : deps.console.url;
-  // The token is in the fragment, which no server and no Referer header sees.
+  // The token is in the fragment, which neither servers nor Referer headers see.
   const link = token === null ? null : `${url}/register#${token}`;
   const letter = composePersonMail(mail, { url, link });
   const outcome =
@@ -82,7 +82,7 @@ async function send(
   await record(deps, mail, outcome);
 }
 
-/** Null if there was nothing to send any more. */
+/** Null if there was nothing left to send. */
 async function record(
   deps: PersonMailDeps,
   mail: PersonMail,

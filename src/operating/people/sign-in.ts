@@ -34,10 +34,10 @@ import {
   type WebauthnDeps,
 } from './webauthn.ts';
 
-/** A one-time link that is unknown, used or ended. */
+/** A one-time link that is unknown, used or expired. */
 export class LinkEnded extends Error {}
 
-/** The browser that asks, for the list of sessions and for the audit. */
+/** The browser that makes the request, for the list of sessions and for the audit. */
 export type Browser = { address: string; user_agent: string };
 
 /** A new session's token, for the cookie. */
@@ -72,8 +72,8 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 
 /**
  * Registers an invited person's passkey and signs them in. The name stays the one that the
- * administrator gave: otherwise a person could take a colleague's name, and names are compared
- * where two people decide. The invitation has ended what the person had before.
+ * administrator gave: otherwise a person could take a colleague's name, and names are compared where
+ * two people decide. The invitation has already ended the person's earlier access.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -113,13 +113,14 @@ export async function signInByPasskey(
   const person = await reading(deps, (db) => findPerson(db, passkey.person_id));
   if (!person) throw new NotRecognised();
   return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
-    // The person's lock is ours: a new registration that replaces the passkey waits, or is done.
+    // We hold the person's lock, so a registration that replaces the passkey either waits or is
+    // already done.
     await noteUse(db, passkey, counter, now);
     return { passkey_id: passkey.id, details: { passkey: passkey.name } };
   });
 }
 
-/** Signs in by a one-time link of the command line. The caller allows it in sandboxes only. */
+/** Signs in with a one-time link from the command line. The caller allows it only in sandboxes. */
 export async function signInByLink(
   deps: WebauthnDeps,
   browser: Browser,
@@ -132,7 +133,7 @@ export async function signInByLink(
   });
 }
 
-/** Opens a session of a person, and writes it into the audit, in one transaction. */
+/** Opens a person's session and records it in the audit, in one transaction. */
 export async function open(
   deps: WebauthnDeps,
   browser: Browser,
@@ -142,7 +143,7 @@ export async function open(
   before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
 ): Promise<Opened> {
   const id = deps.random.uuid();
-  // Always use a new token: another person could know one that the browser brought along.
+  // The token is always new: another person could know one that the browser already had.
   const token = newToken(deps.random);
   const { address } = browser;
   const origin = { person_id, roles, address, session_id: id, counts_from: null };
@@ -167,7 +168,7 @@ export async function offerProof(deps: WebauthnDeps, session: ConsoleSession) {
   return await offerAuthentication(deps, { purpose: 'proof', session_id: session.id, passkeys });
 }
 
-/** Records that the person of a session is present. */
+/** Records that the session's person is present. */
 export async function proveByPasskey(
   deps: WebauthnDeps,
   session: ConsoleSession,
@@ -192,7 +193,7 @@ async function noteUse(
   throw new NotRecognised('the passkey was deleted after it had answered');
 }
 
-/** Records a proof without a passkey. The caller allows it in sandboxes only. */
+/** Records a proof without a passkey. The caller allows it only in sandboxes. */
 export async function proveInSandbox(deps: WebauthnDeps, session: ConsoleSession): Promise<void> {
   const proof_at = timestamp(deps.clock.now());
   await recordProof(deps.database.db, session.id, { proof_at, passkey_id: null });
@@ -207,7 +208,7 @@ export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
   return await offerRegistration(deps, person, passkeys);
 }
 
-/** Adds a passkey to those of a person who is signed in. */
+/** Adds a passkey for a person who is signed in. */
 export async function addPasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,
   operator: string,
@@ -233,8 +234,8 @@ export async function addPasskey(
 }
 
 /**
- * Removes a passkey of a person, and ends the sessions whose last proof it was, except the session
- * that asks.
+ * Removes a person's passkey, and ends the sessions whose last proof was made with it, except the
+ * current one.
  */
 export async function removePasskey(
   deps: WebauthnDeps & Pick<OperatorDeps, 'origin'>,

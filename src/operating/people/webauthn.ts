@@ -15,15 +15,18 @@ import type { Person } from './person.sql.ts';
 export type WebauthnDeps = SessionDeps &
   QueueDeps & { console: { url: string; isForMerchants: boolean } };
 
-/** The answer of an authenticator, or of an issuer, does not prove who the person is. */
+/** The answer of an authenticator or an issuer does not prove the person's identity. */
 export class NotRecognised extends Error {}
 
 const challengeMinutes = 5;
 
-// Loaded at first use: it brings many packages, and most processes never need it.
+// The library is loaded at first use: it brings many packages, and most processes never need it.
 const library = () => import('@simplewebauthn/server');
 
-/** EdDSA, ES256 and RS256, which every browser has. The library's default follows the runtime. */
+/**
+ * EdDSA, ES256 and RS256, which every browser supports. The library's default depends on the
+ * runtime.
+ */
 const supportedAlgorithmIDs = [-8, -7, -257];
 
 const rpName = 'Tranche';
@@ -70,7 +73,9 @@ export async function offerRegistration(
   return options;
 }
 
-/** The options that a browser needs to answer with a passkey: any of ours, or one of a person's. */
+/**
+ * The options that a browser needs to answer with a passkey: any known one, or one of a person's.
+ */
 export async function offerAuthentication(
   deps: WebauthnDeps,
   about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; passkeys: Passkey[] },
@@ -94,7 +99,7 @@ export async function offerAuthentication(
   return options;
 }
 
-/** Checks and returns a new passkey. The challenge is used up, whatever the answer. */
+/** Checks and returns a new passkey. The challenge is used up even if the check fails. */
 export async function verifyRegistration(
   deps: WebauthnDeps,
   person_id: string,
@@ -113,7 +118,7 @@ export async function verifyRegistration(
   }).catch(refuse);
   if (!verified || !registrationInfo) throw new NotRecognised();
   const { id, publicKey, counter } = registrationInfo.credential;
-  // The schema of the request does not reach this member, so it may be anything.
+  // The request's schema does not cover this member, so it may be anything.
   const given: unknown = response.response.transports;
   const transports = (Array.isArray(given) ? given : []).filter(
     (one) => typeof one === 'string' && /^[a-z-]{1,20}$/.test(one),
@@ -150,7 +155,10 @@ export async function verifyAuthentication(
   return { passkey, counter: authenticationInfo.newCounter };
 }
 
-/** The challenge that an answer names, if we made it for this purpose and it was not answered. */
+/**
+ * The challenge that an answer refers to, if we made it for this purpose and it was not answered
+ * before.
+ */
 async function takeAnswered(
   deps: SessionDeps,
   response: { response?: { clientDataJSON?: string } },

@@ -37,24 +37,25 @@ import {
 type Deps = { database: Database; clock: Clock; random: Random };
 
 /**
- * A row may be committed after a row with a later id, so rows are counted when they are this old.
- * No transaction of the service takes so long: its statements and its waits for locks have limits.
+ * A row may be committed after a row with a later id, so rows are counted only once they are this
+ * old. No transaction of the service takes that long, because its statements and its waits for locks
+ * have limits.
  */
 const lagMilliseconds = 90_000;
 const batchSize = 2_000;
 
-/** An attempt that is not decided within this time never will be. */
+/** An attempt that is not decided within this time will never be decided. */
 const undecidedMilliseconds = 3_600_000;
 
 /**
- * Adds what was written since the last time to the sums by day, a batch of each stream, and returns
- * how many rows it counted. Every row is counted once: the position moves in the transaction of the
- * sums.
+ * Adds the rows written since the last run to the daily sums, a batch of each stream, and returns
+ * how many rows it counted. Every row is counted once, because the position moves in the transaction
+ * of the sums.
  */
 export async function rollUp(deps: Deps, lag = lagMilliseconds): Promise<number> {
-  // Ids take their time from the same source.
+  // Ids get their time from the same source.
   const until = timeOfId(deps.random.uuid()) - lag;
-  // If the look fails, each stream says itself what is wrong.
+  // If this look-up fails, each stream will report what is wrong.
   const waiting = await listWaitingStreams(deps.database.db, firstIdAt(until)).catch(() => streams);
   if (waiting.length === 0) {
     await moveStreamsSeen(deps.database.db, timestamp(asInstant(until)));
@@ -75,7 +76,7 @@ async function rollUpStream(deps: Deps, stream: Stream, until: number): Promise<
     const range = { after, bound: firstIdAt(until), limit: batchSize };
     const { rows, stoppedAt } = await readers[stream](db, range);
     const last = rows.at(-1)?.id ?? after;
-    // Everything before the row that stopped it is counted, even if the last counted row is days
+    // Everything before the row that has to wait is counted, even if the last counted row is days
     // old.
     const end = stoppedAt ?? (rows.length === batchSize ? last : null);
     const reached = end === null ? until : timeOfId(end);
@@ -105,7 +106,7 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
   },
   async attempts(db, range) {
     const all = await listAttempted(db, range);
-    // Wait for an attempt that is still to be decided, and for all after it.
+    // An attempt that is not decided yet, and all attempts after it, have to wait.
     const until = timeOfId(range.bound) - undecidedMilliseconds;
     const open = all.findIndex((row) => isUndecided(row) && timeOfId(row.id) > until);
     const rows = open === -1 ? all : all.slice(0, open);
@@ -164,8 +165,8 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
 const isUndecided = ({ status }: AttemptRow) => (live as readonly string[]).includes(status);
 
 /**
- * The amounts that a movement adds to a day. A refund counts whether it went back to the card or
- * was taken from a payment before that was collected.
+ * The amounts that a movement adds to a day. A refund counts whether it returned to the card or
+ * reduced a payment before it was collected.
  */
 const effects: Partial<Record<PostingRow['kind'], [Count, 1 | -1][]>> = {
   sold: [['sold', 1]],
@@ -185,10 +186,7 @@ const effects: Partial<Record<PostingRow['kind'], [Count, 1 | -1][]>> = {
   reinstated: [['disputed', -1]],
 };
 
-/**
- * The changes that movements make to the amounts still to be collected, by the day on which they
- * are due.
- */
+/** The changes that movements make to the amounts still to be collected, by due day. */
 async function duesOf(
   db: Handle,
   rows: PostingRow[],
@@ -209,7 +207,7 @@ async function duesOf(
   return dues.rows().map(({ sum, ...key }) => ({ ...key, amount: sum }));
 }
 
-/** The values in the order of their keys, so that two processes lock rows in one order. */
+/** The values in the order of their keys, so that two processes lock rows in the same order. */
 const inOrder = <Value>(found: Map<string, Value>): Value[] =>
   [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value);
 
@@ -245,7 +243,7 @@ const emptyDay = (merchant_id: string, day: string): DayCounts => ({
   ...emptyCounts(),
 });
 
-/** Adds up what is overdue, by merchant, and writes the sums that changed. */
+/** Adds up the overdue amounts by merchant, and writes the sums that changed. */
 export async function rollUpOverdue(deps: Deps): Promise<number> {
   const { db } = deps.database;
   const as_of = timestamp(deps.clock.now());
@@ -256,6 +254,6 @@ export async function rollUpOverdue(deps: Deps): Promise<number> {
     .sort()
     .map((merchant_id) => ({ merchant_id, amount: now.get(merchant_id) ?? 0, as_of }));
   await insertOverdueSums(db, changed);
-  // Return zero: the next round is due after the pause, not at once.
+  // Returns zero, because the next round is due after the pause, not at once.
   return 0;
 }

@@ -5,11 +5,13 @@ import type { AttemptStatus } from '#purchases/payments/payment-attempt.ts';
 import type { MovementKind } from '#record/ledger/posting.ts';
 import type { EntryKind } from '#record/ledger/settlement.ts';
 
-/** The rows that the sums are made of, each in the order of ids that ascend with time. */
+/** The rows that the sums are made from, each in the order of ids, which ascend with time. */
 export const streams = ['checkouts', 'opens', 'attempts', 'postings', 'entries'] as const;
 export type Stream = (typeof streams)[number];
 
-/** Claims a stream until the transaction ends. Returns null if another process adds it up now. */
+/**
+ * Claims a stream until the transaction ends. Returns null if another process is adding it up now.
+ */
 export async function lockStream(db: Handle, stream: Stream): Promise<string | null> {
   const row = await db
     .selectFrom('rollups')
@@ -21,7 +23,7 @@ export async function lockStream(db: Handle, stream: Stream): Promise<string | n
   return row?.after ?? null;
 }
 
-/** Moves the position. A day that was once complete stays complete: `as_of` never goes back. */
+/** Moves the position. A day that was complete stays complete: `as_of` never goes back. */
 export async function moveStream(
   db: Handle,
   stream: Stream,
@@ -34,7 +36,7 @@ export async function moveStream(
     .execute();
 }
 
-/** The streams that have rows after their position and before a bound. Mostly there are none. */
+/** The streams that have rows between their position and a bound. Usually there are none. */
 export async function listWaitingStreams(db: Handle, bound: string): Promise<Stream[]> {
   const after = (stream: Stream) =>
     sql`(select after from rollups where stream = ${stream}) and id < ${bound}`;
@@ -53,7 +55,7 @@ export async function listWaitingStreams(db: Handle, bound: string): Promise<Str
   return rows.map(({ stream }) => stream);
 }
 
-/** All rows before this time are counted. */
+/** Records that all rows before this time are counted. */
 export async function moveStreamsSeen(db: Handle, as_of: Timestamp): Promise<void> {
   await db
     .updateTable('rollups')
@@ -64,7 +66,7 @@ export async function moveStreamsSeen(db: Handle, as_of: Timestamp): Promise<voi
 /** A range of a stream: ids after the position and before the bound. */
 export type Range = { after: string; bound: string; limit: number };
 
-/** Rows with the local day of a time. The zones are in tables that every node has. */
+/** Rows with the local day of a time. Every node has the tables with the time zones. */
 const withDay = (rows: RawBuilder<unknown>, at: string) => sql`
   select s.*, (s.${sql.ref(at)} at time zone t.time_zone)::date as day
   from (${rows}) s
@@ -117,7 +119,7 @@ export type PostingRow = DayRow & {
   instalment: number | null;
 };
 
-/** The kinds of movements that the sums have. They match the predicate of the index. */
+/** The kinds of movements that the sums include. They match the predicate of the index. */
 export const isCounted = sql<boolean>`kind in ('sold', 'captured', 'collected', 'cancelled',
   'restored', 'refunded', 'returned', 'withdrawn', 'reinstated')`;
 
@@ -167,7 +169,10 @@ export async function advanceEntries(db: Handle, rows: EntrySums[]): Promise<voi
     .execute();
 }
 
-/** The payments of checkouts: what a sale makes due, and on which day. Neither ever changes. */
+/**
+ * The payments of checkouts: the amounts that a sale makes due, and their days. Neither ever
+ * changes.
+ */
 export async function listPlanned(
   db: Handle,
   rows: { merchant_id: string; checkout_id: string }[],

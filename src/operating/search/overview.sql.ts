@@ -4,13 +4,13 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type Scope, scoped } from './scope.sql.ts';
 
-/** How many days a merchant's sums look back. */
+/** How many days a merchant's sums cover. */
 export const recentDays = 30;
 
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 
-// Each count reads at most this many entries of an index of what waits.
+// Each count reads at most `max` entries of an index of waiting rows.
 // biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
 async function bounded(db: Handle, query: any, max: number): Promise<BoundedCount> {
   const { count } = await db
@@ -51,7 +51,7 @@ export function countConversationsToAnswer(db: Handle, scope: Scope, max: number
   return bounded(db, scoped(open, scope), max);
 }
 
-/** Disputes whose evidence was not submitted yet. */
+/** Disputes whose evidence has not been submitted yet. */
 export function countDisputesToAnswer(db: Handle, scope: Scope, max: number) {
   const waiting = db
     .selectFrom('disputes')
@@ -198,7 +198,7 @@ export async function sumOverdueAmounts(db: Handle, scope: Scope): Promise<numbe
   return sum;
 }
 
-/** The time up to which everything is in the sums. Null if nothing was added up yet. */
+/** The time up to which everything is in the sums. Null if nothing has been added up yet. */
 export async function findAsOf(db: Handle): Promise<Timestamp | null> {
   const rows = await db.selectFrom('rollups').select('as_of').execute();
   const times = rows.map(({ as_of }) => as_of);

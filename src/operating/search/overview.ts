@@ -97,7 +97,7 @@ export type Overview = {
   as_of: Timestamp | null;
 };
 
-/** Reads what waits, and the charts from the sums by day. Nothing here reads a history. */
+/** Reads what waits now, and the charts from the daily sums. Nothing here reads a whole history. */
 export async function readOverview(
   deps: Deps,
   scope: Scope,
@@ -144,7 +144,8 @@ export async function readOverview(
       decline_reasons: reasons,
       funnel: {
         created: sum('created'),
-        // A payment may come without the page: through its protocol, or after its opening was lost.
+        // A payment may come without the page having been counted: through its protocol, or because
+        // the record of its opening was lost.
         opened: Math.max(sum('opened'), sum('tried')),
         tried: sum('tried'),
         paid: sum('paid'),

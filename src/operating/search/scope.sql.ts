@@ -4,8 +4,8 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 export type Scope = 'all merchants' | { merchant_ids: string[] };
 
 /**
- * Applies a scope to a query. Every query of this room goes through here, so that no row outside of
- * the scope leaves the database.
+ * Applies a scope to a query. Every query in this room uses it, so that no row outside of the scope
+ * leaves the database.
  */
 // biome-ignore lint/suspicious/noExplicitAny: it adds a condition to queries of any shape.
 export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
@@ -15,7 +15,7 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
 ): Query {
   if (scope === 'all merchants') return query;
   const { merchant_ids } = scope;
-  // A single merchant is an equality: Citus then asks one node, and an index keeps its order.
+  // A single merchant becomes an equality: Citus then asks one node, and an index keeps its order.
   const [only] = merchant_ids;
   return (
     merchant_ids.length === 1
@@ -27,7 +27,7 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
 /** A scope that contains no merchant, so that a query in it finds nothing. */
 const nothing: Scope = { merchant_ids: [] };
 
-/** The scope narrowed to one of its merchants. A merchant outside of it leaves nothing. */
+/** The scope narrowed to one of its merchants. A merchant outside of it gives an empty scope. */
 export function narrowed(scope: Scope, merchant_id: string | undefined): Scope {
   if (merchant_id === undefined) return scope;
   const wanted = merchant_id.toLowerCase();
@@ -37,6 +37,6 @@ export function narrowed(scope: Scope, merchant_id: string | undefined): Scope {
 export const isWithin = (scope: Scope, merchant_id: string) =>
   scope === 'all merchants' || scope.merchant_ids.includes(merchant_id);
 
-/** Whether the scope is one merchant, whose rows have an order of their own. */
+/** Whether the scope is a single merchant, whose rows have their own order. */
 export const isOne = (scope: Scope): scope is { merchant_ids: [string] } =>
   scope !== 'all merchants' && scope.merchant_ids.length === 1;

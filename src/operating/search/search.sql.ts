@@ -4,19 +4,19 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { CheckoutStatus, Customer } from '#purchases/checkouts/checkout.ts';
 import { isOne, type Scope, scoped } from './scope.sql.ts';
 
-/** The IDs of a merchant's row, with the checkout that it belongs to. */
+/** The IDs of a merchant's row, with that of the checkout that it belongs to. */
 export type FoundRow<Checkout extends string | null = string> = {
   merchant_id: string;
   id: string;
   checkout_id: Checkout;
 };
-/** A row of a table. The event of a payout, which is a callback, has no checkout. */
+/** A row of a table. The event of a payout is a callback without a checkout. */
 export type FoundIn<Table extends string> = FoundRow<
   Table extends 'callbacks' ? string | null : string
 >;
 
-// Each of the following searches is one equality on the first column of an index. The index goes on
-// with the merchant and the number, so that a limit stops it early in any scope.
+// Each of the following searches is one equality on the first column of an index. The merchant and
+// the number are the next columns, so that a limit stops the scan early in any scope.
 
 /** Checkouts with an order reference. Those of one merchant come newest first. */
 export function findByReference(
@@ -33,7 +33,7 @@ export function findByReference(
     .execute();
 }
 
-/** So many of the references that begin alike are looked at, whatever the scope. */
+/** At most this many references with the same beginning are looked at, whatever the scope. */
 const beginningsMax = 2_000;
 
 /** Checkouts whose order reference begins with a text, in the order of references. */
@@ -58,7 +58,7 @@ export async function findByBeginningOfReference(
     .execute();
 }
 
-/** Ended checkouts over an amount in cents, of one merchant after another. */
+/** Ended checkouts with an amount in cents, sorted by merchant. */
 export function findByAmount(
   db: Handle,
   scope: Scope,
@@ -74,7 +74,7 @@ export function findByAmount(
     .execute();
 }
 
-/** Ended checkouts of an e-mail address, in upper or lower case. */
+/** Ended checkouts with an e-mail address, in upper or lower case. */
 export function findByEmail(
   db: Handle,
   scope: Scope,
@@ -90,10 +90,10 @@ export function findByEmail(
     .execute();
 }
 
-/** A name in one of the ways that it can be read. */
+/** One way to read a text as a name. */
 export type Name = { last: string; first: string | null };
 
-/** Ended checkouts of a shopper by last name, and by first name if it is given, in any case. */
+/** Ended checkouts of a shopper, by last name and, if given, first name, in upper or lower case. */
 export function findByName(
   db: Handle,
   scope: Scope,
@@ -106,7 +106,8 @@ export function findByName(
   if (name.first !== null) {
     query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${name.first})`);
   }
-  // Use the order of the index. Without an order the planner may gather all of a common name first.
+  // The query uses the order of the index. Without it, the planner may collect all rows of a common
+  // name first.
   return query
     .orderBy(sql`lower(customer ->> 'first_name')`)
     .orderBy('merchant_id')
@@ -114,12 +115,12 @@ export function findByName(
     .execute();
 }
 
-/** This many of the newest checkouts are searched for open ones. */
+/** Only this many of the newest checkouts are searched for open ones. */
 const openWindow = 1_000;
 
 /**
- * Open checkouts of a shopper, of the newest ones only: no index has open checkouts by shopper,
- * because it would be written with every create (decision 0054).
+ * Open checkouts of a shopper, among the newest only: there is no index of open checkouts by
+ * shopper, because every create would have to write it (decision 0054).
  */
 export async function findOpenByShopper(
   db: Handle,
@@ -174,7 +175,7 @@ export async function findByLastFour(
     .execute();
 }
 
-/** The columns with references of the gateway, and those with the id of the row that is found. */
+/** The columns with the gateway's references, each with the column of the id that is found. */
 export const gatewayReferences = [
   { kind: 'checkout', table: 'payment_attempts', reference: 'payment_ref', id: 'checkout_id' },
   { kind: 'checkout', table: 'payment_attempts', reference: 'customer_ref', id: 'checkout_id' },
@@ -183,7 +184,7 @@ export const gatewayReferences = [
   { kind: 'dispute', table: 'disputes', reference: 'dispute_ref', id: 'id' },
 ] as const;
 
-/** Rows that have a reference of the gateway in one of these columns. */
+/** Rows with this reference of the gateway in one of these columns. */
 export function findByGatewayReference(
   db: Handle,
   scope: Scope,
@@ -200,7 +201,7 @@ export function findByGatewayReference(
 }
 
 /**
- * Payouts with the reference of their line at the bank. Payouts of two merchants may have the same
+ * Payouts with this reference on the bank statement. Two merchants may have payouts with the same
  * reference.
  */
 export function findPayoutsByReference(
@@ -278,7 +279,7 @@ export async function listOfCheckouts(
   table: 'refund_requests' | 'callbacks' | 'disputes',
   checkout_ids: string[],
 ): Promise<string[]> {
-  // An order number names the result of its payment, not one of its events.
+  // An order number finds the callback about its checkout, not one of its events.
   const of = sql.ref(table === 'callbacks' ? 'listed_id' : 'checkout_id');
   const rows = await scoped(
     db
@@ -292,7 +293,7 @@ export async function listOfCheckouts(
   return rows.map(({ id }) => id);
 }
 
-/** People of the console whose name or address begins with a text. They are few. */
+/** People of the console whose name or address begins with a text. There are few people. */
 export async function findPeopleByBeginning(
   db: Handle,
   scope: Scope,
@@ -337,8 +338,8 @@ export async function findSharedRowById(
 }
 
 /**
- * The person or the bulk action with this id. They belong to no merchant: only a scope of all
- * merchants has them.
+ * The person or the bulk action with this id. They belong to no merchant, so only a scope of all
+ * merchants includes them.
  */
 export async function findOperatorsRowById(
   db: Handle,
@@ -418,15 +419,15 @@ export async function listFoundCheckouts(
 
 export type FoundMerchant = { id: string; name: string; time_zone: string; created_at: Timestamp };
 
-/** Merchants whose names begin with a text in any case, in the order of names. */
+/** Merchants whose names begin with a text, in upper or lower case, ordered by name. */
 export async function findMerchantsByName(
   db: Handle,
   scope: Scope,
   beginning: string,
   limit: number,
 ): Promise<FoundMerchant[]> {
-  // The index has this expression, in the order of bytes. So a search by the beginning of a name is
-  // one range of it, from the text itself to the text followed by the last character of Unicode.
+  // The index has this expression in byte order. So a search by the beginning of a name is one
+  // range, from the text itself to the text followed by the last character of Unicode.
   const name = sql<string>`(lower(merchants.name) collate "C")`;
   const text = beginning.replaceAll('\u0000', '').trim();
   return await scoped(

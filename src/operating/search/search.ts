@@ -53,12 +53,12 @@ export type HitMatch =
   | 'payout_reference'
   | 'merchant_name'
   | 'amount'
-  /** The text is the beginning of an id, an order reference or a person's name. */
+  /** The text matches the beginning of an id, an order reference or a person's name. */
   | 'beginning';
 
 /**
- * A row that was found. The members of a checkout are null for a row that belongs to none. For a
- * person `name` and `email` are the person's; for a bulk action `name` says what it does.
+ * A row that was found. The members about a checkout are null for a row without one. For a person
+ * `name` and `email` are the person's; for a bulk action `name` says what it does.
  */
 export type Hit = {
   kind: HitKind;
@@ -75,20 +75,20 @@ export type Hit = {
   created_at: Timestamp;
 };
 
-/** Longer texts are no name, address or reference that we store. */
+/** We store no name, address or reference that is longer. */
 const textMax = 320;
 const wordsMax = 6;
-/** Fewer characters are the beginning of too many names to help. */
+/** With fewer characters, too many names match to be useful. */
 const merchantNameMin = 3;
 const merchantsMax = 5;
 
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
  * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A
- * text may be several of these at once. Every search is one look-up or one range in an index. The
- * beginning is enough of an id, an order reference and a name of a merchant or of a person of the
- * console; of everything else it finds whole values (decision 0054). Checkouts that have not ended
- * are found by shopper only while they are among the newest, and by amount not at all.
+ * text may be several of these at once. Every search is one look-up or one range in an index. For an
+ * id, an order reference, and the name of a merchant or of a person of the console, the beginning is
+ * enough; anything else must match completely (decision 0054). Checkouts that have not ended are
+ * found by shopper only while they are among the newest, and never by amount.
  */
 export async function search(
   deps: { database: Database; clock: Clock },
@@ -140,9 +140,9 @@ const as =
 
 const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
 
-/** The searches that can find anything for this text. */
+/** The searches that can have results for this text. */
 function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
-  // A payment's id is its checkout's id and a number.
+  // A payment's id consists of its checkout's id and a number.
   const id = text.replace(/:\d{1,4}$/, '').toLowerCase();
   // A shop may use a UUID as its order reference.
   const byReference = findByReference(db, scope, text, limit).then(
@@ -185,7 +185,7 @@ function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] 
   ];
 }
 
-/** Fewer characters begin too many references, ids and names to help. */
+/** With fewer characters, too many references, ids and names match to be useful. */
 const beginningMin = 3;
 
 function searchesByBeginning(
@@ -232,7 +232,7 @@ function searchesByText(db: Handle, scope: Scope, text: string, limit: number): 
   if (/^\d{4}$/.test(text)) {
     searches.push(findByLastFour(db, scope, text, limit).then(as('checkout', 'last_four')));
   }
-  // A gateway's references are a prefix, an underscore and letters and digits.
+  // A gateway's reference is a prefix, an underscore, and letters and digits.
   if (/^[a-z]+_[A-Za-z0-9_]+$/.test(text)) {
     for (const columns of gatewayReferences) {
       const found = findByGatewayReference(db, scope, columns, text, limit);

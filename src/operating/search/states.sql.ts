@@ -2,16 +2,15 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-// Figures for the metrics. Each reads a rollup or the end of an index, whatever the history's size.
+// Figures for the metrics. Each reads a rollup or the end of an index, however long the history is.
 
-/** Beyond this many rows a count says only that there are many. */
+/** Counting stops at this many rows. */
 const countMax = 10_000;
 
 export type Unit = 'rows' | 'seconds' | 'cents';
 
 /**
- * Counts what waits for an operator or for the worker, and the time since the books were last
- * proved.
+ * Counts what waits for an operator or the worker, and the time since the books were last proved.
  */
 export async function readStates(
   db: Handle,
@@ -63,7 +62,7 @@ export async function readStates(
   return rows;
 }
 
-/** Sums over all merchants of the days that have begun but not yet ended in some time zone. */
+/** Sums over all merchants for the days that have begun but not yet ended in some time zone. */
 export async function readToday(
   db: Handle,
   now: Timestamp,

@@ -20,7 +20,7 @@ export type PaidOrder = PlannedOrder & { id: string; payment_url: string; shoppe
 
 type FollowUp = (story: Story, order: PaidOrder) => Promise<void> | void;
 
-/** Plans the events after an order is paid. A course that is not here has none. */
+/** Plans the events after an order is paid. Courses that are not listed have none. */
 export const followUps: Partial<Record<Course, FollowUp>> = {
   // The bank declines the next charge once; a later attempt succeeds.
   async 'late once'(story, { id }) {
@@ -96,7 +96,9 @@ async function review({ deps }: Story, id: string, decision: Decision): Promise<
   if (decision === 'two people') await approveRefund(deps, secondOperator, id);
 }
 
-/** The test gateway opens the dispute by the card's number once the payment is captured. */
+/**
+ * The test gateway opens the dispute, because of the card's number, once the payment is captured.
+ */
 function dispute(story: Story, { id, day }: PaidOrder, ending: 'won' | 'lost' | 'open'): void {
   const { deps } = story;
   const find = async () => {

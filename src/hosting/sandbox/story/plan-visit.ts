@@ -4,7 +4,10 @@ import type { PayPlanRequest } from '#purchases/shoppers/plan-attempt.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { approvedCard, confirm, type Shopper, tokenOf } from '../shopper.ts';
 
-/** Proves the shopper's address as a shopper does: asks for a link and follows it from the mail. */
+/**
+ * Proves the shopper's address as a real shopper would: asks for a link and follows it from the
+ * mail.
+ */
 export async function proveAddress(
   shopper: Shopper,
   { mailboxUrl, email, payment_url }: { mailboxUrl: string; email: string; payment_url: string },
@@ -17,7 +20,7 @@ export async function proveAddress(
 const looksMax = 100;
 const pauseMilliseconds = 100;
 
-/** The worker sends the mail within a moment. */
+/** The worker sends the mail within moments. */
 async function findLink(clock: Clock, mailboxUrl: string, payment_url: string): Promise<string> {
   for (let looks = 0; looks < looksMax; looks += 1) {
     const response = await fetch(`${mailboxUrl}/messages`);
@@ -32,7 +35,7 @@ async function findLink(clock: Clock, mailboxUrl: string, payment_url: string): 
   throw new OperatorError('The mail with the link to the plan did not come.');
 }
 
-/** Pays what is late with another card, which is kept for the payments to come. */
+/** Pays what is late with another card, which is stored for the remaining payments. */
 export async function payLate(shopper: Shopper): Promise<PayPage> {
   const page = await shopper.state();
   const { plan, consent_version } = page;

@@ -30,7 +30,7 @@ export type Story = {
   gateway: ControlledGateway;
   mailboxUrl: string;
   shop: StoryShop;
-  /** Does something on a later day of the season, or later on the same day. */
+  /** Schedules work for a later day of the season, or for later on the same day. */
   later(day: number, work: () => Promise<void>): void;
 };
 
@@ -48,8 +48,8 @@ const overlapSeconds = 7 * 24 * 3600;
 const daysOfWeek = 7;
 
 /**
- * Plays a season of a small shop through the doors that merchants, shoppers and operators use: the
- * API, the payment page's protocol, the use cases of the commands, and the merchant's clock.
+ * Plays a season of a small shop through the interfaces that merchants, shoppers and operators use:
+ * the API, the payment page's protocol, the use cases of the commands, and the merchant's clock.
  */
 export async function playStory(
   deps: StoryDeps,
@@ -67,7 +67,7 @@ export async function playStory(
     await shop.stop();
   }
   const { differences } = await checkLedger(deps);
-  // The console shows the season at once. The worker would wait until the rows are older.
+  // This makes the console show the season at once. The worker would wait until the rows are older.
   while ((await rollUp(deps, 500)) > 0);
   await rollUpOverdue(deps);
   return { checkouts: season.orders, differences: differences.length, now };
@@ -115,7 +115,10 @@ async function playSeason(
   return timestamp(now);
 }
 
-/** The shoppers of several stories share one address, and its limits. One who is refused gives up. */
+/**
+ * The shoppers of several stories share one address and its limits. A shopper who is refused gives
+ * up.
+ */
 async function withinLimits(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -148,7 +151,7 @@ async function playOrder(story: Story, order: PlannedOrder): Promise<void> {
   }
 }
 
-/** Whether the order is paid. */
+/** Returns whether the order is paid. */
 async function pay(shopper: Shopper, order: PlannedOrder): Promise<boolean> {
   const { course, customer, termChoice } = order;
   const { plans } = await shopper.state();

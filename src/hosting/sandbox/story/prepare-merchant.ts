@@ -24,7 +24,7 @@ export const [firstOperator, secondOperator] = ['lindiwe', 'marius'] as const;
 
 export type PrepareDeps = IntegrationDeps & InviteDeps & MerchantMailDeps & { log: Logger };
 
-/** Gives the merchant credentials for the story, and what it needs to be paid out. */
+/** Gives the merchant credentials for the story, and everything that it needs to be paid out. */
 export async function prepareMerchant(
   deps: PrepareDeps,
   merchant: Merchant,
@@ -35,7 +35,7 @@ export async function prepareMerchant(
     merchant_id: merchant.id,
     refund_mode: 'manual',
   });
-  // The orders of a day come at once. A shop has the contract's limits.
+  // All orders of a day come at once, which the contract's limits would refuse.
   for (const endpoint of ['POST /api/checkouts', 'POST /api/refunds'] as const) {
     const { window_seconds } = endpointLimits[endpoint];
     const limit = { endpoint, max_requests: 50, window_seconds, mayRaiseLimits: true };
@@ -77,7 +77,7 @@ const colleagues = [
   { email: 'owner@karoo-outfitters.example', name: 'Nadia Karriem', roles: ['viewer'], own: true },
 ];
 
-/** Inviting a person again would end their ways in. */
+/** People are invited only once, because a new invitation would end their access. */
 async function inviteColleagues(deps: PrepareDeps, merchant: Merchant): Promise<void> {
   for (const { own, ...person } of colleagues) {
     if (await findPersonByEmail(deps.database.db, person.email)) continue;

@@ -1,7 +1,7 @@
 import type { Language } from '#platform/shared/language.ts';
 import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
 
-/** The season of a small shop, day by day. It follows from the seed alone. */
+/** The season of a small shop, day by day. It depends only on the seed. */
 export type Season = { days: SeasonDay[]; orders: number };
 export type SeasonDay = { day: number; hour: number; orders: PlannedOrder[] };
 
@@ -12,7 +12,7 @@ export type PlannedOrder = {
   customer: Customer;
   lines: Line[];
   amount: number;
-  /** Between 0 and 1: which of the terms on the page the shopper takes. */
+  /** A number from 0 to 1 that decides which of the page's terms the shopper chooses. */
   termChoice: number;
 };
 
@@ -31,15 +31,16 @@ export const outageDay = 40;
 const orderCount = 300;
 
 /**
- * How an order goes. `share` is its part of the orders; the rest is paid without an event. `days`
- * is the part of the season in which it begins, so that what follows happens within the season.
+ * The course that an order takes. `share` is its share of all orders; the other orders are paid
+ * without an event. `days` is the range of days on which it may begin, so that what follows still
+ * happens within the season.
  */
 type CourseRule = {
   share: number;
   days?: readonly [first: number, last: number];
   card?: string;
   terms?: 'one' | 'several';
-  /** The least amount of the order, in cents. */
+  /** The smallest amount of the order, in cents. */
   amountMin?: number;
 };
 
@@ -59,7 +60,7 @@ const early = [3, 45] as const;
 const middle = [10, 60] as const;
 const late = [78, 82] as const;
 
-/** The declines on the page stay below the limits that guard against card testing. */
+/** There are few enough declines on the page to stay below the limits against card testing. */
 const courses = {
   challenged: { share: 40, card: cards.challenge },
   'another card': { share: 5, card: cards.insufficientFunds },
@@ -124,7 +125,7 @@ const lastNames =
     ' ',
   );
 
-/** Forty people. The languages are as common as among shoppers here: most read English. */
+/** Forty people. Most of them read English, as most shoppers here do. */
 export const customers: readonly Customer[] = Array.from({ length: 40 }, (_, i) => {
   const first_name = firstNames[i % firstNames.length] as string;
   const last_name = lastNames[(i * 7 + Math.floor(i / 20)) % lastNames.length] as string;
@@ -134,7 +135,7 @@ export const customers: readonly Customer[] = Array.from({ length: 40 }, (_, i) 
   return { first_name, last_name, email: email.toLowerCase(), language };
 });
 
-/** The season of a seed, or its first weeks. */
+/** The season for a seed, or its first weeks. */
 export function planSeason(seed: number, weeks = weeksMax): Season {
   const random = seededNumbers(seed);
   const planned = coursesOf(random).map((course): Omit<PlannedOrder, 'reference'> => {
@@ -173,7 +174,7 @@ function coursesOf(random: () => number): Course[] {
     .map(({ course }) => course);
 }
 
-/** People buy more at the end of a week, and the shop grows. */
+/** More people buy at the end of a week, and the shop grows. */
 function chooseDay(random: () => number, [first, last]: readonly [number, number]): number {
   const weights = [3, 2, 2, 3, 4, 5, 2];
   for (;;) {

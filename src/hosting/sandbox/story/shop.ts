@@ -5,7 +5,7 @@ import { sign, verifySignature } from '#platform/signing/signature.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { PlannedOrder } from './season.ts';
 
-/** The merchant's server of the story: it calls the API and receives callbacks. */
+/** The merchant's server in the story: it calls the API and receives callbacks. */
 export type StoryShop = {
   /** While true, the receiver answers 503. */
   isDown: boolean;
@@ -16,7 +16,7 @@ export type StoryShop = {
 
 type ShopSettings = {
   baseUrl: string;
-  /** Where browsers go afterwards. */
+  /** The address to which browsers go afterwards. */
   shopUrl: string;
   credentials: Pick<IssuedCredentials, 'client_secret' | 'signing_key'>;
 };
@@ -35,7 +35,7 @@ export async function openStoryShop(settings: ShopSettings): Promise<StoryShop> 
         notify_url: receiver.url,
         success_url: `${shopUrl}/orders/${reference}`,
         cancel_url: `${shopUrl}/cart`,
-        // The test gateway refuses the data of this address.
+        // The test gateway refuses the data of a shopper with this address.
         customer:
           course === 'data refused' ? { ...person, email: `refused+${person.email}` } : person,
         line_items: lines,
