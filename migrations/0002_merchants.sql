@@ -6,11 +6,11 @@ create table merchants (
   territory        text not null references territories (code),
   rules            jsonb not null check (jsonb_typeof(rules) = 'array'),
   created_at       timestamptz(3) not null,
-  -- In a sandbox every merchant has a clock of its own, this much ahead of the real one (decision 0017).
+  -- In a sandbox every merchant has its own clock, this far ahead of the real one (decision 0017).
   clock_ahead_ms   bigint not null default 0 check (clock_ahead_ms >= 0),
-  -- The term that the hosted page selects at first. Without one it selects the shortest.
+  -- The term that the hosted page selects at first. If null, it selects the shortest.
   preselected_term integer check (preselected_term > 0),
-  -- The merchant's name on the shopper's card statement. Without it, the beginning of its own name.
+  -- The merchant's name on the shopper's card statement. If null, the beginning of its own name.
   short_name       text,
   -- Whether the hosted page may say that paying in instalments costs the shopper nothing.
   no_fees          boolean not null default false,
@@ -24,26 +24,26 @@ create table merchants (
   logo             text check (logo ~ '^[0-9a-f]{64}$'),
   logo_png         bytea check (length(logo_png) <= 100000),
   -- A refund above this many cents needs two people; "none" if one person is enough for any refund.
-  -- Without a value the setting FOUR_EYES_ABOVE holds.
+  -- If null, the setting FOUR_EYES_ABOVE applies.
   four_eyes_above  jsonb check (four_eyes_above = '"none"' or jsonb_typeof(four_eyes_above) = 'number'),
-  -- Whether an integration that acts for it ever asked for events. Where it is false, no change looks for
-  -- receivers. It is never unset: two changes of integrations at once could lose each other.
+  -- Whether an integration that acts for it ever asked for events. While it is false, changes do not
+  -- look for receivers. It is never reset, because two concurrent changes of integrations could
+  -- overwrite each other.
   has_events       boolean not null default false,
-  -- The gateway of new checkouts, by its name in the settings, and the one that stands in for it while it
-  -- does not answer. Without a value new checkouts take the default of all merchants.
+  -- The gateway of new checkouts, by its name in the settings, and the one that stands in for it
+  -- while it does not answer. If null, new checkouts use the default.
   gateway          text,
   second_gateway   text check (second_gateway <> gateway),
   check ((logo is null) = (logo_png is null))
 );
 create index merchants_by_logo on merchants (logo) where logo is not null;
--- The furthest clock is asked for whenever due work is looked for.
+-- Every search for due work reads the furthest clock.
 create index merchants_by_clock on merchants (clock_ahead_ms);
 create index merchants_by_age on merchants (created_at, id);
--- An operator finds a merchant by the beginning of its name. The order of bytes makes a beginning a
--- range.
+-- An operator finds a merchant by the beginning of its name. In byte order a beginning is a range.
 create index merchants_by_name on merchants ((lower(name) collate "C"), id);
 
--- One set of credentials: of one merchant, or of an intermediary that manages several.
+-- One set of credentials, for one merchant or for an intermediary that manages several.
 create table integrations (
   id                  uuid primary key,
   merchant_id         uuid references merchants (id),
@@ -52,8 +52,8 @@ create table integrations (
   signing_required_at timestamptz(3),
   revoked_at          timestamptz(3),
   created_at          timestamptz(3) not null,
-  -- The kinds of events that it asked for, and their address. Without an address an event goes to the
-  -- notify_url of the checkout (decision 0033).
+  -- The kinds of events that it asked for, and their address. If the address is null, events go to
+  -- the checkout's notify_url (decision 0033).
   events              text[] not null default '{}'
                       check (events <@ array['refunds', 'disputes', 'payouts']),
   events_url          text,
@@ -79,13 +79,13 @@ create table integration_limits (
   primary key (integration_id, endpoint)
 );
 
--- A request is recognised by its secret. Only the hash is kept.
+-- A request is recognised by its secret. Only the hash is stored.
 create table client_secrets (
   secret_hash    bytea primary key check (length(secret_hash) = 32),
   integration_id uuid not null references integrations (id),
   created_at     timestamptz(3) not null,
   expires_at     timestamptz(3),
-  -- A person who may not end the review of refunds made it, and so knows it.
+  -- A person who may not end the review of refunds created it, and so knows it.
   seen_without_lift boolean not null default false
 );
 create index client_secrets_of_integration on client_secrets (integration_id);
@@ -101,8 +101,8 @@ create table signing_keys (
 );
 create index signing_keys_of_integration on signing_keys (integration_id);
 
--- The two tables that follow belong to the platform. They stand here because they refer to merchants
--- and integrations.
+-- The next two tables belong to the platform. They are here because they refer to merchants and
+-- integrations.
 
 -- How many rows a merchant's list has. A row's number in its list is dense (1, 2, 3 …) and is assigned
 -- under this row's lock in the transaction that inserts it, so page N is a range of numbers: no OFFSET,
@@ -118,7 +118,7 @@ create table list_totals (
 );
 
 -- The first answer to a request that carried an Idempotency-Key, written in the transaction of its
--- effect. `answer` is what the use case answered, not the bytes: a payment URL is made again.
+-- effect. `answer` is what the use case returned, not the bytes: a payment URL is computed again.
 create table idempotency_keys (
   integration_id uuid not null references integrations (id),
   key            text not null check (length(key) between 1 and 255),

@@ -1,9 +1,10 @@
 -- Checkouts.
 
--- The id comes first in the primary key: an intermediary reads by id without naming the merchant. There
--- are no foreign keys to the merchant and the integration, because a create would check both once per
--- row (decision 0012). The statement that inserts a checkout joins the merchant's row in list_totals,
--- which refers to the merchant, and the integration has signed the request. Neither is ever deleted.
+-- The id comes first in the primary key, because an intermediary reads by id without naming the
+-- merchant. There are no foreign keys to the merchant and the integration, because a create would
+-- check both once per row (decision 0012). The statement that inserts a checkout joins the
+-- merchant's row in list_totals, which refers to the merchant, and the integration has signed the
+-- request. Neither is ever deleted.
 create table checkouts (
   merchant_id         uuid not null,
   id                  uuid not null,
@@ -13,7 +14,7 @@ create table checkouts (
                       check (status in ('received', 'successful', 'cancelled', 'invalid_payload')),
   amount              bigint not null check (amount > 0),
   currency            text not null,
-  -- In the order of bytes, so that the beginning of a reference is a range of the index.
+  -- Sorted in byte order, so that the beginning of a reference is a range of the index.
   client_reference_id text collate "C" not null,
   notify_url          text not null,
   success_url         text not null,
@@ -26,7 +27,7 @@ create table checkouts (
   created_at          timestamptz(3) not null,
   expires_at          timestamptz(3) not null,
   completed_at        timestamptz(3),
-  -- A checkout that came by v1 has it: its callback proves itself by it.
+  -- Set for a checkout created through v1: it authenticates the callback.
   sealed_verify       bytea,
   -- The language that the shopper chose, for the hosted page and for messages.
   language            text check (language in ('en', 'af', 'zu')),
@@ -34,8 +35,8 @@ create table checkouts (
   erased_at           timestamptz(3),
   -- The payment link that a shopper opened; null if the merchant created the checkout.
   payment_link_id     uuid,
-  -- The gateway that holds its payments, by its name in the settings. It never changes once an attempt
-  -- exists. A version that does not know the column used the one gateway, which is `main`.
+  -- The gateway that holds its payments, by its name in the settings. It never changes once an
+  -- attempt exists. A version without this column used the only gateway, `main`.
   gateway             text not null default 'main',
   primary key (id, merchant_id),
   unique (merchant_id, number),
@@ -45,9 +46,9 @@ create table checkouts (
 );
 
 -- Operators search and list by these. Each search is an equality on the first column of an index and
--- each list is a range of one, so both take the same time however many rows there are. All but the first
--- leave out checkouts that have not ended, because every create would pay for them. A search looks
--- through the newest open checkouts instead.
+-- each list is a range of one, so both take the same time however many rows there are. All but the
+-- first leave out checkouts that have not ended, because every create would have to write them. A
+-- search scans the newest open checkouts instead.
 
 -- A merchant that lost the answer to a create also finds its checkout by its reference (decision 0009).
 create index checkouts_by_reference on checkouts (client_reference_id, merchant_id, number desc);
@@ -70,8 +71,8 @@ create index checkouts_by_status_of_merchant on checkouts (merchant_id, status, 
 create index checkouts_by_payment_link on checkouts (payment_link_id, merchant_id, number)
   where payment_link_id is not null;
 
--- A link that a shopper opens to get a checkout. Its status is read from these rows, so nothing is
--- written here when a checkout is paid.
+-- A link that a shopper opens to get a checkout. Its status is derived from these rows, so nothing
+-- is written here when a checkout is paid.
 create table payment_links (
   merchant_id         uuid not null,
   id                  uuid not null,
@@ -82,19 +83,19 @@ create table payment_links (
   currency            text not null,
   client_reference_id text collate "C" not null,
   notify_url          text not null,
-  -- Null returns the shopper to the page of the link.
+  -- If null, the shopper returns to the page of the link.
   success_url         text,
   cancel_url          text,
   -- Null if the shopper types the address.
   customer            jsonb,
-  -- One link, many checkouts.
+  -- Whether the link makes many checkouts.
   reusable            boolean not null,
   signed              boolean not null,
   created_at          timestamptz(3) not null,
   expires_at          timestamptz(3),
   cancelled_at        timestamptz(3),
-  -- How many checkouts it made, and the last of them. Of a link that is not reusable only the last one
-  -- can be paid.
+  -- How many checkouts it has made, and the last of them. If the link is not reusable, only the last
+  -- one can be paid.
   checkouts           integer not null default 0,
   checkout_id         uuid,
   primary key (id, merchant_id),
@@ -104,13 +105,13 @@ create table payment_links (
   check ((checkouts > 0) = (checkout_id is not null))
 );
 
--- Personal data leaves a link some time after it expired, or when its shopper is erased.
+-- Personal data is removed from a link some time after it expired, or when its shopper is erased.
 create index payment_links_with_customer on payment_links (expires_at)
   where customer is not null;
 create index payment_links_by_email on payment_links (lower(customer ->> 'email'))
   where customer is not null;
 
--- Every move of a checkout out of `received`. There is at most one: nothing ends twice.
+-- Every move of a checkout out of `received`. A checkout has at most one: nothing ends twice.
 create table checkout_moves (
   merchant_id uuid not null,
   checkout_id uuid not null,

@@ -1,30 +1,30 @@
--- The shopper pays.
+-- Payments by shoppers.
 
 -- One attempt of a shopper: to pay a checkout (`first_payment`), to pay payments of its plan
--- (`plan_payment`), or to replace the stored card (`new_card`). It is written before the gateway
--- hears of it, and kept for ever. The status says what is known. `due_at` is on the merchant's clock.
+-- (`plan_payment`), or to replace the stored card (`new_card`). It is written before the gateway is
+-- called, and kept for ever. Its status says what is known. `due_at` is on the merchant's clock.
 create table payment_attempts (
   merchant_id          uuid not null,
   id                   uuid not null,
   checkout_id          uuid not null,
-  -- The gateway of the checkout, as in the other tables of rows that fall due: a claim
-  -- must know where to send the request.
+  -- The gateway of the checkout. Like other tables whose rows fall due, this one has a copy, because
+  -- a claim must know where to send the request.
   gateway              text not null default 'main',
   purpose              text not null check (purpose in
                          ('first_payment', 'plan_payment', 'new_card')),
-  -- Counts the first payments of a checkout, and apart from them the attempts on its plan.
+  -- Counts the first payments of a checkout. The attempts on its plan are counted separately.
   number               integer not null check (number > 0),
   -- The numbers of the payments that it pays.
   instalments          integer[] not null,
   number_of_payments   integer not null,
   amount               bigint not null,
   currency             text not null,
-  -- The stored card is charged. Its reference is in card_ref from the beginning.
+  -- Whether the stored card is charged. Its reference is in card_ref from the beginning.
   uses_stored_card     boolean not null,
-  -- With a consent the card is stored once the attempt has succeeded.
+  -- If there is a consent, the card is stored once the attempt has succeeded.
   consent              jsonb,
   created_at           timestamptz(3) not null,
-  -- The id of an attempt is derived from its checkout. This one ascends with time.
+  -- The id of an attempt is derived from its checkout. This id ascends with time.
   written_id           uuid not null,
   status               text not null check (status in
                          ('starting', 'begun', 'challenged', 'authorised', 'charged', 'verified',
@@ -39,7 +39,8 @@ create table payment_attempts (
   card_ref             text,
   card_brand           text,
   card_last4           text,
-  -- The last month in which the card works, `2027-03`, if the gateway named it and it was not erased.
+  -- The last month in which the card works (`2027-03`), if the gateway named it and it was not
+  -- erased.
   card_expires         text check (card_expires ~ '^\d{4}-\d{2}$'),
   -- How the shopper's bank authenticated the payment (3-D Secure), if it was asked.
   authentication       jsonb,
@@ -51,7 +52,7 @@ create table payment_attempts (
   -- Why the card was declined, in the codes of the gateway and of the card network.
   decline_code         text,
   network_decline_code text,
-  -- Recognises a card that was declined while it was verified, when it is entered again.
+  -- Recognises a card that was declined during its verification, if it is entered again.
   card_key             text,
   -- When the request was last sent, on the real clock.
   asked_at             timestamptz(3),
@@ -81,21 +82,21 @@ create table payment_attempts (
     else not uses_stored_card and consent is not null end),
   check (purpose = 'first_payment' or customer_ref is not null)
 );
--- At most one attempt of a checkout is in flight, even if the code believes otherwise (decision
--- 0023). A first payment that is being voided cannot become the outcome; an attempt on the plan may
--- have charged the card until its outcome is known.
+-- At most one attempt of a checkout is in flight, even if the code is wrong (decision 0023). A first
+-- payment that is being voided cannot become the outcome. An attempt on the plan that is being
+-- voided may still have charged the card.
 create unique index payment_attempts_in_flight on payment_attempts (merchant_id, checkout_id)
   where status in ('starting', 'begun', 'challenged')
     or status = 'voiding' and purpose <> 'first_payment';
--- And at most one becomes the outcome.
+-- At most one attempt becomes the outcome.
 create unique index payment_attempts_outcome on payment_attempts (merchant_id, checkout_id)
   where status = 'authorised';
 create index payment_attempts_due on payment_attempts (due_at) where due_at is not null;
 create index payment_attempts_due_of_merchant on payment_attempts (merchant_id, due_at)
   where due_at is not null;
--- The books are checked by ranges of checkouts, of all merchants.
+-- The books are checked by ranges of checkouts, across all merchants.
 create index payment_attempts_of_checkout on payment_attempts (checkout_id);
--- An operator finds a checkout by its card, and by what the gateway calls its payment.
+-- An operator finds a checkout by its card, and by the gateway's reference of its payment.
 create index payment_attempts_by_last_four on payment_attempts
   (card_last4, merchant_id, checkout_id desc) where card_last4 is not null;
 create index payment_attempts_by_payment_ref on payment_attempts (payment_ref)

@@ -10,18 +10,20 @@ create table instalments (
   due_on          date not null,
   status          text not null
                   check (status in ('authorised', 'scheduled', 'collected', 'overdue', 'cancelled')),
-  -- Refunds took this much from it before it was collected, so it is not collected any more.
+  -- The amount that refunds took from it before it was collected, so that it is not collected any
+  -- more.
   reduced         bigint not null default 0 check (reduced >= 0 and reduced <= amount),
-  -- The hold of the first payment; once collected, the payment that brought the money.
+  -- The gateway's reference of the hold, or of the payment that collected it.
   payment_ref     text,
   collected_at    timestamptz(3),
-  -- How often the card was declined in this round of attempts.
+  -- How many times the card was declined in this round of attempts.
   declines        integer not null default 0,
-  -- On the merchant's clock.
+  -- Due times are on the merchant's clock.
   due_at          timestamptz(3),
-  -- While a refund of the checkout is in progress nothing of it is collected.
+  -- Set while a refund of the checkout is in progress: then nothing of it is collected.
   paused          boolean not null default false,
-  -- The attempt of a shopper that pays this payment now. The payment is `paused` until it has ended.
+  -- The attempt of a shopper that is paying this payment. The payment is `paused` until it has
+  -- ended.
   shopper_attempt uuid
     constraint instalments_shopper_attempt_check check (shopper_attempt is null or paused),
   attempts           integer not null default 0,
@@ -36,7 +38,7 @@ create table instalments (
 create index instalments_due on instalments (due_at) where due_at is not null and not paused;
 create index instalments_due_of_merchant on instalments (merchant_id, due_at)
   where due_at is not null and not paused;
--- Lists of what is rare. What is common is found by reading through the primary key.
+-- Indexes for rare states. Common states are found through the primary key.
 create index instalments_overdue on instalments (due_on, checkout_id, number)
   where status = 'overdue';
 create index instalments_overdue_of_merchant on instalments
@@ -46,8 +48,9 @@ create index instalments_cancelled on instalments (checkout_id, number)
 create index instalments_cancelled_of_merchant on instalments (merchant_id, checkout_id, number)
   where status = 'cancelled';
 
--- One request to the gateway for one payment: a capture of the hold, a charge of the stored card, or a
--- payment that the shopper makes in person. Written before the gateway hears of it, settled once.
+-- One request to the gateway for one payment: a capture of the hold, a charge of the stored card, or
+-- a payment that the shopper makes in person. It is written before the gateway is called, and
+-- settled once.
 create table collections (
   merchant_id          uuid not null,
   id                   uuid not null,
@@ -59,7 +62,7 @@ create table collections (
                        check (status in ('open', 'collected', 'declined', 'lapsed', 'lost')),
   amount               bigint not null check (amount > 0),
   currency             text not null,
-  -- The card that the request was opened with. A request in flight keeps it when the card is replaced.
+  -- The card that the request was opened with. A request in flight keeps it if the card is replaced.
   card_ref             text,
   customer_ref         text,
   -- The same for the same card number, however often it is entered.
@@ -74,7 +77,7 @@ create table collections (
   -- The card network's ids of a charge. The others are those of the attempt.
   scheme               jsonb,
   created_at           timestamptz(3) not null,
-  -- When the gateway was last asked, on the real clock: a request in flight is not lost.
+  -- When the gateway was last asked, on the real clock: a recent request may still be in flight.
   asked_at             timestamptz(3) not null,
   settled_at           timestamptz(3),
   primary key (checkout_id, instalment, number, merchant_id),
@@ -83,7 +86,7 @@ create table collections (
   check ((status = 'open') = (settled_at is null)),
   check ((status = 'collected') <= (payment_ref is not null))
 );
--- A payment is asked for once at a time and charged once, even if the code believes otherwise.
+-- A payment has at most one open request and is charged once, even if the code is wrong.
 create unique index collections_open on collections (merchant_id, checkout_id, instalment)
   where status = 'open';
 create unique index collections_collected on collections (merchant_id, checkout_id, instalment)
@@ -91,7 +94,7 @@ create unique index collections_collected on collections (merchant_id, checkout_
 create index collections_by_id on collections (id);
 create index collections_by_payment_ref on collections (payment_ref) where payment_ref is not null;
 
--- A card is kept only for later payments, with the consent that the shopper gave (decision 0027).
+-- A card is stored only for later payments, with the consent that the shopper gave (decision 0027).
 create table stored_cards (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
@@ -107,7 +110,7 @@ create table stored_cards (
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
 
--- Cards that are charged no more. The gateway removes each once no request may still use it.
+-- Cards that are no longer charged. The gateway removes each once no request can still use it.
 create table replaced_cards (
   merchant_id  uuid not null,
   checkout_id  uuid not null,

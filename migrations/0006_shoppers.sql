@@ -1,7 +1,7 @@
--- The shopper manages a plan after paying, and is erased in the end.
+-- Shoppers: managing the plan after paying, and erasing personal data in the end.
 
--- That the hosted page of a checkout was opened, once for each. No foreign key: the page is opened
--- while another transaction may hold the checkout's lock.
+-- Records once for each checkout that its hosted page was opened. There is no foreign key, because
+-- another transaction may hold the checkout's lock at that moment.
 create table checkout_opens (
   merchant_id uuid not null,
   checkout_id uuid not null,
@@ -11,8 +11,8 @@ create table checkout_opens (
 );
 create index checkout_opens_in_order on checkout_opens (id);
 
--- A shopper proves the e-mail address of a checkout by a one-time link, and then has a session. Only
--- hashes of tokens are kept. Times are on the merchant's clock.
+-- A shopper proves the e-mail address of a checkout with a one-time link, and then has a session.
+-- Only hashes of tokens are stored. Times are on the merchant's clock.
 create table plan_links (
   merchant_id uuid not null,
   checkout_id uuid not null,
@@ -25,8 +25,8 @@ create table plan_links (
 );
 create index plan_links_by_end on plan_links (expires_at);
 
--- The link of the last mail about a late payment. It works until it ends or the next mail replaces it,
--- and its session can only pay what is late.
+-- The link in the last mail about a late payment. It works until it expires or the next mail
+-- replaces it, and its session can only pay what is late.
 create table late_links (
   merchant_id uuid not null,
   checkout_id uuid not null,
@@ -42,7 +42,7 @@ create table plan_sessions (
   merchant_id  uuid not null,
   checkout_id  uuid not null,
   session_hash bytea not null check (length(session_hash) = 32),
-  -- 'late': it may only pay what is late.
+  -- A session with the scope 'late' may only pay what is late.
   scope        text not null default 'plan' check (scope in ('plan', 'late')),
   created_at   timestamptz(3) not null,
   expires_at   timestamptz(3) not null,
@@ -51,12 +51,12 @@ create table plan_sessions (
 );
 create index plan_sessions_by_end on plan_sessions (expires_at);
 
--- A shopper's questions about a plan, and the answers of people. One conversation for each plan. Times
--- are on the merchant's clock.
+-- A shopper's questions about a plan, and people's answers. There is one conversation per plan.
+-- Times are on the merchant's clock.
 create table conversations (
   merchant_id uuid not null,
   checkout_id uuid not null,
-  -- 'open': the shopper wrote last.
+  -- 'open' means that the shopper wrote last.
   status      text not null check (status in ('open', 'answered', 'solved')),
   moved_at    timestamptz(3) not null,
   primary key (checkout_id, merchant_id),
@@ -85,8 +85,8 @@ create table conversation_entries (
 create index conversation_entries_in_order
   on conversation_entries (merchant_id, checkout_id, at, id);
 
--- Up to which checkout each merchant's personal data is older than the time of retention. There are no
--- rows while there is no time of retention. A row falls due when the next checkout is old enough.
+-- The checkout up to which each merchant's personal data is older than the retention period. Without
+-- a retention period there are no rows. A row falls due when the next checkout is old enough.
 create table retention_dates (
   merchant_id  uuid not null primary key,
   -- The number of the last checkout that was old enough.
@@ -98,7 +98,8 @@ create table retention_dates (
 );
 create index retention_dates_due on retention_dates (due_at);
 
--- Checkouts that are old enough and not erased yet. One whose plan is not finished is looked at again.
+-- Checkouts that are old enough and not erased yet. If the plan is not finished, the checkout is
+-- checked again later.
 create table erasures (
   merchant_id  uuid not null,
   checkout_id  uuid not null,

@@ -9,13 +9,13 @@ create table messages (
                   'refunded', 'plan_finished', 'sign_in_link', 'answer', 'evidence_asked')),
   -- Which payment, refund or link it is about, so that one cause makes one message.
   about        text not null,
-  -- Facts that the message states and the plan does not have. Never personal data.
+  -- Facts that the message states and that are not in the plan. They are never personal data.
   facts        jsonb not null,
   -- The token of a one-time link, encrypted until the message is sent, then null.
   sealed_token bytea,
   status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
   created_at   timestamptz(3) not null,
-  -- When it first fell due. Retries end a fixed time after it.
+  -- When it first fell due. Retries end a fixed time later.
   planned_at   timestamptz(3) not null,
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
@@ -33,7 +33,7 @@ create index messages_due on messages (due_at) where due_at is not null;
 create index messages_due_of_merchant on messages (merchant_id, due_at) where due_at is not null;
 create index messages_refused on messages (merchant_id, settled_at) where status = 'refused';
 
--- Every attempt to send one, with what the mail server answered. Append-only.
+-- Every attempt to send a message, with the mail server's answer. Append-only.
 create table message_attempts (
   merchant_id uuid not null,
   message_id  uuid not null,
@@ -45,8 +45,8 @@ create table message_attempts (
   foreign key (message_id, merchant_id) references messages (id, merchant_id)
 );
 
--- A sandbox sends nothing outside. What it would have sent is here, for its mailbox page. A merchant's
--- statement is about no checkout.
+-- A sandbox sends no mail. What it would have sent is here, for its mailbox page. A merchant's
+-- statement has no checkout.
 create table mailbox (
   merchant_id uuid not null,
   id          uuid not null,

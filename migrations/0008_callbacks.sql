@@ -1,12 +1,13 @@
 -- Callbacks to merchants: delivered on a schedule, under a lease, with every attempt kept.
 
--- One per checkout that ended `successful` or `cancelled`, and one per event of a refund, a dispute or a
--- payout that an integration asked for, with the bytes that are sent. The fill factor leaves space on the
--- page for the next version of a row, so that a step that touches no index writes none.
+-- One per checkout that ended `successful` or `cancelled`, and one per event of a refund, a dispute
+-- or a payout that an integration asked for, with the bytes that are sent. The fill factor leaves
+-- space on the page for the next version of a row, so that an update of unindexed columns writes no
+-- index.
 create table callbacks (
   merchant_id      uuid not null,
   id               uuid not null,
-  -- A payout has no checkout.
+  -- The event of a payout has no checkout.
   checkout_id      uuid,
   integration_id   uuid not null references integrations (id),
   notify_url       text not null,
@@ -15,33 +16,33 @@ create table callbacks (
   created_at       timestamptz(3) not null,
   -- On the merchant's clock.
   due_at           timestamptz(3),
-  -- Attempts of all runs, and of the current one: a re-trigger begins a new run.
+  -- The attempts of all runs, and those of the current one. A re-trigger begins a new run.
   attempts         integer not null default 0,
   run              integer not null default 1,
   run_attempts     integer not null default 0,
-  -- How many attempts have expired, so that the next attempt has the next number and a missing attempt
-  -- is still noticed.
+  -- How many attempts have expired, so that numbering continues and a missing attempt is still
+  -- noticed.
   attempts_expired integer not null default 0,
-  -- The receiver. One host gets only so many callbacks at once.
+  -- The receiver's host. A host gets only a limited number of callbacks at once.
   host             text not null generated always as
     (lower(coalesce(substring(notify_url from '^[^:]+://([^/?#]*)'), ''))) stored,
-  -- Where the first delivery's answer sent the shopper.
+  -- The address to which the answer to the first delivery sent the shopper.
   redirect_url     text,
   delivered_at     timestamptz(3),
   lease            uuid,
   leased_until     timestamptz(3),
-  -- A copy of the checkout's: a callback of v1 has it, so that its delivery needs no other row.
+  -- A copy of the checkout's value, for a v1 callback, so that its delivery needs no other row.
   sealed_verify    bytea,
-  -- The last attempt that was sent and had no answer for a while. If its process dies, the callback is
-  -- sent again after ten minutes, otherwise as soon as its lease has run out.
+  -- The last attempt that was sent and got no answer for a while. If its process dies, the callback
+  -- is sent again after ten minutes, otherwise as soon as its lease has run out.
   sent_attempt     integer,
-  -- Without an event it is the contract's callback: the result of a payment. The others have the object
-  -- that changed, and count its changes for the integration.
+  -- Null for the contract's own callback, which reports how a checkout ended. The others have the
+  -- object that changed, and count its changes for the integration.
   event            text check (event in ('refund.updated', 'dispute.updated', 'payout.updated')),
   subject_id       uuid,
   sequence         integer check (sequence > 0),
-  -- One index finds the callback of a checkout, keeps it single and lists the callbacks of a merchant by
-  -- age. An index of its own for each would be written by every sale.
+  -- One index finds the callback of a checkout, keeps it unique and lists a merchant's callbacks by
+  -- age. With three indexes, every sale would write all of them.
   listed_id        uuid not null generated always as
     (case when event is null then checkout_id else id end) stored,
   primary key (id, merchant_id),
@@ -52,28 +53,29 @@ create table callbacks (
   check ((event is null) = (sequence is null)),
   check ((checkout_id is null) = (event is not distinct from 'payout.updated'))
 ) with (fillfactor = 50);
--- The events of an object in their order, each number once, and the events about a checkout.
+-- The events of an object in order, with unique numbers, and the events about a checkout.
 create unique index callbacks_events on callbacks (merchant_id, subject_id, integration_id, sequence)
   where event is not null;
 create index callbacks_events_of_checkout on callbacks (merchant_id, checkout_id)
   where event is not null;
--- This one answers only which merchants have something due. The next gives one merchant's callbacks to
--- one host, in their order.
+-- This index only finds the merchants that have something due. The next one finds a merchant's
+-- callbacks to one host, in order.
 create index callbacks_due on callbacks (due_at) where due_at is not null;
 create index callbacks_due_of_destination on callbacks (merchant_id, host, due_at)
   where due_at is not null;
--- An operator looks for what was given up. An index over all statuses would be written at every step of
--- every delivery.
+-- An operator looks for exhausted callbacks. An index over all statuses would be written at every
+-- step of every delivery.
 create index callbacks_exhausted on callbacks (id) where status = 'exhausted';
 create index callbacks_exhausted_of_merchant on callbacks (merchant_id, id)
   where status = 'exhausted';
 create index callbacks_exhausted_of_host on callbacks (host, id) where status = 'exhausted';
 
 -- One attempt: written before the socket opens and closed once, after. An attempt that a crash left
--- open stays `unknown` for ever. A callback and a number name it, and by its id a process knows its own.
--- Attempts are made from the row of their callback by the statement that writes them, and no callback is
--- ever deleted, so there is no foreign key: it would lock and rewrite the callback each time. Headers
--- and timings are json: they keep the order of the wire, and nothing looks inside.
+-- open stays `unknown` for ever. It is identified by its callback and number; its id tells a process
+-- which attempts are its own. Attempts are made from the row of their callback by the statement that
+-- writes them, and no callback is ever deleted, so there is no foreign key: it would lock and
+-- rewrite the callback each time. Headers and timings are json: they keep the order of the wire, and
+-- nothing queries their content.
 create table callback_attempts (
   merchant_id           uuid not null,
   id                    uuid not null,
@@ -101,8 +103,8 @@ create table callback_attempts (
 ) with (fillfactor = 50);
 create index callback_attempts_by_start on callback_attempts (started_at);
 
--- How many deliveries in a row failed at a merchant's receiver: an early warning before callbacks are
--- given up.
+-- How many deliveries in a row have failed at a merchant's receiver: an early warning before
+-- callbacks are exhausted.
 create table destinations (
   merchant_id uuid not null references merchants (id),
   host        text not null,
@@ -111,8 +113,8 @@ create table destinations (
   primary key (merchant_id, host)
 );
 
--- How a receiver did on one day (UTC, on the real clock). `buckets` counts answers by how long they
--- took.
+-- The results of a receiver on one day (UTC, on the real clock). `buckets` counts answers by
+-- response time.
 create table destination_days (
   merchant_id uuid not null references merchants (id),
   host        text not null,

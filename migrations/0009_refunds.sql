@@ -17,13 +17,13 @@ create table refund_requests (
   completed_at           timestamptz(3),
   -- Why it failed, for the operator.
   reason                 text,
-  -- The amount that a failed request moved and that could not be moved back. It counts as refunded.
+  -- The amount that a failed request refunded and that could not be put back. It counts as refunded.
   kept                   bigint not null default 0 check (kept >= 0 and kept <= amount),
   due_at                 timestamptz(3),
   attempts                  integer not null default 0,
   lease                  uuid,
   leased_until           timestamptz(3),
-  -- The person who asked for it in the console, and why. A refund by the API has neither.
+  -- The person who requested it in the console, and why. A refund through the API has neither.
   requested_by           uuid,
   requested_by_name      text,
   request_reason         text,
@@ -31,7 +31,7 @@ create table refund_requests (
   first_approved_by      uuid,
   first_approved_by_name text,
   first_approved_at      timestamptz(3),
-  -- The person whose approval let it begin. Without one the service approved it when it was asked for.
+  -- The person whose approval let it begin. Null if the service approved it when it was requested.
   approved_by            uuid,
   approved_by_name       text,
   primary key (id, merchant_id),
@@ -61,8 +61,8 @@ create index refund_requests_to_begin on refund_requests (created_at, id)
 create index refund_requests_to_begin_of_merchant on refund_requests (merchant_id, created_at, id)
   where status = 'requested' and approved_at is not null;
 
--- The payments that a refund is taken from (decision 0014), fixed when it becomes `pending`. A
--- retry splits anew, so a part belongs to a round.
+-- The payments that a refund is taken from (decision 0014), fixed when it becomes `pending`. A retry
+-- splits again, so a part belongs to a round.
 create table refund_parts (
   merchant_id uuid not null,
   id          uuid not null,
@@ -71,18 +71,18 @@ create table refund_parts (
   round       integer not null check (round > 0),
   number      integer not null check (number > 0),
   instalment  integer not null,
-  -- `cancel` a payment that was not collected, void the `hold`, or refund to the `card`.
+  -- `cancel` a payment that was not collected, void or reduce the `hold`, or refund to the `card`.
   kind        text not null check (kind in ('cancel', 'hold', 'card')),
   status      text not null check (status in ('open', 'done', 'failed', 'put_back')),
   amount      bigint not null check (amount > 0),
-  -- The payment's status before, for when it is put back.
+  -- The payment's status before the refund, in case it is put back.
   from_status text not null,
-  -- For the card: which payment brought the money, under which key the refund is asked for, and what
-  -- the gateway calls the refund.
+  -- For the card: the payment that brought the money, the number of the key of the refund request,
+  -- and the gateway's reference of the refund.
   payment_ref text,
   key_number  integer not null default 1,
   keyed_at    timestamptz(3) not null,
-  -- When the gateway was last asked, on the real clock: a request in flight is not lost.
+  -- When the gateway was last asked, on the real clock: a recent request may still be in flight.
   asked_at    timestamptz(3),
   refund_ref  text,
   settled_at  timestamptz(3),

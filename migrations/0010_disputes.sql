@@ -7,7 +7,7 @@ create table disputes (
   dispute_ref         text not null,
   gateway             text not null default 'main',
   checkout_id         uuid not null,
-  -- The first payment of the plan that the disputed payment brought.
+  -- The first instalment that the disputed payment paid.
   instalment          integer not null,
   payment_ref         text not null,
   amount              bigint not null check (amount > 0),
@@ -18,28 +18,28 @@ create table disputes (
                         ('inquiry', 'needs_response', 'under_review', 'won', 'lost', 'closed')),
   created_at          timestamptz(3) not null,
   due_by              timestamptz(3),
-  -- The amount that the gateway withdrew and did not reinstate, and its charge, as far as they are
+  -- The amount that the gateway withdrew and did not reinstate, and its fee, as far as they are
   -- posted.
   withdrawn           bigint not null check (withdrawn >= 0),
   fee                 bigint not null check (fee >= 0),
-  -- Nothing of the plan is collected: while it is open, and after a loss until an operator decides.
+  -- Whether it pauses collecting: while it is open, and after a loss until an operator decides.
   is_pausing          boolean not null,
   warned_at           timestamptz(3),
-  -- Facts about the order that the merchant or an operator supplied, and when they last did.
+  -- Facts about the order that the merchant or an operator supplied, and when they last did so.
   supplied            jsonb,
   supplied_at         timestamptz(3),
-  -- When the merchant was last asked for them by mail, and until when they are awaited.
+  -- When the merchant was last asked for them by mail, and the deadline for its answer.
   asked_at            timestamptz(3),
   asked_until         timestamptz(3),
   staged_at           timestamptz(3),
   -- The evidence as an operator staged it: exactly this is submitted.
   staged_evidence     jsonb,
   staged_files        uuid[],
-  -- The SHA-256 of the fields and files, by which an operator names the evidence that they looked at.
+  -- The SHA-256 of the fields and files, which identifies the evidence that an operator looked at.
   staged_hash         text,
-  -- When its submission began. Since then the evidence cannot be staged anew.
+  -- When its submission began. From then on the evidence cannot be staged again.
   submitting_at       timestamptz(3),
-  -- Until when another operator's submission is waited for, on the real clock.
+  -- Other operators cannot submit it before this time, on the real clock.
   submitting_until    timestamptz(3),
   submitted_at        timestamptz(3),
   closed_at           timestamptz(3),
@@ -61,12 +61,12 @@ create index disputes_of_checkout on disputes (checkout_id, merchant_id);
 create index disputes_by_ref on disputes (dispute_ref);
 create index disputes_due on disputes (due_at) where due_at is not null;
 create index disputes_due_of_merchant on disputes (merchant_id, due_at) where due_at is not null;
--- The console's lists. Each page is a range of an index, of all merchants or of one.
+-- For the console's lists. Each page is a range of an index, for all merchants or for one.
 create index disputes_by_age on disputes (created_at, id);
 create index disputes_of_merchant on disputes (merchant_id, created_at, id);
 create index disputes_by_status on disputes (status, created_at, id);
 create index disputes_by_status_of_merchant on disputes (merchant_id, status, created_at, id);
--- The console counts the disputes that wait for evidence. The indexes by status do not know whether
+-- The console counts the disputes that wait for evidence. The indexes by status do not show whether
 -- evidence was submitted.
 create index disputes_to_answer on disputes (created_at, id)
   where status = 'needs_response' and submitted_at is null;
@@ -85,9 +85,9 @@ create table dispute_files (
   sha256      text not null,
   content     bytea not null check (length(content) between 1 and 2000000),
   added_at    timestamptz(3) not null,
-  -- When it was removed or another file took its place. It stays while it is staged.
+  -- When it was removed or replaced. It stays while it is staged.
   removed_at  timestamptz(3),
-  -- The gateway's own ID, once the gateway has it.
+  -- The gateway's own ID, once it was uploaded.
   file_ref    text,
   primary key (id, merchant_id),
   foreign key (dispute_id, merchant_id) references disputes (id, merchant_id)
@@ -97,8 +97,9 @@ create unique index dispute_files_by_kind on dispute_files (merchant_id, dispute
 create index dispute_files_of_dispute on dispute_files (dispute_id, merchant_id);
 create index dispute_files_of_checkout on dispute_files (checkout_id, merchant_id);
 
--- The newest dispute of a gateway up to which every one was recorded. A poll that was interrupted, or
--- met a dispute that could not be recorded, reads on from the newest down to this one again.
+-- The newest dispute at a gateway up to which all are recorded. After a poll that was interrupted,
+-- or that found a dispute it could not record, the next one reads from the newest down to this one
+-- again.
 create table dispute_poll (
   gateway text primary key,
   reached text

@@ -1,6 +1,6 @@
--- Payouts: what merchants are paid, on which days, to which account.
+-- Payouts: the amounts that merchants are paid, with their days and accounts.
 
--- Public holidays. No payout is made on them, nor on a Saturday or a Sunday.
+-- Public holidays. Payouts are not made on them, nor on Saturdays and Sundays.
 create table holidays (
   territory text not null references territories (code),
   on_date   date not null,
@@ -8,7 +8,7 @@ create table holidays (
   primary key (territory, on_date)
 );
 
--- A merchant's payout of one business day.
+-- A merchant's payout for one business day.
 create table payouts (
   merchant_id    uuid not null references merchants (id),
   id             uuid not null,
@@ -32,12 +32,12 @@ create table payouts (
   bank_reference text,
   returned_at    timestamptz(3),
   return_reason  text,
-  -- The operator who noted that the bank returned it. Another one confirms it.
+  -- The operator who recorded that the bank returned it. Another one confirms it.
   return_noted_by text,
-  -- The number of the account that the approvals are for, and that the payout is exported for.
+  -- The number of the account that it was approved for and is exported to.
   bank_account   integer,
-  -- After a restore the bank may have paid a payout that this database does not know to be exported.
-  -- Since then an operator must compare it with the bank.
+  -- After a restore, the bank may have paid a payout whose export this database has lost. The time
+  -- since which an operator must compare it with the bank.
   compare_since  timestamptz(3),
   primary key (id, merchant_id),
   unique (merchant_id, number),
@@ -57,7 +57,7 @@ create index payouts_of_merchant on payouts (merchant_id, created_at, id);
 create index payouts_by_status on payouts (status, created_at, id);
 create index payouts_by_status_of_merchant on payouts (merchant_id, status, created_at, id);
 create index payouts_of_export on payouts (export_id) where export_id is not null;
--- An operator finds a payout by the reference of its line at the bank.
+-- An operator finds a payout by its reference on the bank statement.
 create index payouts_by_reference on payouts (reference, merchant_id);
 
 -- The sums of the lines of all payouts of a merchant, by kind. The transaction that makes a payout
@@ -95,8 +95,8 @@ create table bank_accounts (
   sealed_account      bytea not null,
   last4               text not null,
   created_at          timestamptz(3) not null,
-  -- One operator proposes an account, and another one confirms it. The session of a person proves who
-  -- they are; the name that a command states proves nothing, and has no person.
+  -- One operator proposes an account, and another one confirms it. A person's session proves who
+  -- they are. A name stated at the command line proves nothing, and has no person.
   proposed_by         text not null,
   proposed_person_id  uuid,
   confirmed_by        text,
@@ -109,20 +109,20 @@ create table bank_accounts (
   check ((confirmed_by is null) = (confirmed_at is null))
 );
 
--- Where a merchant's statements go by mail. Without a row they are not mailed.
+-- Where a merchant's statements are mailed. Without a row they are not mailed.
 create table statement_addresses (
   merchant_id uuid primary key references merchants (id),
   email       text not null,
   changed_at  timestamptz(3) not null
 );
 
--- The statement that is made next for a merchant: due on its clock, on the first business day after the
--- month. Entries become its lines before it is numbered.
+-- The next statement of a merchant. It is due on the merchant's clock, on the first business day
+-- after the month. Entries become its lines before it is numbered.
 create table statement_months (
   merchant_id  uuid primary key references merchants (id),
   -- The first day of the month.
   month        date not null check (extract(day from month) = 1),
-  -- The number that it will get, and how many lines it has so far.
+  -- The number that it will get, and the number of lines so far.
   number       integer not null default 1 check (number > 0),
   lines        integer not null default 0 check (lines >= 0),
   due_at       timestamptz(3) not null,
@@ -132,24 +132,24 @@ create table statement_months (
 );
 create index statement_months_due on statement_months (due_at);
 
--- A merchant's statement of one month, with everything that it says besides its lines. Never changed.
+-- A merchant's statement for one month, with everything in it except its lines. Never changed.
 create table monthly_statements (
   merchant_id         uuid not null references merchants (id),
   id                  uuid not null,
-  -- From 1 on, without gaps.
+  -- Numbers start at 1 and have no gaps.
   number              integer not null check (number > 0),
   reference           text not null,
   month               date not null check (extract(day from month) = 1),
   created_at          timestamptz(3) not null,
   currency            text not null,
   lines               integer not null check (lines > 0),
-  -- The balance before and after the month, and what is held in reserve after it.
+  -- The balance before and after the month, and the reserve after it.
   opening             bigint not null,
   closing             bigint not null,
   reserve             bigint not null,
   -- The sums of its lines by kind.
   sums                jsonb not null check (jsonb_typeof(sums) = 'array'),
-  -- The merchant and the service as they were when it was made.
+  -- The merchant and the service as they were when the statement was made.
   merchant_name       text not null,
   merchant_address    text,
   merchant_vat_number text,
@@ -167,13 +167,13 @@ create index monthly_statements_by_age on monthly_statements (created_at, id);
 create index monthly_statements_of_merchant on monthly_statements (merchant_id, created_at, id);
 create index monthly_statements_of_month on monthly_statements (month, created_at, id);
 
--- The statement of each paid payout and of each month goes to the merchant by mail: an outbox, written
--- with the payment and with the statement.
+-- An outbox: the statement of each paid payout and of each month is mailed to the merchant. A row is
+-- written in the transaction of the payment or the statement.
 create table statement_mails (
   merchant_id  uuid not null,
-  -- Also the Message-ID of every attempt to send it.
+  -- It is also the Message-ID of every attempt to send it.
   id           uuid not null,
-  -- One of the two.
+  -- Exactly one of these two is set.
   payout_id    uuid,
   statement_id uuid,
   status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
@@ -198,7 +198,8 @@ create index statement_mails_due on statement_mails (due_at) where due_at is not
 create index statement_mails_due_of_merchant on statement_mails (merchant_id, due_at)
   where due_at is not null;
 
--- South Africa until 2040, by the Public Holidays Act: a holiday on a Sunday moves to the Monday.
+-- South Africa's holidays until 2040. By the Public Holidays Act a holiday on a Sunday moves to the
+-- Monday.
 insert into holidays (territory, on_date, name) values
   ('ZA', '2026-01-01', 'New Year''s Day'),
   ('ZA', '2026-03-21', 'Human Rights Day'),

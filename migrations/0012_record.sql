@@ -1,6 +1,6 @@
--- The record: what operators did, what they must see, what they noted, and the books.
+-- The record: operators' actions, alerts and notes, and the books.
 
--- Every action of an operator, with a number and a hash over itself and the action before it.
+-- Every action of an operator, with a number and a hash over it and the action before it.
 -- Append-only.
 create table operator_actions (
   id         uuid primary key,
@@ -11,11 +11,11 @@ create table operator_actions (
   details    jsonb not null,
   number     bigint not null check (number > 0),
   hash       bytea not null,
-  -- An action on the command line has the user and the host of the process, beside the name that
+  -- An action at the command line has the process's user and host, in addition to the name that
   -- TRANCHE_OPERATOR states.
   os_user    text,
   host       text,
-  -- An action from the console has the person as they were then.
+  -- An action at the console has the person as they were at that time.
   person_id  uuid,
   roles      text[],
   address    text,
@@ -28,8 +28,9 @@ create index operator_actions_of_operator on operator_actions (operator, at, id)
 create index operator_actions_of_person on operator_actions (person_id, at, id)
   where person_id is not null;
 
--- The texts that people wrote or searched for in an action. The chained row has the digest of the salt and the
--- text. Erasing removes both, so that the digest cannot be guessed back, and the chain stays whole.
+-- The texts that people wrote or searched for in an action. The chained row has the digest of the
+-- salt and the text. Erasing removes both, so that the text cannot be guessed from the digest, and
+-- the chain stays intact.
 create table action_texts (
   action_id uuid not null references operator_actions (id),
   field     text not null,
@@ -40,7 +41,7 @@ create table action_texts (
   primary key (action_id, field),
   check ((text is null) = (salt is null) and (text is null) = (erased_at is not null))
 );
--- The searches for one shopper, whatever they were searches of.
+-- Finds the searches for one shopper, whichever list was searched.
 create index action_texts_by_text on action_texts using hash (lower(text)) where text is not null;
 
 -- The end of the chain. It begins with the digest of nothing.
@@ -51,8 +52,8 @@ create table operator_chain (
 );
 insert into operator_chain (id, number, hash) values (true, 0, sha256(''));
 
--- The ends of the chain that were posted to the operator's own address, one a day (UTC). Someone who
--- rewrites the whole chain cannot change what was posted.
+-- The ends of the chain that were posted to the operator's own address, one a day (UTC). An attacker
+-- who rewrites the whole chain cannot change what was posted.
 create table published_ends (
   on_date date primary key,
   at      timestamptz(3) not null,
@@ -64,12 +65,12 @@ create table published_ends (
 create table alerts (
   id               uuid primary key,
   at               timestamptz(3) not null,
-  -- The same moment on the clock of its merchant, which a sandbox may have moved ahead.
+  -- The same moment on the merchant's clock, which may be ahead in a sandbox.
   merchant_at      timestamptz(3),
   kind             text not null,
   integration_id   uuid references integrations (id),
   merchant_id      uuid references merchants (id),
-  -- The row that it is about, so that no reader has to parse its prose.
+  -- The row that it is about, so that readers need not parse its text.
   subject_id       uuid,
   detail           text not null,
   -- The detail quotes a shopper or a mail server: it is neither logged nor posted.
@@ -77,11 +78,11 @@ create table alerts (
   posted_at        timestamptz(3),
   attempts            integer not null default 0,
   due_at           timestamptz(3),
-  -- The operator whose action raised it. An alert of the service itself has none.
+  -- The operator whose action raised it; null if the service itself did.
   caused_by        text,
   caused_person_id uuid,
-  -- An operator takes an alert and closes it, with a reason. The session of a person proves who they
-  -- are; the name that a command states proves nothing, and has no person.
+  -- An operator takes an alert and closes it, with a reason. A person's session proves who they are.
+  -- A name stated at the command line proves nothing, and has no person.
   taken_at         timestamptz(3),
   taken_by         text,
   taken_person_id  uuid,
@@ -99,10 +100,10 @@ create index alerts_open_of_merchant on alerts (merchant_id, at, id)
 create index alerts_taken on alerts (at, id) where closed_at is null and taken_at is not null;
 create index alerts_closed on alerts (at, id) where closed_at is not null;
 create index alerts_of_merchant on alerts (merchant_id, at, id) where merchant_id is not null;
--- Finds the alerts about a row, to erase them with it.
+-- Finds the alerts about a row, so that they can be erased with it.
 create index alerts_of_subject on alerts (subject_id) where subject_id is not null;
 
--- Notes that people wrote beside a checkout. The code only appends; erasing a shopper empties them.
+-- Notes that people wrote about a checkout. The code only appends; erasing a shopper deletes them.
 create table notes (
   merchant_id uuid not null,
   id          uuid not null,
@@ -115,8 +116,9 @@ create table notes (
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
 
--- The books: every movement, once, in the transaction of the row that caused it. A row moves an amount
--- from one account of a checkout to another, so the whole always sums to zero. Append-only.
+-- The books: every movement once, written in the transaction of the row that caused it. A row moves
+-- an amount from one account of a checkout to another, so all accounts always sum to zero.
+-- Append-only.
 create table postings (
   merchant_id uuid not null,
   id          uuid not null,
@@ -137,7 +139,7 @@ create table postings (
   refund_id   uuid,
   at          timestamptz(3) not null,
   dispute_id  uuid,
-  -- In the order in which the books of a checkout are added up.
+  -- The books of a checkout are added up in this order.
   primary key (checkout_id, merchant_id, id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   check ((kind, debit, credit) in (
@@ -159,33 +161,34 @@ create table postings (
     ('gateway_fee', 'gateway_fees', 'clearing'),
     ('gateway_fee_returned', 'clearing', 'gateway_fees')))
 );
--- The movements that the sums by day are made of, in the order of their ids.
+-- The movements that make up the daily sums, in the order of their ids.
 create index postings_in_order on postings (id)
   where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned',
     'withdrawn', 'reinstated');
 
--- The prices that a merchant pays for the service, from a local date on. A merchant without terms
--- is not settled by the service.
+-- The prices that a merchant pays for the service, from a local date on. Without terms, the service
+-- does not settle the merchant's sales.
 create table settlement_terms (
   merchant_id          uuid not null references merchants (id),
   from_on              date not null,
-  -- `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is.
+  -- `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is
+  -- owed once it is collected.
   funding              text not null check (funding in ('whole', 'as_collected')),
   basis_points         integer not null check (basis_points between 0 and 10000),
   fixed                bigint not null check (fixed >= 0),
   vat_basis_points     integer not null check (vat_basis_points between 0 and 10000),
   -- Whether the fee of a sale is kept or returned when the sale is refunded.
   refund_fee           text not null check (refund_fee in ('kept', 'returned')),
-  -- So much of each day's sales is held back for so many days.
+  -- This share of each day's sales is withheld for this many days.
   reserve_basis_points integer not null check (reserve_basis_points between 0 and 10000),
   reserve_days         integer not null check (reserve_days between 0 and 366),
   created_at           timestamptz(3) not null,
   primary key (merchant_id, from_on)
 );
 
--- The merchants' books: every change of what a merchant is owed, once, in the transaction of the row
--- that caused it. One row names all accounts: `gross` is the change before fees, and `net` is what
--- remains of it after our fee and the VAT on that fee.
+-- The merchants' books: every change of what a merchant is owed, once, written in the transaction of
+-- the row that caused it. One row covers all accounts: `gross` is the change before fees, and `net`
+-- is what remains of it after our fee and the VAT on that fee.
 create table settlement_entries (
   merchant_id     uuid not null,
   id              uuid not null,
@@ -193,7 +196,7 @@ create table settlement_entries (
                     ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed',
                      'dispute_fee', 'reserve', 'reserve_released', 'paid_out', 'payout_returned')),
   checkout_id     uuid,
-  -- The payment that it is about. An entry about the whole order has none.
+  -- The payment that it is about; null for an entry about the whole order.
   instalment      integer,
   refund_id       uuid,
   dispute_id      uuid,
@@ -203,7 +206,7 @@ create table settlement_entries (
   net             bigint not null,
   currency        text not null,
   at              timestamptz(3) not null,
-  -- When a reserve is due to be released, and which reserve a release is of.
+  -- When a reserve must be released, and the reserve that a release belongs to.
   release_on      date,
   reserve_id      uuid,
   -- The payout that was paid or returned.
@@ -246,13 +249,13 @@ create index settlement_entries_of_checkout on settlement_entries (checkout_id, 
   where checkout_id is not null;
 create index settlement_entries_open on settlement_entries (merchant_id, at, id)
   where payout_id is null and kind <> 'paid_out';
--- Almost all open entries are sales. The others are found without reading those.
+-- Almost all open entries are sales. This index finds the others without reading the sales.
 create index settlement_entries_open_changes on settlement_entries (merchant_id, kind, at, id)
   where payout_id is null and kind not in ('sale', 'paid_out');
 create index settlement_entries_reserves on settlement_entries (merchant_id, release_on)
   where kind = 'reserve';
 
--- The gateway's charges by its own transactions. Each is posted once.
+-- The gateway's fees by its own transactions. Each is posted once.
 create table gateway_fees (
   transaction_ref text not null,
   type            text not null,
@@ -269,9 +272,9 @@ create table gateway_fees (
 );
 create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id);
 
--- The gateway's charges to the account itself and not for a payment (decision 0083). Each of its
--- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee
--- was returned. Append-only.
+-- The gateway's fees for the account itself, not for a payment (decision 0083). Each of its
+-- transactions is one row, posted from `clearing` to `gateway_fees`. A negative fee was returned.
+-- Append-only.
 create table gateway_account_fees (
   transaction_ref text not null,
   type            text not null,

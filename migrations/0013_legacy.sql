@@ -1,7 +1,7 @@
--- The legacy v1 plugin API: its credentials, its tokens, its traffic.
+-- The legacy v1 plugin API: its credentials, its tokens and its use.
 
--- A v1 pair of one integration, beside its v2 credentials. Only the hash of the secret is kept. A pair
--- that was withdrawn stays withdrawn: enabling v1 again issues another one.
+-- The v1 credentials of an integration, in addition to its v2 credentials. Only the hash of the
+-- secret is stored. Withdrawn credentials stay withdrawn: enabling v1 again issues new ones.
 create table legacy_credentials (
   client_id      uuid primary key,
   integration_id uuid not null references integrations (id),
@@ -13,7 +13,8 @@ create unique index legacy_credentials_in_force on legacy_credentials (integrati
   where disabled_at is null;
 create index legacy_credentials_of_integration on legacy_credentials (integration_id);
 
--- A token that a login gave out: found by its hash, with its merchant and the pair of the login.
+-- A token that a login issued: found by its hash, with its merchant and the credentials of the
+-- login.
 create table legacy_tokens (
   token_hash  bytea not null check (length(token_hash) = 32),
   merchant_id uuid not null references merchants (id),
@@ -24,7 +25,7 @@ create table legacy_tokens (
 );
 create index legacy_tokens_by_end on legacy_tokens (expires_at);
 
--- How much v1 is still used: one row per integration and day (UTC), added to as requests come.
+-- How much v1 is still used: one row per integration and day (UTC), which every request adds to.
 create table legacy_usage (
   integration_id uuid not null references integrations (id),
   day            date not null,

@@ -5,18 +5,18 @@ create table audit (
   only_row           boolean primary key default true check (only_row),
   after              uuid not null,
   leased_until       timestamptz(3),
-  -- How many differences the pass in progress has found, and when the last whole pass ended with how
+  -- How many differences the current pass has found, and when the last complete pass ended, with how
   -- many.
   differences        integer not null default 0,
   proved_at          timestamptz(3),
   proved_differences integer,
-  -- After the checkouts the pass checks whole merchants, in the order of their ids. Until then it
+  -- After the checkouts, the pass checks whole merchants, in the order of their ids. Until then this
   -- is null.
   after_merchant     uuid
 );
 insert into audit (after) values ('00000000-0000-0000-0000-000000000000');
 
--- When the records of a gateway are compared with ours next, on the real clock.
+-- When the records of a gateway are next compared with ours, on the real clock.
 create table reconciliation (
   gateway      text primary key,
   due_at       timestamptz(3) not null,
@@ -26,12 +26,13 @@ create table reconciliation (
 -- Whether this database knows everything that the gateways did (decision 0097).
 create table gateway_heartbeat (
   only_row       boolean primary key default true check (only_row),
-  -- The gateways' name for this database. Null until the service has started once.
+  -- This database's name at the gateways. Null until the service has started once.
   id             uuid,
-  -- No money moves from then on, until an operator has reconciled every gateway.
+  -- From this time on no money moves, until an operator has reconciled every gateway.
   stopped_at     timestamptz(3),
   stopped_reason text,
-  -- Changes were lost then. No one signs in until an operator has confirmed people and credentials.
+  -- The time at which changes were lost. No one can sign in until an operator has confirmed people
+  -- and credentials.
   access_stopped_at timestamptz(3),
   check ((stopped_at is null) = (stopped_reason is null))
 );
@@ -41,7 +42,8 @@ insert into gateway_heartbeat (only_row) values (true);
 -- payments may be at a gateway whose settings are gone.
 create table gateway_heartbeats (
   gateway      text primary key,
-  -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
+  -- It is raised here first and then at the gateway. If the gateway's is higher, this database was
+  -- restored.
   heartbeat    bigint not null default 0,
   heartbeat_at timestamptz(3),
   -- The server that wrote the last heartbeat: its system identifier, timeline and database.
@@ -49,17 +51,17 @@ create table gateway_heartbeats (
   due_at       timestamptz(3)
 );
 
--- One reading of the gateway's records. A run that was interrupted continues where it was. The process
--- that reads holds an advisory lock.
+-- One reading of the gateway's records. An interrupted run continues where it stopped. The reading
+-- process holds an advisory lock.
 create table reconciliation_runs (
   id           uuid primary key,
   gateway      text not null,
   from_at      timestamptz(3),
   to_at        timestamptz(3),
-  -- Whether the run also records what the gateway did and this database does not know.
+  -- Whether the run also records what the gateway did without this database knowing.
   records_lost boolean not null,
-  -- The kind of records that is read now, and the last record that was compared. No kind is left once
-  -- all were read.
+  -- The kind of records being read, and the last record that was compared. Null once all kinds are
+  -- read.
   kind         text,
   after        text,
   checked      bigint not null default 0,

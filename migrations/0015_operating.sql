@@ -1,10 +1,10 @@
--- Operating: the people who use the console, what it sums up, and bulk actions.
+-- Operating: the people who use the console, the sums for its charts, and bulk actions.
 
--- Only hashes of tokens and challenges are kept. Times of people, sessions and links are on the real
--- clock.
+-- Only hashes of tokens and challenges are stored. Times of people, sessions and links are on the
+-- real clock.
 create table people (
   id           uuid primary key,
-  -- A to Z in lower case. Other letters stay as they are, whatever the database's locale.
+  -- A to Z are in lower case. Other letters stay as they are, whatever the database's locale.
   email        text not null check (email = lower(email collate "C")),
   name         text not null,
   roles        text[] not null check (cardinality(roles) > 0),
@@ -13,17 +13,19 @@ create table people (
   -- The person's name at the OIDC issuer, once they have signed in there.
   oidc_subject text unique,
   created_at   timestamptz(3) not null,
-  -- When they first had a way in: a passkey, or an account at the issuer. Never cleared.
+  -- When they could first sign in, with a passkey or an account at the issuer. Never cleared.
   registered_at timestamptz(3),
-  -- When their access was given or last grew. Where two people are needed they count only later.
+  -- When their access was given or last grew. Where two people are needed, they count only some time
+  -- after that.
   access_since timestamptz(3) not null,
-  -- Since when, and by whose invitation or change, they have access that a merchant's administrator
-  -- gave. Where two people are needed they count once an administrator of all merchants confirms them.
+  -- The time since which they have had access from a merchant's administrator, and who that was.
+  -- Where two people are needed, they count only once an administrator of all merchants has
+  -- confirmed them.
   unconfirmed_since timestamptz(3),
   unconfirmed_by uuid,
   revoked_at   timestamptz(3),
-  -- The person who has this address already, whom the inviter may not see. This row has no way in. It
-  -- shows to the inviter's merchant what an invitation of a new person would show.
+  -- The person who already has this address, whom the inviter may not see. This row cannot sign in.
+  -- To the inviter's merchant it looks like the invitation of a new person.
   duplicate_of uuid references people (id),
   check ((unconfirmed_since is null) = (unconfirmed_by is null))
 );
@@ -34,8 +36,8 @@ create index people_duplicates on people (duplicate_of) where duplicate_of is no
 -- The people of one merchant, for its administrators.
 create index people_by_merchant on people using gin (merchant_ids);
 
--- A person downloads one file at a time, whichever process writes it. A process that died gives its
--- place back when the lease ends.
+-- A person downloads one file at a time, whichever process writes it. The claim of a process that
+-- died ends with its lease.
 create table downloads (
   person_id    uuid primary key references people (id),
   lease        uuid not null,
@@ -49,21 +51,20 @@ create table person_links (
   purpose    text not null check (purpose in ('register', 'sign_in')),
   created_at timestamptz(3) not null,
   expires_at timestamptz(3) not null,
-  -- The operator who made it. Another one releases it where a second person must agree.
+  -- The operator who created it. Another one releases it where a second person must agree.
   made_by           text not null,
   made_by_person_id uuid,
   -- The name, roles and merchants that the person gets when a second person releases it.
   access     jsonb,
-  -- It does not work before.
+  -- The link does not work before this time.
   released_at timestamptz(3),
   used_at    timestamptz(3)
 );
 create index person_links_by_end on person_links (expires_at);
 create index person_links_of_person on person_links (person_id);
 
--- Mail to people: invitations, every change of their ways in, and each step of their merchant's bank
--- account. An outbox, written in the transaction
--- that causes the mail.
+-- Mail to people: about invitations, every change of how they sign in, and each step of their
+-- merchant's bank account. An outbox, written in the transaction that causes the mail.
 create table person_mails (
   id           uuid primary key,
   person_id    uuid not null references people (id),
@@ -71,13 +72,13 @@ create table person_mails (
                  ('invitation', 'invitation_requested', 'invited_again', 'registered',
                   'passkey_added', 'passkey_removed', 'issuer_tied', 'access_widened', 'revoked',
                   'confirmed', 'invited_elsewhere', 'bank_proposed', 'bank_confirmed')),
-  -- Facts that the mail states and the person's row does not have.
+  -- Facts that the mail states and that are not in the person's row.
   facts        jsonb not null,
   -- The token of an invitation, encrypted until the mail is sent, then null.
   sealed_token bytea,
   status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
   created_at   timestamptz(3) not null,
-  -- A claim moves it to the end of the lease.
+  -- A claim moves this time to the end of the lease.
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
   attempts     integer not null default 0,
@@ -112,7 +113,7 @@ create table console_sessions (
   user_agent text not null,
   created_at timestamptz(3) not null,
   seen_at    timestamptz(3) not null,
-  -- The end at the latest. A session that is idle ends before.
+  -- When it ends at the latest. An idle session ends earlier.
   expires_at timestamptz(3) not null,
   -- When the person last proved their presence.
   proof_at   timestamptz(3),
@@ -123,22 +124,22 @@ create table console_sessions (
 create index console_sessions_of_person on console_sessions (person_id, created_at);
 create index console_sessions_by_end on console_sessions (expires_at);
 
--- A challenge is deleted by the request that answers it, so it is answered once.
+-- The request that answers a challenge deletes it, so it is answered only once.
 create table console_challenges (
   challenge_hash bytea primary key check (length(challenge_hash) = 32),
   purpose        text not null check (purpose in ('register', 'sign_in', 'proof', 'oidc')),
   -- The person that a registration is for, and the session that a proof is for.
   person_id      uuid references people (id),
   session_id     uuid references console_sessions (id),
-  -- The OIDC issuer's answer is checked against it. Sealed.
+  -- The data that the OIDC issuer's answer is checked against, sealed.
   sealed_oidc    bytea,
   expires_at     timestamptz(3) not null
 );
 create index console_challenges_by_end on console_challenges (expires_at);
 
--- The charts read sums by day. Due work adds to them what was written since its position, in the order
--- of ids, which ascend with time. A row of a stream is counted once: the position moves in the same
--- transaction.
+-- The charts read daily sums. Due work adds the rows written after its position, in the order of
+-- ids, which ascend with time. A row of a stream is counted once, because the position moves in the
+-- same transaction.
 create table rollups (
   stream text primary key,
   after  uuid not null,
@@ -164,7 +165,8 @@ create table merchant_days (
   sold        bigint not null default 0,
   collected   bigint not null default 0,
   refunded    bigint not null default 0,
-  -- Refunds that went to cards. `refunded` also has what was taken from payments before.
+  -- Refunds that went to cards. `refunded` also includes what was taken from payments before they
+  -- were collected.
   card_refunds bigint not null default 0,
   disputed    bigint not null default 0,
   fees        bigint not null default 0,
@@ -183,7 +185,7 @@ create table merchant_declines (
 );
 create index merchant_declines_by_day on merchant_declines (day);
 
--- The amounts still to be collected, by the day on which they are due.
+-- The amounts still to be collected, by due day.
 create table merchant_dues (
   merchant_id uuid not null references merchants (id),
   day         date not null,
@@ -203,7 +205,7 @@ create table merchant_entries (
   primary key (merchant_id, kind)
 );
 
--- The overdue amount, in all. Due work adds up the rows of the index of overdue payments.
+-- The total overdue amount. Due work adds up the rows of the index of overdue payments.
 create table merchant_overdue (
   merchant_id uuid not null references merchants (id),
   amount      bigint not null,
@@ -211,7 +213,7 @@ create table merchant_overdue (
   primary key (merchant_id)
 );
 
--- Several actions of a person as one. Due work continues it when the person has left, and after a
+-- Many actions of a person in one. Due work continues it after the person has left, and after a
 -- restart.
 create table bulk_actions (
   id           uuid primary key,
@@ -226,7 +228,7 @@ create table bulk_actions (
   problems     jsonb not null default '[]',
   -- Why it ended before its last item.
   stopped      text,
-  -- How far it has come: the number or the id of the last item that was done.
+  -- How far it has come: the number or the id of the last finished item.
   position     text,
   due_at       timestamptz(3),
   lease        uuid,
