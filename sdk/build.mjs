@@ -34,7 +34,7 @@ export function isSdkBuilt() {
 
 /**
  * Packs the files that `npm pack` would. The same sources make the same bytes on every machine, so a
- * merchant's lock file stays true when a node is installed again.
+ * merchant's lock file stays valid when a node is installed again.
  *
  * @param {string} building
  */
@@ -50,7 +50,7 @@ function pack(building) {
     return [header(`package/${name}`, content.length), content, Buffer.alloc(rest)];
   });
   const archive = gzipSync(Buffer.concat([...entries, Buffer.alloc(1024)]), { level: 9 });
-  // This byte names the operating system. 255 means that it is not known.
+  // This byte names the operating system; 255 means unknown.
   archive[9] = 255;
   return archive;
 }
@@ -69,7 +69,7 @@ function header(name, size) {
   block.write(octal(0o644, 7), 100);
   // Owner and group are 0, and the time is the same for all builds.
   block.write(octal(0, 7) + octal(0, 7) + octal(size, 11) + octal(499_162_500, 11), 108);
-  // The checksum is counted with spaces in its own place.
+  // The checksum is computed with spaces in its own place.
   block.write(`${' '.repeat(8)}0`, 148);
   block.write('ustar\x0000', 257);
   const sum = block.reduce((total, byte) => total + byte, 0);
@@ -79,7 +79,8 @@ function header(name, size) {
 
 /** @returns {string | null} what went wrong */
 function build() {
-  // Build beside the target and rename, so that a process that starts meanwhile never reads half.
+  // The build goes to another folder that is then renamed, so that a starting process never reads
+  // half of it.
   const building = `${dist}.${process.pid}`;
   const stamp = sourcesStamp();
   const compiler = path.join(sdk, '../node_modules/typescript/bin/tsc');

@@ -22,7 +22,7 @@ type Description = {
 
 const widest = 100;
 
-/** Names that mean something else to JavaScript. */
+/** Names that already mean something else in JavaScript. */
 const renamed: Record<string, string> = { Error: 'ErrorObject' };
 
 export function writeTypes(merchants: Description, intermediaries: Description): string {
@@ -37,7 +37,7 @@ export function writeTypes(merchants: Description, intermediaries: Description):
   for (const [name, schema] of Object.entries(merchants.components.schemas)) {
     declare(names.get(name) ?? name, schema);
   }
-  // Where an intermediary's request differs, it gets a name of its own.
+  // An intermediary's request that differs gets its own name.
   const others = new Map(names);
   for (const [name, schema] of Object.entries(intermediaries.components.schemas)) {
     if (JSON.stringify(schema) === JSON.stringify(merchants.components.schemas[name])) continue;

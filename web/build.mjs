@@ -16,8 +16,9 @@ import { buildPackages } from '../scripts/build-packages.mjs';
 import { distFolder, sourcesStamp } from './stamp.mjs';
 
 /**
- * The tokens follow the system's colour scheme. In the console a person may choose another one, which
- * is an attribute of the root element, so each set of tokens gets a selector of its own as well.
+ * The tokens follow the system's colour scheme. In the console a person may choose another one,
+ * which becomes an attribute of the root element, so each set of tokens also gets a selector for
+ * that.
  */
 const chosenColours = {
   name: 'chosen-colours',
@@ -30,7 +31,8 @@ const chosenColours = {
   },
 };
 
-// Build beside the target and rename, so that a process that starts meanwhile never reads half.
+// The build goes to another folder that is then renamed, so that a starting process never reads half
+// of it.
 const building = `${distFolder}.${process.pid}`;
 const stamp = sourcesStamp();
 
@@ -60,7 +62,7 @@ async function buildPay() {
       build: {
         outDir,
         emptyOutDir: true,
-        // One file: a second round trip would take longer than loading the whole page.
+        // The script is one file: a second round trip would take longer than loading it all.
         rolldownOptions: { input: 'browser.tsx' },
         modulePreload: { polyfill: false },
       },
@@ -68,7 +70,7 @@ async function buildPay() {
   ].flat();
   await build({
     ...shared,
-    // Bundle every package: a production installation has neither Vite nor Preact.
+    // Every package is bundled, because a production installation has neither Vite nor Preact.
     ssr: { noExternal: true },
     build: {
       outDir,
@@ -85,7 +87,7 @@ async function buildPay() {
   fs.writeFileSync(path.join(outDir, 'manifest.json'), `${JSON.stringify(manifest)}\n`);
 }
 
-/** Builds each script alone, so that none of them needs a second file. */
+/** Builds each script separately, so that none of them needs a second file. */
 async function buildDocs(name) {
   await build({
     configFile: false,
@@ -100,7 +102,7 @@ async function buildDocs(name) {
   });
 }
 
-/** Pages are chunks of their own, so that the first one does not wait for the others. */
+/** Each page is a separate chunk, so that the first one does not wait for the others. */
 async function buildConsole() {
   await build({
     configFile: false,
@@ -116,7 +118,7 @@ async function buildConsole() {
       modulePreload: { polyfill: false },
       rolldownOptions: {
         onwarn(warning, warn) {
-          // Mantine marks its files for React's servers. We render in the browser alone.
+          // Mantine marks its files for React's servers, but we render only in the browser.
           if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);
         },
       },

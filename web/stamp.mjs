@@ -1,4 +1,4 @@
-// Tells whether web/dist was built from the sources in the tree. Plain JavaScript without
+// Tells whether web/dist was built from the sources in the tree. It is plain JavaScript without
 // packages, because the bootstrap imports it before anything is installed.
 
 import { createHash } from 'node:crypto';

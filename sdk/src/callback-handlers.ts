@@ -15,14 +15,14 @@ import {
   verify,
 } from './verify-callback.ts';
 
-// Frameworks are typed by their shape, so that the SDK depends on none of them.
+// Frameworks are typed by their shape, so that the SDK does not depend on any of them.
 
 export type CallbackHandlerOptions = VerifyOptions & {
   signingKey: SigningKeys;
   /**
-   * Called with a callback whose signature is right, perhaps more than once for one outcome:
-   * deduplicate on `client_reference_id` plus `status`. The handler answers with the `redirect_url`
-   * of what it returns. If it throws, the answer is a 500, or what a `RefuseCallback` says, and the
+   * Called with a callback whose signature is valid, perhaps more than once for one outcome:
+   * deduplicate on `client_reference_id` plus `status`. If it returns a `redirect_url`, the answer
+   * contains that. If it throws, the answer is a 500, or the status of a `RefuseCallback`, and the
    * service retries later.
    */
   onCallback(
@@ -30,7 +30,8 @@ export type CallbackHandlerOptions = VerifyOptions & {
   ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
   /**
    * Called with an event, if the integration asked for events at the same address. It may come more
-   * than once: deduplicate on `id`. Without it an event is refused, and the operator is alerted.
+   * than once: deduplicate on `id`. If it is absent, events are refused, and the operator is
+   * alerted.
    */
   onEvent?: ((event: Event) => unknown) | undefined;
   /** Called with the reason when a POST is not answered with a 200; default `console.error`. */
@@ -56,7 +57,7 @@ export type NodeRequest = AsyncIterable<unknown> & {
   method?: string | undefined;
   headers: Record<string, string | string[] | undefined>;
   readableDidRead?: boolean;
-  /** The body that a parser left. */
+  /** The body, if a parser has already read it. */
   body?: unknown;
   rawBody?: unknown;
 };
@@ -97,7 +98,7 @@ export type CallbackHandlers = {
   fastify(app: FastifyLike, options: { path?: string }): Promise<void>;
   /** `app.post('/callback', handlers.hono)` */
   hono(context: HonoContextLike): Promise<Response>;
-  /** Anything that takes a `Request` and wants a `Response`. */
+  /** For anything that takes a `Request` and expects a `Response`. */
   fetch(request: Request): Promise<Response>;
 };
 
@@ -155,7 +156,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   };
 }
 
-/** Verifies a request, calls `onCallback`, and makes the answer, whatever the framework. */
+/** Verifies a request, calls `onCallback`, and makes the answer, for any framework. */
 function answerer(options: CallbackHandlerOptions) {
   const keys = readKeys(options.signingKey);
   checkTolerance(options.toleranceSeconds);
@@ -192,7 +193,7 @@ function answerer(options: CallbackHandlerOptions) {
 
 const reportToConsole = (error: unknown) => console.error(isRefusal(error) ? error.message : error);
 
-/** A failing `onError` must not cost the service its answer. */
+/** If `onError` fails, the service must still get its answer. */
 async function report(onError: (error: unknown) => unknown, error: unknown): Promise<void> {
   try {
     await onError(error);

@@ -1,4 +1,4 @@
-/** The headers of a request as frameworks give them, or only the value of `X-Signature`. */
+/** The request's headers as frameworks provide them, or only the value of `X-Signature`. */
 export type GivenHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
@@ -11,7 +11,7 @@ export type CallbackHeaders = {
   /** Every X-Signature of the request. */
   signature: readonly string[];
   id: string;
-  /** Null if the request has none. */
+  /** Null if the request has no such header. */
   timestamp: string | null;
   webhookSignature: string;
 };

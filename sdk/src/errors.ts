@@ -4,10 +4,12 @@ import type { ErrorObject } from './api.ts';
 type Failure = {
   /** The HTTP status; null when no answer came. */
   status: number | null;
-  /** `bad_request`, `unprocessable_entity` and so on; the SDK's own if the API gives none. */
+  /**
+   * `bad_request`, `unprocessable_entity` and so on; a code of the SDK's own if the API gives none.
+   */
   code: string;
   detail: string;
-  /** The request's id in the service's logs: quote it when you ask for help. */
+  /** The request's id in the service's logs. Quote it when you ask for help. */
   requestId: string | null;
   /** Every error object of the answer; a 422 has one for each bad field. */
   errors?: readonly ErrorObject[];
@@ -73,7 +75,7 @@ const classes: Record<number, typeof TrancheError> = {
   429: RateLimitedError,
 };
 
-/** The error for an answer. An answer of a proxy is classified by its status alone. */
+/** The error for an answer. A proxy's answer is classified only by its status. */
 export function errorOf(status: number, headers: Headers, text: string): TrancheError {
   const { errors, error } = readBody(text);
   const [first] = errors;
@@ -103,7 +105,7 @@ function readBody(text: string): { errors: ErrorObject[]; error: string } {
 const isErrorObject = (value: unknown): value is ErrorObject =>
   typeof (value as ErrorObject | null)?.detail === 'string';
 
-/** Seconds, or a date. */
+/** Reads a number of seconds or a date. */
 function readRetryAfter(value: string | null): number | null {
   if (value === null) return null;
   if (/^\d+$/.test(value)) return Number(value);

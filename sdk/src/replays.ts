@@ -1,12 +1,14 @@
 /** Remembers callbacks that were accepted. Pass your own if several processes share an address. */
 export type ReplayStore = {
-  /** Remembers a name until a time in milliseconds; false if the name is remembered already. */
+  /**
+   * Remembers a name until a time in milliseconds. Returns false if the name is already remembered.
+   */
   add(name: string, until: number): boolean | Promise<boolean>;
   /** Forgets a name: its callback was not handled, and the same delivery may come again. */
   remove(name: string): unknown;
 };
 
-/** Callbacks are rare. The limit keeps a flood of genuine ones from filling the memory. */
+/** Callbacks are rare. The limit prevents a flood of genuine ones from filling the memory. */
 const namesMax = 100_000;
 
 export function memoryOfReplays(): ReplayStore {

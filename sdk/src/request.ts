@@ -11,7 +11,7 @@ export type TrancheOptions = {
   signingKey: string;
   /** How long one attempt may take; default 10,000. */
   timeoutMs?: number | undefined;
-  /** How many times a request is retried at most; default 3. */
+  /** The maximum number of retries of a request; default 3. */
   maxRetries?: number | undefined;
   /**
    * The longest wait before a retry; default 10,000, and 90,000 for the pages of a list. If a rate
@@ -50,7 +50,7 @@ export type Send = <E extends keyof Api>(
 const firstPauseMs = 250;
 const pauseMaxMs = 8_000;
 
-/** Keeps the credentials in its closure, so that printing a client never shows them. */
+/** The credentials stay in a closure, so that printing a client never shows them. */
 export function createSend(options: TrancheOptions): Send {
   const baseUrl = checkBaseUrl(options.baseUrl);
   const clientSecret = checkSecret('clientSecret', options.clientSecret, 'cs');
@@ -71,7 +71,7 @@ export function createSend(options: TrancheOptions): Send {
     const headers: Record<string, string> = { authorization: `Bearer ${clientSecret}` };
     const init: RequestInit = { method, headers, redirect: 'manual' };
     if (request.body) {
-      // Serialise once: the bytes signed are the bytes sent, also on a retry.
+      // The body is serialised once: the signed bytes are the sent bytes, also on a retry.
       init.body = JSON.stringify(request.body);
       headers['content-type'] = 'application/json';
       headers['x-signature'] = await sign(init.body, signingKey);
@@ -116,8 +116,8 @@ async function sendUntilAnswered(
 }
 
 /**
- * How long to wait before a retry, or null if a retry cannot help. A retry is safe: reading
- * changes nothing, and every attempt of a create carries the same key.
+ * How long to wait before a retry; null if a retry cannot help. A retry is safe: reading changes
+ * nothing, and every attempt of a create carries the same key.
  */
 function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
   const isTransient =
@@ -127,7 +127,7 @@ function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
   if (!isTransient) return null;
   const asked = (error.retryAfterSeconds ?? 0) * 1000;
   const pause = Math.min(firstPauseMs * 2 ** retries, pauseMaxMs);
-  // Jitter, so that many clients that failed together do not retry together.
+  // Jitter keeps many clients that failed together from retrying together.
   return asked > 0 ? asked + Math.random() * firstPauseMs : pause * (0.5 + Math.random() / 2);
 }
 
@@ -146,7 +146,7 @@ async function sendOnce(
     response = await fetch(url, { ...init, signal: attempt.signal });
     text = await response.text();
   } catch (error) {
-    // The arguments of fetch were checked before, so this is a connection failure.
+    // The arguments of fetch were checked before, so this must be a connection failure.
     const isLate = attempt.signal.aborted;
     throw new ConnectionError({
       status: null,
@@ -222,7 +222,7 @@ function checkNumbers(options: CallOptions): void {
   }
 }
 
-/** An empty key is a mistake of the caller; generating one would hide it. */
+/** An empty key is a mistake of the caller, which generating one would hide. */
 function checkKey(value: unknown): string {
   if (value === undefined) return crypto.randomUUID();
   const isKey = typeof value === 'string' && /^[ -~]{1,255}$/.test(value) && value.trim() === value;

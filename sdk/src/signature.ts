@@ -19,7 +19,7 @@ export function explainBadForm(signature: string): string | null {
   return 'it is not the 88 characters of standard Base64 that end in ==';
 }
 
-/** Whether one of the keys made this signature over these bytes, in constant time. */
+/** Whether one of the keys made this signature over these bytes. Takes constant time. */
 export async function isSignedBy(
   keys: readonly string[],
   body: string | Uint8Array,
@@ -27,7 +27,7 @@ export async function isSignedBy(
   hash: Hash = 'SHA-512',
 ): Promise<boolean> {
   const given = Uint8Array.from(atob(signature), (character) => character.charCodeAt(0));
-  // Let Web Crypto compare: `===` does not take constant time.
+  // Web Crypto compares, because `===` does not take constant time.
   const found = await Promise.all(
     keys.map(async (key) =>
       crypto.subtle.verify('HMAC', await importKey(key, hash), given, bytesOf(body)),

@@ -63,7 +63,7 @@ export type MerchantClient = {
     /** All payouts, newest first, without their lines. */
     list(options?: ListOptions): AsyncGenerator<Payout, void, undefined>;
   };
-  /** Name, amount bands and terms. The limit is five calls an hour, so keep the answer. */
+  /** Name, amount bands and terms. The limit is five calls an hour, so cache the answer. */
   config(options?: CallOptions): Promise<Merchant>;
 };
 
@@ -86,7 +86,7 @@ export class Tranche implements MerchantClient {
     this.config = config;
   }
 
-  /** For an intermediary: a client for one of the merchants that it manages. */
+  /** A client for one of the merchants that an intermediary manages. */
   forMerchant(merchantId: string): MerchantClient {
     if (typeof merchantId !== 'string' || merchantId === '') {
       throw new TypeError('merchantId must be the id of a merchant that you manage.');
@@ -177,7 +177,8 @@ async function* listAll<Item extends { id: string }>(
       seen.add(item.id);
       yield item;
     }
-    // Take only the query of the link: the client secret must go to the base address alone.
+    // Only the query of the link is used, because the client secret must go only to the base
+    // address.
     next = page.links.next === null ? null : new URL(page.links.next).search;
   }
 }

@@ -9,7 +9,7 @@ export type RawBody = Uint8Array | ArrayBuffer | string;
 /** One key, or both during a rotation. */
 export type SigningKeys = string | readonly string[];
 
-/** A request that is not a genuine callback, and why. */
+/** A request that is not a genuine callback, and the reason. */
 export class CallbackError extends Error {
   readonly code:
     | 'signature_missing'
@@ -33,13 +33,13 @@ export class CallbackError extends Error {
 export type VerifyOptions = {
   /**
    * How far `webhook-timestamp` may be from this server's clock, in seconds; default 300. `null`
-   * switches the check of timestamps and replays off.
+   * switches off the checks of timestamps and replays.
    */
   toleranceSeconds?: number | null | undefined;
   /**
    * Refuses callbacks without `webhook-timestamp`; default true, unless `toleranceSeconds` is null.
    * The service sends it with every callback, and an attacker who replays an old one would drop it.
-   * Set it to false only if a proxy before your server drops the header.
+   * Set it to false only if a proxy in front of your server drops the header.
    */
   requireTimestamp?: boolean | undefined;
   /**
@@ -86,7 +86,7 @@ export async function verifyEvent(
   return message;
 }
 
-/** A verified message, and how to forget it again if the receiver fails to handle it. */
+/** A verified message, and a function to forget it if the receiver fails to handle it. */
 export type Verified<Message> = { message: Message; forget(): Promise<unknown> };
 
 export async function verify<Message>(
@@ -120,7 +120,7 @@ export async function verify<Message>(
       `The callback was sent ${Math.abs(difference)} seconds ${difference < 0 ? 'ago' : 'in the future'}, and the tolerance is ${tolerance} seconds. It is a replay, or this server's clock is wrong.`,
     );
   }
-  // The service signs every attempt anew, so the same id and time are the same bytes again.
+  // The service signs every attempt again, so the same id and time mean a replay of the same bytes.
   const replays = options.replays ?? replaysOfThisProcess;
   const name = `${given.id} ${timestamp}`;
   if (!(await replays.add(name, (timestamp + tolerance) * 1000 + 1000))) {
@@ -205,7 +205,7 @@ function readBytes(rawBody: unknown): Uint8Array {
   if (ArrayBuffer.isView(rawBody)) {
     return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   }
-  // Not `instanceof`: test runners may run this in a realm with its own ArrayBuffer.
+  // This is not `instanceof`, because test runners may use a realm with its own ArrayBuffer.
   if (Object.prototype.toString.call(rawBody) === '[object ArrayBuffer]') {
     return new Uint8Array(rawBody as ArrayBuffer);
   }

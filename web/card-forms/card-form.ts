@@ -2,7 +2,7 @@ import type { CardEntry, CardSession } from '#gateway/gateway.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
 
 // The shopper types the card into the gateway's frame, so no card data passes through the page. Each
-// adapter has a card form here: the browser's half of it. The page knows this type alone.
+// adapter has a card form here, which is its browser side. The page knows only this type.
 
 /** The gateway's form on the page. */
 export type CardForm = {
@@ -10,23 +10,23 @@ export type CardForm = {
   update(use: CardUse): void;
   /** Names the frame for screen readers. */
   name(title: string): void;
-  /** Makes a token of the card, or confirms the payment of the session with it. */
+  /** Turns the card into a token, or confirms the session's payment with it. */
   submit(): Promise<SubmittedCard>;
   destroy(): void;
 };
 
 /**
- * The token is null if the payment is confirmed in the browser: the server asks the gateway what
- * became of it. A problem is null if the frame itself shows it beside the field.
+ * The token is null if the payment was confirmed in the browser: then the server asks the gateway
+ * for its outcome. A problem is null if the frame itself shows it beside the field.
  */
 export type SubmittedCard = { token: string | null } | { problem: CardProblem | null };
 
-/** The gateway's own words, or a text of ours. */
+/** The gateway's own words, or one of our texts. */
 export type CardProblem = { text: string } | { key: PageKey };
 
 /**
- * The purpose of the card. `hold`: the first payment, captured later. `charge`: a payment of a
- * plan, taken at once. `store`: only for later charges; then there is no amount.
+ * The purpose of the card. `hold`: the first payment, captured later. `charge`: a payment of a plan,
+ * taken at once. `store`: only for later charges, without an amount.
  */
 export type CardUse =
   | { purpose: 'hold' | 'charge'; amount: number; storeCard: boolean }
@@ -34,10 +34,10 @@ export type CardUse =
 
 export type CardPlace = {
   entry: CardEntry;
-  /** The session of the payment that has begun; null if the card is entered before. */
+  /** The session of the payment that has begun; null if the card is entered before that. */
   session: CardSession | null;
   currency: string;
-  /** Where the shopper's bank sends them back to. */
+  /** The address to which the shopper's bank sends them back. */
   returnUrl: string;
   place: HTMLElement;
   use: CardUse;
@@ -46,11 +46,11 @@ export type CardPlace = {
 /** Resolves once the frame accepts input; rejects if it does not load. */
 export type MountCard = (where: CardPlace) => Promise<CardForm>;
 
-/** The scripts of the gateways speak neither Afrikaans nor isiZulu. */
+/** The gateways' scripts support neither Afrikaans nor isiZulu. */
 export const formLocale = 'en';
 const readyTimeoutMilliseconds = 20_000;
 
-/** The calls that the scripts of the gateways have in common. */
+/** The calls that the gateways' scripts have in common. */
 export type Elements<Options> = {
   create(type: 'payment', options: object): CardElement;
   update?(options: Options): void;
@@ -64,7 +64,7 @@ export type CardElement = {
 
 export type Failure = { error?: { message?: string; type?: string } };
 
-/** Mounts the frame, and recolours it with the page. Returns how to remove it. */
+/** Mounts the frame, and recolours it with the page. Returns a function that removes it. */
 export async function mountElement(
   elements: Elements<object>,
   element: CardElement,

@@ -49,16 +49,16 @@ export const mountHyperswitch: MountCard = async ({ entry, session, returnUrl, p
   const mounted = await mountElement(elements, element, place);
   return {
     ...mounted,
-    // The amount and the term are those of the session.
+    // The session determines the amount and the term.
     update() {},
     async submit() {
-      // If the bank asks for a confirmation, the browser leaves the page here.
+      // If the bank asks for confirmation, the browser leaves the page here.
       const { error } = await hyper.confirmPayment({
         elements,
         confirmParams: { return_url: returnUrl },
         redirect: 'if_required',
       });
-      // Only the server knows what became of a payment that was sent.
+      // Only the server can find out the outcome of a payment that was sent.
       return error?.type === 'validation_error'
         ? { problem: problemOf({ error }) }
         : { token: null };

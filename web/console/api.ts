@@ -11,7 +11,7 @@ export class ApiError extends Error {
 
 export type Query = Record<string, string | number | null | undefined>;
 
-/** A path with the parameters that have a value. */
+/** A path with those parameters that have a value. */
 export function withQuery(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -69,7 +69,7 @@ async function ask(
     if (error.code) code = error.code;
     if (error.message) message = error.message;
   } catch {
-    // A proxy answered. Its page says nothing that an operator can use.
+    // The answer came from a proxy. Its page contains nothing useful to an operator.
   }
   throw new ApiError(response.status, code, message);
 }
@@ -89,8 +89,8 @@ export function offerProof(ask: AskProof | null): void {
 export class ProofRefused extends Error {}
 
 /**
- * Sends a change. If the server wants a fresh proof, asks for the passkey and sends it again;
- * `what` is the text of the button that was pressed.
+ * Sends a change. If the server requires a fresh proof, asks for the passkey and sends it again.
+ * `what` is the label of the pressed button.
  */
 export async function sendChange<T>(
   method: Method,
@@ -101,7 +101,7 @@ export async function sendChange<T>(
   return await withProof(what, () => request<T>(method, path, body));
 }
 
-/** Reads a page of a list. A person who reads very many of them proves that it is them. */
+/** Reads a page of a list. A person who reads very many of them has to prove that it is them. */
 export async function readList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
   try {
     return await get<T>(path, query, signal);
@@ -113,7 +113,7 @@ export async function readList<T>(path: string, query: Query, signal: AbortSigna
   }
 }
 
-/** A file. Files that name people need a fresh proof too. */
+/** Reads a file. Files that name people also need a fresh proof. */
 export const readFile = (path: string, what: string): Promise<Blob> =>
   withProof(what, async () => (await ask('GET', path)).blob());
 

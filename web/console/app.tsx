@@ -14,7 +14,7 @@ import { Shell } from './shell/shell.tsx';
 
 const Register = lazy(() => import('./pages/register.tsx'));
 
-// The token of a one-time link is behind the #, which browsers do not send. It is taken out of the
+// The token of a one-time link follows the `#`, which browsers do not send. It is removed from the
 // address at once, so that the history does not keep it.
 const linkToken = window.location.hash.slice(1);
 if (linkToken !== '' && ['/register', '/sign-in'].includes(window.location.pathname)) {
@@ -193,7 +193,7 @@ function Pages() {
         <Route key={path} path={path}>
           {(parameters) =>
             path === '/' && !can('overview.read') ? (
-              // A till has no overview. Its work begins with the orders.
+              // The role `till` has no overview. Its work begins with the orders.
               <Redirect to="/checkouts" />
             ) : permission !== null && !can(permission) ? (
               <Card>

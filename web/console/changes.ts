@@ -1,4 +1,4 @@
-/** The order of names in a list does not count. */
+/** The order of names in a list does not matter. */
 const keyOf = (value: unknown) =>
   JSON.stringify(
     Array.isArray(value) && value.every((one) => typeof one === 'string')
@@ -7,10 +7,10 @@ const keyOf = (value: unknown) =>
   );
 
 /**
- * The members of a record that a dialog sends: only those that its person changed, so that the
- * others stay as another person set them meanwhile. `was` has the `guarded` members as they were
- * read: the server refuses the change if they differ by now (decision 0076). `read` is the record
- * as it was when the dialog opened, not as it is by now. Returns null if nothing was changed.
+ * The members of a record that a dialog sends: only those that the person changed, so that
+ * concurrent changes of other members survive. `was` has the `guarded` members as they were read:
+ * the server refuses the change if they differ by now (decision 0076). `read` is the record as it
+ * was when the dialog opened, not its current state. Returns null if nothing was changed.
  */
 export function changesOf<Fields extends object>(
   read: Fields,

@@ -1,13 +1,13 @@
 import { showMoney } from '#platform/shared/money.ts';
 
-/** The settings of South Africa, for rows that have none of their own. */
+/** The settings for South Africa, for rows without settings of their own. */
 export const home = { currency: 'ZAR', locale: 'en-ZA', time_zone: 'Africa/Johannesburg' };
 
 export function money(cents: number, currency = home.currency, locale = home.locale): string {
   return showMoney(cents, { currency, locale });
 }
 
-/** An amount without cents, for figures and axes: `R 12 500`, from a million on `R 1,2 m`. */
+/** An amount without cents, for figures and axes: `R 12 500`; from a million on, `R 1,2 m`. */
 export function roundMoney(cents: number, currency = home.currency, locale = home.locale): string {
   const compact = Math.abs(cents) >= 1_000_000_00;
   return new Intl.NumberFormat(locale, {
@@ -22,7 +22,7 @@ export const count = (value: number) => new Intl.NumberFormat('en-ZA').format(va
 
 export function percent(share: number | null): string {
   if (share === null) return '–';
-  // A rate just below 100 % is not 100 %.
+  // A rate just below 100 % must not be shown as 100 %.
   const shown = share < 1 ? Math.min(share * 100, 99.9) : share * 100;
   const digits = (share > 0 && share < 0.1) || (share > 0.99 && share < 1) ? 1 : 0;
   return `${shown.toFixed(digits).replace('.', ',')} %`;
@@ -53,7 +53,7 @@ export function exactTime(at: string, timeZone = home.time_zone): string {
 export const longTime = (at: string, timeZone = home.time_zone) =>
   exactTime(at, timeZone).replace(/:\d\d$/, '');
 
-/** `15 Nov, 14:02`, with the year if it is another one. */
+/** `15 Nov, 14:02`, with the year if it is not this year. */
 export function shortTime(at: string, timeZone = home.time_zone): string {
   const date = new Date(at);
   const withYear = date.getUTCFullYear() !== new Date().getUTCFullYear();
@@ -128,11 +128,14 @@ export function duration(milliseconds: number): string {
   return hours < 48 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} days`;
 }
 
-/** The end of an id, for tables. Ids begin with their time, so rows of one day begin alike. */
+/**
+ * The last characters of an id, for tables. Ids begin with their time, so rows of one day begin
+ * alike.
+ */
 export const shortId = (id: string) => `…${id.slice(-8)}`;
 
 /**
- * The code of a reason in words: `http_502` becomes `HTTP 502`, `insufficient_funds` becomes
+ * A reason's code in words: `http_502` becomes `HTTP 502`, `insufficient_funds` becomes
  * `insufficient funds`.
  */
 export const reasonWords = (reason: string) =>

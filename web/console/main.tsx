@@ -12,7 +12,7 @@ import { theme } from './theme.ts';
 
 const client = new QueryClient({
   queryCache: new QueryCache({
-    // The session has ended. Asking for it shows the sign-in page.
+    // The session has ended. Requesting it again shows the sign-in page.
     onError: (error, query) => {
       if (
         error instanceof ApiError &&
@@ -40,8 +40,8 @@ createRoot(root).render(
     <MantineProvider
       theme={theme}
       defaultColorScheme="auto"
-      // Both would insert <style> elements, which our content security policy refuses. The style
-      // sheet has the variables, and we use none of those classes.
+      // Both settings would insert <style> elements, which our content security policy refuses. The
+      // style sheet has the variables, and we use none of those classes.
       withCssVariables={false}
       withGlobalClasses={false}
     >

@@ -10,7 +10,7 @@ import { sendChange } from './api.ts';
 type Registration = { options: PublicKeyCredentialCreationOptionsJSON };
 type Authentication = { options: PublicKeyCredentialRequestOptionsJSON };
 
-/** The browser's errors about passkeys, in words for people. */
+/** Explains the browser's passkey errors to people. */
 function explain(error: unknown): Error {
   const name = error instanceof Error ? error.name : '';
   if (name === 'NotAllowedError') {
@@ -52,8 +52,8 @@ export async function addPasskey(name: string): Promise<void> {
   await sendChange('POST', '/api/passkeys', { name, response: await create(options) });
 }
 
-/** A one-time link of a sandbox's command line. */
+/** Signs in with a one-time link from a sandbox's command line. */
 export const signInByLink = (token: string) => sendChange('POST', '/api/sign-in/link', { token });
 
-/** In a sandbox's session without a passkey a click is the proof. */
+/** In a sandbox session without a passkey, a click is the proof. */
 export const proveInSandbox = () => sendChange('POST', '/api/proof/sandbox');

@@ -13,7 +13,8 @@ const choiceKey = 'tranche-merchant';
 export function SessionProvider({ session, children }: { session: Session; children: ReactNode }) {
   const [chosen, setChosen] = useState(() => window.localStorage.getItem(choiceKey));
   const { scope } = session;
-  // The choice of an earlier person in this browser, or of a merchant that was taken away, is void.
+  // A choice by an earlier person in this browser, or of a merchant that was removed since, does not
+  // count.
   const isTheirs = scope !== 'all' && scope.length > 1 && chosen !== null && scope.includes(chosen);
   const choose = (merchant: string | null) => {
     if (merchant === null) window.localStorage.removeItem(choiceKey);
@@ -29,7 +30,7 @@ export function SessionProvider({ session, children }: { session: Session; child
   );
 }
 
-/** The merchant that a person of several merchants looks at. Null shows all of theirs. */
+/** The merchant that a person with several merchants has chosen. Null shows all of theirs. */
 export const useChoice = (): Choice => useContext(ChoiceContext);
 
 export function useSession(): Session {

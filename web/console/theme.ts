@@ -5,8 +5,8 @@ import {
   type VariantColorsResolver,
 } from '@mantine/core';
 
-// The colours are in console.css, where light and dark differ. A tuple has to exist for Mantine to
-// accept the name.
+// The colours are in console.css, where light and dark differ. Mantine accepts a colour's name only
+// if a tuple exists for it.
 const tuple = (name: string): MantineColorsTuple => {
   const value = `var(--${name})`;
   return [value, value, value, value, value, value, value, value, value, value];

@@ -15,8 +15,8 @@ function changed(search: string, path: string, change: Filters): string {
 }
 
 /**
- * The filters of a page live in its address, so a link is a saved view. A change begins at the first
- * page again.
+ * The filters of a page live in its address, so a link is a saved view. A change returns to the
+ * first page.
  */
 export function useFilters(): [Filters, (change: Filters) => void] {
   const search = useSearch();
@@ -30,8 +30,8 @@ export function useFilters(): [Filters, (change: Filters) => void] {
 }
 
 /**
- * The row that is open over a list: a parameter of the address, which keeps the filters and the
- * page of the list. Null closes it.
+ * The row that is open over a list, as a parameter of the address. Opening it keeps the list's
+ * filters and page. Null closes it.
  */
 export function useOpened(name: string): {
   opened: string | null;

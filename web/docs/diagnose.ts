@@ -1,14 +1,14 @@
 import { type Guess, guesses, readSignature } from '#platform/signing/signature-mistakes.ts';
 
-// The doctor's diagnosis, without the page. It uses the service's own rules about mistakes.
+// The doctor's diagnosis, without the page. It uses the service's own rules about signing mistakes.
 
 export type Inputs = { body: string; header: string; key: string; secret: string };
 
 export type Diagnosis = {
   verdict: 'right' | 'wrong' | 'unknown';
   /**
-   * The part that the pasted key has and the issued key lacks. The signature itself is correct
-   * then.
+   * The parts that the pasted key has and the issued key lacks. If there are any, the signature
+   * itself is correct.
    */
   stray: string[];
   sentences: string[];

@@ -112,9 +112,9 @@ const encoder = new TextEncoder();
 type Piece = { text: string; differs: boolean };
 
 /**
- * Where two texts differ. White space that only one of them has counts as a difference by itself,
- * so a pretty-printed body differs only in its spaces. At the first other difference everything
- * up to the common ending differs.
+ * Finds where two texts differ. White space that only one of them has is a difference of its own, so
+ * a pretty-printed body differs only in its spaces. From the first other difference on, everything
+ * up to the common ending counts as different.
  */
 function compare(first: string, second: string): [Piece[], Piece[]] {
   const sides: [Piece[], Piece[]] = [[], []];
@@ -157,7 +157,10 @@ function compare(first: string, second: string): [Piece[], Piece[]] {
 
 const shown = 600;
 
-/** Shows two texts one below the other, with the differences marked and the first byte offset. */
+/**
+ * Shows two texts one above the other, with the differences marked and the offset of the first
+ * different byte.
+ */
 function comparison(
   titles: [string, string],
   texts: [string, string],
@@ -261,5 +264,5 @@ for (const [title, header] of examples) {
 for (const field of Object.values(fields)) {
   field.addEventListener('input', () => void update());
 }
-// A browser may restore what was typed before a reload.
+// A browser may restore what was typed before a reload, so the page updates at the start.
 void update();

@@ -24,7 +24,7 @@ function score({ title, page, text }: Found, words: string[]): number {
     for (const [field, weight] of fields) {
       const at = field.indexOf(word);
       if (at < 0) continue;
-      // A match at the beginning of a word counts more than one in the middle.
+      // A match at the beginning of a word scores higher than one in the middle.
       const isStart =
         at === 0 ||
         ` ${field}`.search(new RegExp(`[^\\p{L}\\p{N}]${escapeRegExp(word)}`, 'u')) >= 0;
@@ -33,7 +33,7 @@ function score({ title, page, text }: Found, words: string[]): number {
     if (best === 0) return 0;
     sum += best;
   }
-  // Adjacent words count more, and most at the beginning of an entry: `POST /api/refunds`.
+  // Adjacent words score higher, most of all at the beginning of an entry: `POST /api/refunds`.
   const phrase = words.join(' ');
   const spaced = (field: string) => field.toLowerCase().replace(/[-_]/g, ' ');
   if (spaced(text).startsWith(spaced(phrase))) return sum + 8;
@@ -131,7 +131,8 @@ function listenForShortcuts(search: Search): void {
 
 function open(search: Search): void {
   if (search.dialog.open) return;
-  // Load the index as a script: the page's policy allows no fetch, not even to this server.
+  // The index is loaded as a script, because the page's policy allows no fetch, not even from this
+  // server.
   search.index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
     (module: { default: Found[] }) => module.default,
   );

@@ -1,5 +1,5 @@
-// Lists the messages, newest first, and shows the one that the address names. New ones appear by
-// themselves; the one that is being read stays.
+// Lists the messages, newest first, and shows the one in the address. New messages appear by
+// themselves, and the one being read stays.
 
 const find = (id) => document.getElementById(id);
 const list = find('list');
@@ -88,7 +88,7 @@ for (const [index, tab] of tabs.entries()) {
     find(`tab-${next}`).focus();
   });
 }
-// A text that scrolls must take the focus, else the keyboard cannot scroll it.
+// A text that scrolls must be focusable, otherwise the keyboard cannot scroll it.
 find('shown-text').tabIndex = 0;
 find('shown-source').tabIndex = 0;
 find('back').addEventListener('click', () => {

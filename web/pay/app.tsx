@@ -55,7 +55,7 @@ export function App({
   async function prove(token: string, started: Payment) {
     setProof('opening');
     const answer = await openSession(path, token);
-    // A link that was used before does no harm in a browser that still has its session. The page
+    // If the link was used before, a browser that still has its session loses nothing. The page
     // shows what the shopper can do.
     await started.reload();
     setProof(answer);
@@ -85,7 +85,7 @@ export function App({
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">
           {page !== null && isPayable(page) && (
-            // While a payment is in flight and the page cannot reach the server, it must promise
+            // While a payment is in flight and the server cannot be reached, the page must promise
             // nothing.
             <NoScript
               text={`${i18n.text('no_script')} ${page.status === 'open' ? i18n.text('nothing_charged') : ''}`}

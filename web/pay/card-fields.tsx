@@ -6,7 +6,7 @@ import { mountCard } from '../card-forms/card-forms.ts';
 import { CardLogos } from './card-logos.tsx';
 import { Text, useI18n } from './i18n.tsx';
 
-/** The gateway's frame with its title, and where the card details go. */
+/** The gateway's frame with its title, and a note about where the card details go. */
 export function CardFields({ page, card }: { page: PayPage; card: Card }) {
   const i18n = useI18n();
   return (
@@ -50,12 +50,12 @@ export function CardFields({ page, card }: { page: PayPage; card: Card }) {
 
 export type Card = ReturnType<typeof useCard>;
 
-/** `/pay/{token}`, also on the page that a link in a mail leads to. */
+/** `/pay/{token}`, also on the page that a link in a mail opens. */
 const paymentPath = () => location.pathname.split('/').slice(0, 3).join('/');
 
 type CardState = 'loading' | 'ready' | 'failed';
 
-/** Mounts the gateway's frame at a place on the page, as soon as a render has that place. */
+/** Mounts the gateway's frame at its place on the page as soon as that place is rendered. */
 export function useCard(page: PayPage, use: CardUse, session: CardSession | null = null) {
   const title = useI18n().text('card_details');
   const place = useRef<HTMLDivElement>(null);
@@ -85,7 +85,8 @@ export function useCard(page: PayPage, use: CardUse, session: CardSession | null
       gone = true;
       mounted?.destroy();
     };
-    // Mount the frame once, because it holds the input. The effect below tells it a new amount.
+    // The frame is mounted only once, because it holds the input. The effect below passes it a new
+    // amount.
   }, [retries]);
 
   useEffect(() => form?.update(use), [form, JSON.stringify(use)]);

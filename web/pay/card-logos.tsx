@@ -2,10 +2,7 @@ import { brandName } from '#platform/shared/card-names.ts';
 import type { CardBrand } from '#platform/shared/hosted-page.ts';
 import { useI18n } from './i18n.tsx';
 
-/**
- * Small logos of the cards that can be used. They are drawn here, so that nothing is loaded for
- * them.
- */
+/** Small logos of the accepted cards. They are drawn here, so that nothing has to be loaded. */
 export function CardLogos({ brands }: { brands: CardBrand[] }) {
   const i18n = useI18n();
   if (brands.length === 0) return null;

@@ -14,7 +14,7 @@ import { consentSentence, findPlan, firstPayment } from './words.ts';
 
 type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
-/** The second step of a first payment, after the shopper chose the term. */
+/** The second step of a first payment, after the shopper has chosen the term. */
 export function EnterCard({ view, page, payment }: SceneProps) {
   const i18n = useI18n();
   const plan = findPlan(page, page.number_of_payments);
@@ -61,7 +61,7 @@ export function EnterCard({ view, page, payment }: SceneProps) {
   );
 }
 
-/** The same on the plan, for a payment of it or a new card. */
+/** The same on the plan page, for a payment of the plan or a new card. */
 export function SessionCard({
   view,
   attempt,

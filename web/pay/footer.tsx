@@ -10,7 +10,7 @@ type FooterProps = {
   speak: ((language: Language) => void) | null;
 };
 
-/** Shows who runs this page, and lets the shopper choose its language. */
+/** Names the operator of this page, and lets the shopper choose its language. */
 export function Footer({ page, speak }: FooterProps) {
   const i18n = useI18n();
   return (
@@ -68,7 +68,7 @@ function Link({ href, text }: { href: string; text: string }) {
   );
 }
 
-/** The contact of a merchant. It opens a new tab, as the links of the operator do. */
+/** The contact of a merchant. It opens a new tab, like the operator's links. */
 export function ContactLink({ contact }: { contact: string }) {
   return (
     <a href={contactUrl(contact)} target="_blank" rel="noopener noreferrer">

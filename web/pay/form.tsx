@@ -163,7 +163,8 @@ function Term({
             ))}
           </span>
         </span>
-        {/* The radio follows its words: painted before them, it would move when they arrive. */}
+        {/* The radio button comes after its label: painted before it, it would move when the
+            label arrives. */}
         <input
           type="radio"
           name="term"
@@ -183,7 +184,7 @@ function Term({
 const shownMax = 12;
 const shownFirst = 6;
 
-/** One dot per payment: today, then each date. It opens with motion only after a choice. */
+/** One dot per payment: today's, then one for each date. It is animated only after a choice. */
 function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: boolean }) {
   const i18n = useI18n();
   const [all, setAll] = useState(plan.payments.length <= shownMax);
@@ -225,8 +226,9 @@ export function Trouble({ view, decline }: { view: View; decline: PayPage['decli
   if (!hidden) last.current = troubleWords(view, decline, i18n);
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
-  // Move the focus to the notice for screen readers and for shoppers who have scrolled away. Not on
-  // the first view, which is read from the top, and not away from a field that the frame focused.
+  // The focus moves to the notice, for screen readers and for shoppers who have scrolled away. It
+  // does not on the first view, which is read from the top, nor away from a field that the frame
+  // focused.
   const before = useRef<View['activity'] | null>(null);
   useEffect(() => {
     const inField = before.current === 'checking' && view.problem === null;
@@ -250,7 +252,7 @@ export function Trouble({ view, decline }: { view: View; decline: PayPage['decli
   );
 }
 
-/** These declines of a payment have another text when the bank was only asked about a card. */
+/** These declines have a different text if the bank was only asked about a card. */
 const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
   processing_error: 'card_unhandled',
   authentication_required: 'card_unasked',

@@ -13,7 +13,7 @@ export function useI18n(): I18n {
   return i18n;
 }
 
-/** A text whose values are elements: a merchant's name keeps its own direction of writing. */
+/** A text whose values are elements: a merchant's name keeps its own writing direction. */
 export function Text({ of: key, ...values }: { of: PageKey } & Record<string, ComponentChildren>) {
   const { words } = useI18n();
   return (

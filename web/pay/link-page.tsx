@@ -85,7 +85,7 @@ export function LinkApp(props: { page: LinkPage | null; path: string; words: Lin
   );
 }
 
-/** A text with the merchant's name, which keeps its own direction of writing. */
+/** A text with the merchant's name, which keeps its own writing direction. */
 function Named({ text, page }: { text: string; page: LinkPage }) {
   return (
     <>
@@ -197,7 +197,7 @@ function Languages({ page, path, label }: { page: LinkPage; path: string; label:
   );
 }
 
-/** The logo, the shop, the amount and the code: the sheet of a till has nothing else. */
+/** The logo, the shop, the amount and the code. A sheet for a till needs nothing else. */
 export function PrintedLink({ page, words }: { page: LinkPrint; words: LinkWords }) {
   const { size, path } = page.qr;
   return (

@@ -25,14 +25,14 @@ import {
 import { closeSession } from './session.ts';
 import type { I18n } from './words.ts';
 
-// The choices of a shopper on a plan. Each has its own panel in place of the plan (`panels/`).
+// The choices of a shopper on the plan page. Each has a panel that replaces the plan (`panels/`).
 // Without a session, every panel first asks the shopper to prove the e-mail address.
 
 export type Panel = PlanPanel | 'manage';
 
 export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
   const { session } = props.page;
-  // The link of a mail about a late payment proves the address for that alone.
+  // The link in a mail about a late payment only allows paying it.
   if (session === null || (session.scope === 'late' && panel !== 'late')) {
     return mayProve(props.page) ? <Prove {...props} panel={panel} /> : <NoProof {...props} />;
   }
@@ -41,11 +41,11 @@ export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
   return panel === 'manage' ? null : <PayPlan {...props} what={panel} />;
 }
 
-/** Whether the panel pays a part of the plan, and that part has no payments any more. */
+/** Whether the panel pays a part of the plan that has no payments left. */
 export const coversNothing = (plan: Plan, panel: Panel) =>
   (panel === 'late' || panel === 'next' || panel === 'rest') && covered(plan, panel).length === 0;
 
-/** The choices that the plan allows now, with what each would charge. */
+/** The choices that the plan allows now, with the amount that each would charge. */
 export function ChoiceList({
   page,
   plan,

@@ -11,7 +11,7 @@ export function isPayable(page: PayPage): boolean {
   return ['open', 'paying', 'begun', 'challenge'].includes(page.status);
 }
 
-/** The merchant, the amount and the order. Folded on a phone, open on a desktop. */
+/** The merchant, the amount and the order. It is folded on a phone and open on a desktop. */
 export function Order({ page }: { page: PayPage }) {
   const i18n = useI18n();
   const [open, setOpen] = useState(false);
@@ -82,7 +82,7 @@ export function Order({ page }: { page: PayPage }) {
   );
 }
 
-/** Who sells, and how to reach them. */
+/** The seller, and how to reach them. */
 function Shop({ page }: { page: PayPage }) {
   const i18n = useI18n();
   const { contact, address, vat_number } = page.merchant;

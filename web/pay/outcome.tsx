@@ -7,7 +7,7 @@ import type { View } from './payment-state.ts';
 import { Payments } from './plan.tsx';
 import { findPlan, firstPayment, takenSentence } from './words.ts';
 
-// The views besides the form: one card with a sign, what happened, and what to do.
+// All views other than the form: a card with a sign, what happened, and what to do.
 
 type Sign = 'done' | 'stopped' | 'late' | 'bank';
 

@@ -48,7 +48,7 @@ const planWith = (attempt: object | null) =>
     },
   });
 
-/** An event, or a function of the tab for those that carry the number of a request. */
+/** An event, or a function that makes an event with the number of a request from the tab. */
 type Step = PayEvent | ((tab: Tab) => PayEvent);
 
 const submitted: Step = { type: 'submitted', request: pay, withCard: true };
@@ -680,7 +680,7 @@ test('in every order of six events, the page pays only after `open` and with not
         assert.deepEqual([known.status, known.isUnanswered], ['open', false]);
         assert.equal(isBusy(tab.view), event.type === 'checked');
       }
-      // Only a page that the browser kept for later forgets what it asked.
+      // Only a page restored from the browser's cache forgets what it asked.
       const forgets = event.type === 'restored' || (isAnswer && event.page !== null);
       const isUnanswered = asks?.step === 'pay' || (known.isUnanswered && !forgets);
       const asking = asks?.step ?? (isAnswer ? null : known.asking);

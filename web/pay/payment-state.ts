@@ -7,15 +7,15 @@ import type {
 import type { CardProblem, SubmittedCard } from '../card-forms/card-form.ts';
 
 // The state of the payment in this tab, as a pure function of what happens: `react`. The server
-// decides everything. The one rule here: the page pays only while the server's last answer was
-// `open` (or a session or a challenge that the shopper leaves for another card) and no request is in
-// flight. A missing answer never counts as "no": the page asks again until it gets one. `payment.ts`
-// carries out the effects.
+// decides everything. The only rule here: the page pays only if the server's last answer was `open`
+// (or a session or a challenge that the shopper leaves for another card) and no request is in
+// flight. A missing answer never counts as "no": the page asks again until it gets an answer.
+// `payment.ts` carries out the effects.
 
 export type Activity =
   /** Nothing is in flight: the shopper is choosing, or the status is final. */
   | 'idle'
-  /** The gateway's frame is checking the input, or confirms the payment with it. */
+  /** The gateway's frame is checking the input, or confirming the payment with it. */
   | 'checking'
   /** The request to pay is in flight. */
   | 'paying'
@@ -26,14 +26,14 @@ export type Activity =
   | 'leaving';
 
 export type View = {
-  /** Null if the link leads nowhere. */
+  /** Null if the link is unknown. */
   page: PayPage | null;
   activity: Activity;
-  /** The shopper finished in this tab and is being taken back to the merchant. */
+  /** Whether the shopper finished in this tab and is being returned to the merchant. */
   returning: boolean;
   /** The problem with the card before the request to pay. */
   problem: CardProblem | null;
-  /** An attempt ended without an outcome or a reason. */
+  /** Whether an attempt ended without an outcome or a reason. */
   unfinished: boolean;
   /** The number of the last attempt on the plan that had ended when this tab asked for another. */
   seenAttempt: number;
@@ -41,9 +41,9 @@ export type View = {
    * The last request of this tab on the plan. A notice about a new card must not mention a payment.
    */
   askedFor: PlanAttempt['purpose'] | null;
-  /** The shopper left the session or the bank's challenge, for another card or term. */
+  /** Whether the shopper left the session or the bank's challenge for another card or term. */
   choosesAgain: boolean;
-  /** The wait has been long enough for the page to say so. */
+  /** Whether the wait has been long enough for the page to say so. */
   slow: boolean;
 };
 
@@ -53,7 +53,7 @@ export type PlanRequest =
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
 type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token' | 'gateway'>;
-/** The card form has the card of a payment that has begun. */
+/** The card form has the card for a payment that has begun. */
 type Confirm = { step: 'confirm' };
 export type CardRequest = FirstRequest | PlanRequest | Confirm;
 type Cancel = { step: 'cancel' } & CancelRequest;
@@ -61,25 +61,25 @@ type Step = 'state' | (CardRequest | Cancel)['step'];
 
 export type Tab = {
   view: View;
-  /** The request of this tab whose outcome it has not seen. */
+  /** This tab's request whose outcome it has not seen yet. */
   asked: 'pay' | 'confirm' | 'cancel' | PlanRequest | null;
-  /** The request that waits for the check of its card, and the number of that check. */
+  /** The request that waits until its card is checked, and the number of that check. */
   wanted: { number: number; request: CardRequest } | null;
   /** Numbers the requests. Only the answer to the newest one counts. */
   newest: number;
-  /** How often in a row the page has asked for the state. */
+  /** How many times in a row the page has asked for the state. */
   polls: number;
 };
 
 export type PayEvent =
-  /** The page is loaded. `remembers`: this tab was paying before. */
+  /** The page was loaded. `remembers` means that this tab was paying before. */
   | { type: 'opened'; remembers: boolean }
   /** The shopper pays, or changes the plan, with the card in the form or with the stored one. */
   | { type: 'submitted'; request: CardRequest; withCard: boolean }
   | { type: 'cancelled'; request: CancelRequest }
   /** The gateway's frame has checked the card, or confirmed the payment with it. */
   | { type: 'checked'; number: number; made: SubmittedCard }
-  /** An answer came. If none came, `status` is 0. */
+  /** An answer arrived. `status` is 0 if the connection failed. */
   | {
       type: 'answered';
       number: number;
@@ -90,11 +90,11 @@ export type PayEvent =
     }
   /** The server has changed the language. */
   | { type: 'spoken'; page: PayPage; remembers: boolean }
-  /** The page is to ask for the state now. */
+  /** The page must ask for the state now. */
   | { type: 'due' }
   /** Another tab or the passing of time may have changed the state. */
   | { type: 'returned'; millisecondsSinceAsked: number }
-  /** The browser shows the page from its cache, perhaps long out of date. */
+  /** The browser shows the page from its cache, which may be long out of date. */
   | { type: 'restored' }
   | { type: 'waited' }
   /** The shopper begins to do something else. */
@@ -111,21 +111,21 @@ export type Effect =
   /** After a reload, or on return from the bank, the tab still knows that it was paying. */
   | { type: 'remember' }
   | { type: 'forget' }
-  /** Begins or ends the wait after which the page says that it takes long. */
+  /** Begins or ends the wait after which the page says that this is taking long. */
   | { type: 'wait' }
   | { type: 'stop_waiting' };
 
 export type Reaction = { tab: Tab; effects: Effect[] };
 
 const returnMilliseconds = 1_800;
-/** Pauses before each next state request; the last one repeats. */
+/** The pauses before the next requests for the state; the last one repeats. */
 const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
-/** A page that gets the focus again asks for the state, but not more often than this. */
+/** A page that gets the focus again asks for the state, but at most this often. */
 const refreshMilliseconds = 2_000;
 
-/** Responses with which the server began nothing, and what the page says about them. */
+/** Responses by which the server says that nothing began, and how the page explains them. */
 const refusals: Partial<Record<number, CardProblem | null>> = {
-  // The document that follows says that the session has ended.
+  // The document that follows shows that the session has ended.
   403: null,
   422: { key: 'outdated' },
   429: { key: 'limited' },
@@ -153,7 +153,9 @@ export function isBusy({ page, activity }: View): boolean {
   return activity !== 'idle' || isInFlight(page);
 }
 
-/** An attempt of the shopper waits for its outcome: the first payment, or one on the plan. */
+/**
+ * Whether an attempt of the shopper waits for its outcome: the first payment, or one on the plan.
+ */
 export function isInFlight(page: PayPage | null): boolean {
   return page?.status === 'paying' || page?.attempt?.status === 'working';
 }
@@ -163,7 +165,7 @@ const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFligh
 const hasEnded = ({ status }: PlanAttempt) =>
   status !== 'working' && status !== 'begun' && status !== 'challenge';
 
-/** The newest attempt, unless it had ended before this tab asked for another one. */
+/** The newest attempt, unless it had already ended when this tab asked for another one. */
 export function newsOf({ page, seenAttempt }: View): PlanAttempt | null {
   const attempt = page?.attempt ?? null;
   if (attempt === null || attempt.status === 'refused') return attempt;
@@ -205,7 +207,7 @@ function choose(tab: Tab, event: PayEvent): Reaction {
       return event.number === tab.newest ? takeAnswer(tab, event) : stay(tab);
     case 'spoken':
       if (isBusy(view)) return stay(tab);
-      // An answer to an earlier request does not know the new language.
+      // An answer to an earlier request would be in the old language.
       return accept({ ...tab, newest: tab.newest + 1 }, event.page, event.remembers);
     case 'due':
       return ask(tab, 'state', null);
@@ -260,7 +262,9 @@ function open(tab: Tab, remembers: boolean): Reaction {
   return page.status !== 'challenge' && remembers ? accept(tab, page, remembers) : stay(tab);
 }
 
-/** A shopper may leave the session or the bank's challenge, and begin again. */
+/**
+ * Whether a shopper may submit. They may leave a session or the bank's challenge and begin again.
+ */
 function maySubmit({ page, choosesAgain, ...view }: View, { step }: CardRequest): boolean {
   if (isBusy({ page, choosesAgain, ...view })) return false;
   const status = page?.status;
@@ -280,7 +284,7 @@ function submit(tab: Tab, request: CardRequest, withCard: boolean): Reaction {
   const askedFor = isOnPlan ? purposeOf(request) : tab.view.askedFor;
   const begun = show(tab, { askedFor, problem: null, unfinished: false });
   if (!withCard) return send(show(begun, { activity: 'paying' }), request, null);
-  // An answer to an earlier request does not know about this payment.
+  // An answer to an earlier request does not include this payment.
   const number = tab.newest + 1;
   return stay(
     { ...show(begun, { activity: 'checking' }), newest: number, wanted: { number, request } },
@@ -288,7 +292,7 @@ function submit(tab: Tab, request: CardRequest, withCard: boolean): Reaction {
   );
 }
 
-/** A check that something else has interrupted begins no payment. */
+/** If something has interrupted the check, it does not begin a payment. */
 function takeCard(tab: Tab, number: number, made: SubmittedCard): Reaction {
   const { view, wanted } = tab;
   if (wanted?.number !== number || view.activity !== 'checking') return stay(tab);
@@ -338,21 +342,21 @@ function continueAtBank(tab: Tab): Reaction {
 
 function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction {
   const { step, status, page, remembers } = answer;
-  // Our rows do not know yet what the card form confirmed. Only the gateway does.
+  // Our rows do not know yet what the card form confirmed. Only the gateway knows.
   const isBegun = page?.status === 'begun' || page?.attempt?.status === 'begun';
   if (step === 'state' && isBegun && tab.asked === 'confirm') return ask(tab, 'confirm', {});
   if (page !== null) return accept(tab, page, remembers);
   if (step === 'state') {
     if (status === 404) return stay(show(tab, { page: null, activity: 'idle' }));
     if (!isWaiting(tab.view)) return stay(tab);
-    // The server does not answer any more. One missing answer does not worry a shopper.
+    // The server no longer answers. A single missing answer need not worry a shopper.
     return askLater(tab.polls > 1 ? show(tab, { activity: 'lost' }) : tab);
   }
   const problem = refusals[status];
   return problem === undefined ? askLater(show(tab, { activity: 'lost' })) : refuse(tab, problem);
 }
 
-/** Nothing was begun. The shopper can go on with the document as it is now. */
+/** Nothing began. The shopper can continue with the current document. */
 function refuse(tab: Tab, problem: CardProblem | null): Reaction {
   const unfinished = problem === null;
   const refused = show({ ...tab, asked: null }, { activity: 'idle', problem, unfinished });
@@ -375,7 +379,7 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
     case 'paying':
       return askLater(show(tab, { page, activity: 'idle' }));
     case 'begun':
-      // The form confirmed nothing that the gateway knows.
+      // The form confirmed nothing that the gateway knows of.
       return stay(show(shown, { choosesAgain: false, unfinished: asked === 'confirm' }));
     case 'challenge':
       if (!isPaying || page.challenge_url === null) return stay(shown);
@@ -398,7 +402,7 @@ function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
   }
 }
 
-/** The plan is shown in every case; `attempt` says what became of the shopper's request. */
+/** The plan is shown in any case; `attempt` has the outcome of the shopper's request. */
 function acceptAttempt(tab: Tab, page: PayPage): Reaction {
   const { asked } = tab;
   const shown = show(tab, { page, activity: 'idle' });

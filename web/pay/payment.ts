@@ -18,7 +18,7 @@ import {
   type View,
 } from './payment-state.ts';
 
-// Carries out what `payment-state.ts` chooses: requests, timers, and the way out of the page.
+// Carries out what `payment-state.ts` chooses: requests, timers, and leaving the page.
 
 export type Payment = ReturnType<typeof startPayment>;
 
@@ -26,14 +26,14 @@ type Timer = ReturnType<typeof setTimeout> | undefined;
 type Asking = Extract<Effect, { type: 'ask' }>;
 
 const cardMilliseconds = 30_000;
-/** The gateway asks the bank while the form confirms. */
+/** The gateway may ask the bank while the form confirms. */
 const confirmMilliseconds = 60_000;
 const answerMilliseconds = 60_000;
 const slowMilliseconds = 8_000;
 
 type SubmitCard = () => Promise<SubmittedCard>;
 
-/** One tab's means to carry out effects. */
+/** The means of one tab to carry out effects. */
 type Carrier = {
   path: string;
   /** Submits the card in the form; null if the request has no card from a form. */
@@ -90,7 +90,8 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     continueAtBank: () => void tell({ type: 'continued_at_bank' }),
     chooseAgain: () => void tell({ type: 'chose_again' }),
     /**
-     * The texts in another language, which the server keeps with the checkout; null if it fails.
+     * The texts in another language, which the server stores with the checkout; null if the request
+     * fails.
      */
     async speak(language: Language): Promise<PageWords | null> {
       const spoken = await sendLanguage(path, language);
@@ -138,7 +139,7 @@ async function carryOut(carrier: Carrier, effect: Effect): Promise<void> {
   }
 }
 
-/** Tells when another tab or the passing of time may have changed the state. */
+/** Reports when another tab or the passing of time may have changed the state. */
 function listen(carrier: Carrier, expiresAt: string): void {
   const refresh = () => {
     const millisecondsSinceAsked = performance.now() - carrier.lastAskedAt;
@@ -159,7 +160,7 @@ function listen(carrier: Carrier, expiresAt: string): void {
   if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 }
 
-/** A form that confirms and does not answer may have paid: only the server knows. */
+/** A form that does not answer while it confirms may have paid. Only the server can find out. */
 async function checkCard(submit: SubmitCard | null, confirms: boolean): Promise<SubmittedCard> {
   const milliseconds = confirms ? confirmMilliseconds : cardMilliseconds;
   const timeout = new Promise<never>((_, reject) => setTimeout(reject, milliseconds));
@@ -170,7 +171,7 @@ async function checkCard(submit: SubmitCard | null, confirms: boolean): Promise<
   }
 }
 
-/** A failed connection has the status 0. */
+/** Sends a request. If the connection fails, the status is 0. */
 async function send(
   path: string,
   { step, body }: Asking,
@@ -207,12 +208,12 @@ const post = (body: object) => ({
   body: JSON.stringify(body),
 });
 
-/** The only way out of the page: to a web address that the server named. */
+/** The only way to leave the page: to a web address from the server. */
 function leave(url: string, how: 'assign' | 'replace'): void {
   if (/^https?:\/\//i.test(url)) location[how](url);
 }
 
-// The browser keeps this for the tab only. If it refuses to, a shopper who comes back from the bank
+// The browser keeps this only for the tab. If it refuses, a shopper who returns from the bank
 // follows a link instead of being redirected.
 const storageKey = 'tranche-paying';
 

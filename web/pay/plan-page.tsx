@@ -21,8 +21,8 @@ import {
 import type { Answered } from './session.ts';
 
 /**
- * A link in a mail: its token, which is empty if it proves nothing, and what the page goes on with.
- * `payment`: the late payment that the mail is about.
+ * A link in a mail: its token, which is empty if it proves nothing, and the panel that the page
+ * continues with. `payment` is the late payment that the mail is about.
  */
 export type Arrival = { token: string; panel: PlanPanel | null; payment: number | null };
 
@@ -46,7 +46,7 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
   const busy = isBusy(view);
   const wasSignedIn = useWasSignedIn(page);
 
-  // Move the focus to the new heading for screen readers, and to the top for everyone.
+  // The focus moves to the new heading for screen readers, and the page scrolls to its top.
   const seen = useRef(panel);
   useEffect(() => {
     if (seen.current === panel) return;
@@ -55,9 +55,9 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     scrollTo(0, 0);
   }, [panel]);
 
-  // The plan says what became of an attempt; a decline stays in its panel. A panel also closes when
-  // nothing is left to pay in it, because another tab paid or a refund cancelled the payments.
-  // Signing in ends the proof.
+  // The plan shows the outcome of an attempt, except a decline, which stays in its panel. A panel
+  // also closes when nothing is left to pay in it, because another tab paid or a refund cancelled
+  // the payments. Signing in closes the panel that asks for the proof.
   const attempt = newsOf(view);
   const isOver =
     attempt?.status === 'begun' ||
@@ -72,8 +72,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     if (panel === 'manage' && page.session?.scope === 'plan') close();
   }, [page.session?.scope]);
 
-  // After the proof the page goes on with what the shopper asked for. A link that was used before
-  // does so too in a browser that still has its session.
+  // After the proof the page continues with what the shopper asked for. So does a link that was used
+  // before, in a browser that still has its session.
   const asked = arrival?.panel ?? null;
   const isProved = proof !== null && proof !== 'opening' && page.session !== null;
   const goesOn = payment !== null && (isProved || arrival?.token === '');
@@ -110,7 +110,7 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       </>
     );
   }
-  // The notice about paying late payments takes its place.
+  // The notice about paying late payments replaces it.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' &&
     ['working', 'begun', 'challenge'].includes(page.attempt.status);
@@ -157,7 +157,7 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
 }
 
 /**
- * The way to the choices, for a shopper without a session. A plan that is over has one choice left.
+ * The way to the choices for a shopper without a session. A plan that is over has only one choice.
  */
 function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
   const i18n = useI18n();

@@ -9,11 +9,12 @@ import { ContactLink } from './footer.tsx';
 import { Text, useI18n } from './i18n.tsx';
 import { happenedWords, type I18n, localDay } from './words.ts';
 
-// The plan of a paid order: what is paid, what comes next, what is late, and what refunds changed.
+// The plan of a paid order: what is paid, what comes next, what is late, and what refunds have
+// changed.
 
 type PlanProps = { page: PayPage; plan: Plan; path: string };
 
-/** Where things stand, in one sentence. */
+/** The state of the plan in one sentence. */
 export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
   const i18n = useI18n();
   const pause = pauseKey(page, plan);
@@ -37,7 +38,7 @@ export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
   );
 }
 
-/** Why nothing is charged for now; null if payments go on. */
+/** Why nothing is charged at the moment; null if payments continue. */
 function pauseKey(page: PayPage, plan: Plan): PageKey | null {
   if (plan.dispute !== null) return plan.dispute === 'open' ? 'plan_disputed' : 'plan_dispute_lost';
   if (plan.is_blocked || (page.paused && plan.outstanding > 0)) return 'plan_stopped';
@@ -53,8 +54,8 @@ function isRefunded({ payments, paid }: Plan): boolean {
 }
 
 /**
- * Whether nothing can be charged for now. A payment that is in flight when a dispute opens is
- * paused once its outcome is known.
+ * Whether nothing can be charged at the moment. A payment in flight when a dispute opens is paused
+ * once its outcome is known.
  */
 export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: Plan) =>
   page.paused || is_paused || is_blocked || dispute !== null;
@@ -100,7 +101,7 @@ export function Late({
 }: {
   page: PayPage;
   plan: Plan;
-  /** False if a notice above has said so already. */
+  /** False if a notice above has already said so. */
   saysWhy: boolean;
   pay: (() => void) | null;
 }) {
@@ -109,7 +110,7 @@ export function Late({
   const [first] = late;
   if (first === undefined) return null;
   const amount = i18n.money(sumOf(late));
-  // The plan says above why nothing is charged.
+  // The plan above says why nothing is charged.
   const isPaused = isPausedPlan(page, plan);
   const mayPay = !isPaused && mayProve(page);
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
@@ -264,7 +265,7 @@ export function PlanCard({ plan }: { plan: Plan }) {
   const i18n = useI18n();
   const { card } = plan;
   const isToPay = plan.outstanding > 0;
-  // The card of a hold that lapsed has not paid, and cannot be charged again.
+  // The card of a lapsed hold has not paid, and cannot be charged again.
   if (!card?.last4 || (isToPay && !plan.is_card_stored)) return null;
   return (
     <section class="facts" aria-labelledby="card">
@@ -306,7 +307,7 @@ export function Refunds({ plan }: { plan: Plan }) {
   );
 }
 
-/** The dates to come as a file for a calendar. It works without a script. */
+/** The dates to come as a calendar file. It works without a script. */
 function CalendarLink({ plan, path }: Pick<PlanProps, 'plan' | 'path'>) {
   const i18n = useI18n();
   const isToCome = plan.payments.some(({ status }) => status === 'next' || status === 'planned');

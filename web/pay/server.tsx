@@ -10,8 +10,8 @@ import { firstView } from './payment-state.ts';
 import planCss from './plan.css?inline';
 import { createI18n } from './words.ts';
 
-// Most of the page is the same for every shopper: the styles and the texts. They are encoded once. For
-// speed alone: encoding them for each page took 28 % of the processor time of a page.
+// Most of the page is the same for every shopper: the styles and the texts. They are encoded once,
+// only for speed: encoding them for each page took 28 % of its processor time.
 const styles = Buffer.from(`${css}${planCss}`);
 const encodedWords = new WeakMap<PageWords, Buffer>();
 
@@ -21,7 +21,9 @@ function encodeWords(words: PageWords): Buffer {
   return known;
 }
 
-/** The whole document. It contains its styles and the first view, so it paints without a script. */
+/**
+ * The whole document. It contains its styles and the first view, so it is shown without a script.
+ */
 export const renderPayPage: RenderPayPage = (page, { path, nonce, script, language, words }) => {
   const body = renderToString(<App page={page} path={path} words={words} />);
   const entry = page?.status === 'open' ? page.card_entry : null;
@@ -82,7 +84,7 @@ export const renderLinkPage: PayServer['renderLinkPage'] = (page, options) => {
 `;
 };
 
-/** A sheet of A5 for a till. The browser asks at once where to print it. */
+/** An A5 sheet for a till. The browser opens its print dialog at once. */
 export const renderLinkPrint: PayServer['renderLinkPrint'] = (
   page,
   { nonce, language, words },

@@ -1,9 +1,10 @@
 import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 
-// The requests of the plan page that move no money: the one-time link, the session, a report.
+// The plan page's requests that move no money: the one-time link, the session, a message.
 
 /**
- * The outcome of a request. `limited`: too many. `refused`: the server said no, for this reason.
+ * The outcome of a request. `limited`: there were too many. `refused`: the server refused it, for
+ * the reason that each function states.
  */
 export type Answered = 'done' | 'limited' | 'refused' | 'failed';
 
@@ -30,17 +31,16 @@ async function request(
 }
 
 /**
- * The answer says nothing about the address: it is the same for every one. The link goes on with the
- * panel.
+ * The answer is the same for every address, so it reveals nothing. The mailed link opens this panel.
  */
 export const sendLink = (path: string, email: string, panel: PlanPanel | null) =>
   request('POST', `${path}/link`, { email, ...(panel && { panel }) });
 
-/** `refused`: the link was used before, or has ended, or is another plan's. */
+/** `refused` means that the link was used before, has expired, or belongs to another plan. */
 export const openSession = (path: string, token: string) =>
   request('POST', `${path}/session`, { token });
 
 export const closeSession = (path: string) => request('DELETE', `${path}/session`);
 
-/** `refused`: the session has ended. */
+/** `refused` means that the session has ended. */
 export const report = (path: string, text: string) => request('POST', `${path}/report`, { text });

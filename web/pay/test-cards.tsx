@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-// The sandbox's ribbon, for developers and so in English only. The page shows it only when the server says test mode, never in production.
+// The sandbox's ribbon, for developers and therefore only in English. The page shows it only if the
+// server is in test mode, never in production.
 
 const cards: [number: string, does: string][] = [
   ['4242 4242 4242 4242', 'approved'],
@@ -16,8 +17,8 @@ const cards: [number: string, does: string][] = [
 
 export function TestRibbon({ mailboxUrl }: { mailboxUrl: string | null }) {
   const [copied, setCopied] = useState<string | null>(null);
-  // Render the cards only while the list is open: a search of the page for "declined" must not
-  // find them.
+  // The cards are rendered only while the list is open, so that searching the page for "declined"
+  // does not find them.
   const [open, setOpen] = useState(false);
   const details = useRef<HTMLDetailsElement>(null);
   const follow = () => setOpen(details.current?.open ?? false);

@@ -7,13 +7,13 @@ import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
 import type { PayPage, Plan } from '#purchases/shoppers/pay-page.ts';
 import type { PaymentState } from '#purchases/shoppers/plan.ts';
 
-// The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
+// The page's texts that depend on amounts, dates or reasons, in the page's language.
 
 /** The language of a page: its texts, and how it writes amounts and dates. */
 export type I18n = {
   words: PageWords;
   text(key: PageKey, values?: Record<string, string | number>): string;
-  /** The text for one or for several. */
+  /** The text for one or for several things. */
   count(one: PageKey, other: PageKey, count: number): string;
   money(cents: number): string;
   /** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
@@ -24,9 +24,9 @@ export type I18n = {
 };
 
 /**
- * Amounts are written as in the merchant's territory, in every language. Dates take their months
- * from the catalogue: browsers lack the data of some languages, and the page must not change when
- * the script takes over from the server.
+ * Amounts are written as in the merchant's territory, in every language. The names of months come
+ * from the catalogue, because browsers lack some languages, and the page must not change when the
+ * script takes over from the server.
  */
 export function createI18n(
   words: PageWords,
@@ -74,8 +74,8 @@ export function firstPayment(plan: Plan, page: PayPage): number {
 }
 
 /**
- * The price of a term, in parts that must not break. The first payment carries the cents that do
- * not divide (decision 0027), so it may need a part of its own.
+ * The price of a term, in parts that must not break across lines. The first payment includes the
+ * cents that do not divide (decision 0027), so it may need a part of its own.
  */
 export function planPrice(plan: Plan, page: PayPage, i18n: I18n): string[] {
   const first = firstPayment(plan, page);
@@ -83,7 +83,7 @@ export function planPrice(plan: Plan, page: PayPage, i18n: I18n): string[] {
   const [, second] = plan.payments;
   if (second === undefined) return [i18n.text('price_today', { amount })];
   if (second.amount === first) return [i18n.text('price_monthly', { amount })];
-  // A comma joins the parts where they share a line, and where a screen reader reads them.
+  // A comma joins the parts if they share a line, and for screen readers.
   return [
     `${i18n.text('price_today', { amount })},`,
     i18n.text('price_then', { amount: i18n.money(second.amount) }),
@@ -116,7 +116,7 @@ export function takenSentence(plan: Plan, i18n: I18n): string | null {
 /** Keeps the parts of a date on one line. */
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
-/** The bank's answer to a payment, without advice about what to do. */
+/** The bank's answer to a payment, without advice. */
 export function happenedWords(reason: DeclineReason, i18n: I18n): string {
   return i18n.text(declines[reason][0]);
 }
@@ -125,7 +125,7 @@ export function happenedWords(reason: DeclineReason, i18n: I18n): string {
 const declines: Record<DeclineReason, [happened: PageKey, advice: PageKey]> = {
   generic: ['declined', 'advice_again'],
   insufficient_funds: ['declined_funds', 'advice_again'],
-  // Do not tell the person with a lost or stolen card that the bank knows.
+  // A person with a lost or stolen card must not learn that the bank knows.
   lost_card: ['declined', 'advice_other'],
   stolen_card: ['declined', 'advice_other'],
   velocity_exceeded: ['declined_limit', 'advice_later'],

@@ -66,7 +66,7 @@ export default function AlertsPage() {
   );
 }
 
-/** Closes the selected alerts, each with the same reason. */
+/** Closes the selected alerts, all with the same reason. */
 function Selected({ rows, clear }: { rows: AlertRow[]; clear: () => void }) {
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);

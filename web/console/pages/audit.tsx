@@ -11,7 +11,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { Unread } from '../parts/states.tsx';
 import { useFilters, useOpened } from '../url.ts';
 
-/** The person, or the name that was stated at the command line, with the system's user and host. */
+/** The person, or the name stated at the command line together with the system's user and host. */
 export function Actor({ of: action }: { of: Action }) {
   if (action.person_id !== null) {
     return (
@@ -59,7 +59,7 @@ function changesIn({ before, ...now }: { before?: unknown }): unknown {
   return Object.fromEntries(Object.entries(now).filter(([name]) => Object.hasOwn(before, name)));
 }
 
-/** Details as before → after where they have both, and as name and value otherwise. */
+/** Details as before → after if they have both, otherwise as name and value. */
 export function Details({ of: details }: { of: unknown }) {
   if (typeof details !== 'object' || details === null) return null;
   const entries = Object.entries(details as Record<string, unknown>);
@@ -192,7 +192,7 @@ export default function AuditPage() {
   );
 }
 
-/** One action with everything that was recorded of it. */
+/** One action with everything that was recorded about it. */
 function ActionDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error, refetch } = useDetails<Action>('/api/audit', id);
   return (

@@ -12,7 +12,7 @@ import { State, Unread } from '../parts/states.tsx';
 import { useSession, useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
-/** The merchant that is chosen, or the only one that the person sees. */
+/** The chosen merchant, or the only one that the person sees. */
 function useMerchant(): { merchant: string | undefined; isOnly: boolean } {
   const [{ merchant }] = useFilters();
   const { scope } = useSession();
@@ -94,7 +94,7 @@ function BalanceOf({ merchant }: { merchant: string }) {
 
 const showLines = () => document.getElementById('lines')?.scrollIntoView();
 
-/** Each sum leads to the lines that it is made of. */
+/** Each sum links to the lines that it consists of. */
 function Sums({ of: balance }: { of: Balance }) {
   const { sums, merchant_id: merchant } = balance;
   const isShop = useShop() !== null;

@@ -31,7 +31,7 @@ export default function CallbacksPage() {
   const view = filters.view ?? 'exhausted';
   const isList = view !== 'destinations';
   const { scope } = useSession();
-  // The server refuses a filter by host for which there is no index.
+  // The server refuses to filter by host where it has no index for that.
   const ofOne = filters.merchant !== undefined || (scope !== 'all' && scope.length === 1);
   const canFilterHost = view === 'exhausted' || (view === 'pending' && ofOne);
   const [resendingAll, setResendingAll] = useState(false);
@@ -279,7 +279,7 @@ function Destinations() {
   );
 }
 
-/** The order number in what was sent, or null. */
+/** The order number in the body that was sent, or null. */
 function orderOf(payload: string): string | null {
   try {
     const { client_reference_id } = JSON.parse(payload);

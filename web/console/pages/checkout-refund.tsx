@@ -12,12 +12,15 @@ import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { Bones } from '../parts/states.tsx';
 
-/** An amount, the payments that it would be taken from, and a button that names the amount. */
+/**
+ * Asks for an amount, shows the payments that it would be taken from, and has a button that names
+ * the amount.
+ */
 export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
   const { currency, locale } = checkout;
   const [typed, setTyped] = useState(() => typedAmount(checkout.refundable));
   const [reason, setReason] = useState('');
-  // A repeated press, or a repeated request after a lost answer, makes one refund.
+  // Pressing twice, or repeating the request after a lost answer, makes only one refund.
   const [requestId] = useState(() => crypto.randomUUID());
   const cents = parseAmount(typed);
   const [wanted] = useDebouncedValue(cents, 200);

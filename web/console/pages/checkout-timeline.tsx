@@ -20,14 +20,14 @@ const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as cons
 /** This many entries of one kind in a row become one line. */
 const foldMin = 3;
 
-/** The words for several failed attempts to deliver the callback, or several messages to send. */
+/** The words for several failed deliveries of the callback, or several messages. */
 function foldOf({ kind, tone }: TimelineEntry): string | null {
   if (kind === 'callback' && tone === 'bad') return 'attempts to deliver the callback failed';
   if (kind === 'message' && tone === 'waiting') return 'messages are to be sent';
   return null;
 }
 
-/** Entries that say the same, one after the other, as one line that can be opened. */
+/** Folds consecutive entries that say the same into one line that can be opened. */
 function folded(entries: TimelineEntry[]): TimelineEntry[][] {
   const runs: TimelineEntry[][] = [];
   for (const entry of entries) {
@@ -130,7 +130,7 @@ function Happened(props: {
   );
 }
 
-/** A message to the shopper as it would be written now, and the button that sends it again. */
+/** A message to the shopper as it would be written today, and the button that sends it again. */
 function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => void }) {
   const { of: checkout, id, close } = props;
   const can = useCan();
@@ -188,7 +188,7 @@ const pagedNames = { notes: 'notes', messages: 'messages' } as const;
 type Paged = keyof typeof pagedNames;
 const isPaged = (kind: string): kind is Paged => kind in pagedNames;
 
-/** Says which kinds of rows show only the newest, and offers the pages of those that have pages. */
+/** Says which kinds of rows are incomplete, and links to their further pages if they have any. */
 export function Cut({ of: checkout }: { of: CheckoutDetails }) {
   const [shown, setShown] = useState<Paged | null>(null);
   if (checkout.cut.length === 0) return null;
@@ -210,7 +210,7 @@ export function Cut({ of: checkout }: { of: CheckoutDetails }) {
   );
 }
 
-/** The newest first, a page at a time. */
+/** Pages of rows, the newest first. */
 function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
   const { of: checkout, kind, close } = props;
   const entryOf = (row: Note | TimelineEntry): TimelineEntry =>

@@ -131,7 +131,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   );
 }
 
-/** Where things stand, in one sentence. */
+/** The state of the checkout in one sentence. */
 function standing(checkout: CheckoutDetails, show: (cents: number) => string): string {
   if (checkout.plan.length === 0) {
     return checkout.status === 'received'

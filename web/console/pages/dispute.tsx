@@ -133,7 +133,7 @@ export default function DisputePage({ id }: { id: string }) {
   );
 }
 
-/** Where the dispute stands, and what comes next. */
+/** The state of the dispute, and the next step. */
 function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: number) => string }) {
   const can = useCan();
   if (dispute.is_answerable && !can('disputes.answer')) {
@@ -190,8 +190,8 @@ function Answer(props: {
   close: () => void;
 }) {
   const { of: dispute, verb } = props;
-  // The evidence that the person saw when the dialog opened. Another person may stage the evidence
-  // anew meanwhile.
+  // The evidence that the person saw when the dialog opened. Another person may stage it again in
+  // the meantime.
   const [evidence_hash] = useState(dispute.evidence_hash);
   const amount = props.show(dispute.amount);
   const actions: Record<Verb, { title: string; what: string; said: string; text: string }> = {

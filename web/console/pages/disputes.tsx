@@ -5,7 +5,7 @@ import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
-/** A card of a checkout shows no request to the merchant. */
+/** The card on a checkout's page does not show whether the merchant was asked. */
 type Standing = Pick<DisputeRow, 'status'> &
   Partial<Pick<DisputeRow, 'is_answerable' | 'asked_at' | 'supplied_at'>>;
 

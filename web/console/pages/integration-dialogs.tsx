@@ -272,7 +272,7 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
   );
 }
 
-/** There may be thousands of merchants, so a person names those to add and those to remove. */
+/** There may be thousands of merchants, so a person only names those to add and those to remove. */
 export function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   const [add, setAdd] = useState<string[]>([]);
   const [remove, setRemove] = useState<string[]>([]);

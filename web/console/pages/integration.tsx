@@ -221,7 +221,7 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
   );
 }
 
-/** The events that the shop is told of. */
+/** The events that are sent to the shop. */
 function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
   const names = row.events.map((kind) => eventNames[kind]);
   return (

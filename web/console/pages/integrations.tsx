@@ -25,7 +25,7 @@ export function IntegrationStatus({ of: row }: { of: IntegrationRow }) {
   return <Status of="active" />;
 }
 
-/** The end of a credential that is being rotated out. */
+/** When a credential that is being rotated out expires. */
 export const oldestEnd = (row: IntegrationRow): string | null =>
   [...row.client_secrets, ...row.signing_keys]
     .flatMap(({ expires_at }) => (expires_at === null ? [] : [expires_at]))
@@ -115,7 +115,7 @@ function v1Use({ disabled_at, checkouts }: NonNullable<IntegrationRow['v1']>): s
   return checkouts === null ? 'on' : `${plural(checkouts, 'checkout')} in 30 days`;
 }
 
-/** One integration in a merchant's page. */
+/** One integration on a merchant's page. */
 export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
   const end = oldestEnd(row);
   return (

@@ -75,7 +75,7 @@ export default function Me() {
   );
 }
 
-/** The person's passkeys, each with a button that removes it while there is another one. */
+/** The person's passkeys. Each has a button to remove it, unless it is the only one. */
 function PasskeyLines({ of: { data: rows }, changed }: { of: Passkeys; changed: () => void }) {
   const { run, busy } = useQuietAction();
   if (rows.length === 0) return <p className="quiet">You have none.</p>;
@@ -146,7 +146,7 @@ function EndOthers({ count }: { count: number }) {
   );
 }
 
-/** The account at the issuer, which a person ties to themselves with a fresh proof. */
+/** The account at the issuer, which a person links to themselves with a fresh proof. */
 function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
   const { run, busy } = useQuietAction();
   const isRefused = new URLSearchParams(window.location.search).has('refused');

@@ -195,7 +195,7 @@ const defaultOf = ({ four_eyes_default, currency, locale }: MerchantDetails) =>
     : `Above ${money(four_eyes_default, currency, locale)}, the default of all merchants`;
 
 function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
-  // The merchant as it was when the dialog opened: the page reads it again meanwhile.
+  // The merchant as it was when the dialog opened; the page keeps reading it again.
   const [merchant] = useState(of);
   const [bands, setBands] = useState(() => typedBands(merchant.rules));
   const [preselected, setPreselected] = useState(

@@ -66,7 +66,7 @@ export default function MessagePage({ id }: { id: string }) {
   );
 }
 
-/** The oldest first, as it was written. */
+/** The texts in the order in which they were written. */
 function Thread({ of: conversation }: { of: ConversationDetails }) {
   const { entries, time_zone, name, email } = conversation;
   return (
@@ -90,7 +90,7 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
   const { checkout_id, moved_at, email, language, merchant_name } = conversation;
   const [text, setText] = useState('');
   const [solves, setSolves] = useState(true);
-  // A request that is sent again is the same answer.
+  // A repeated request counts as the same answer.
   const [request_id] = useState(() => crypto.randomUUID());
   const { run, busy, problem } = useAction();
   const what = solves ? 'Answer and solve' : 'Answer';

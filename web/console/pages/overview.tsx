@@ -81,7 +81,7 @@ export default function OverviewPage() {
 
 const periods = ['7', '30', '90'];
 
-/** Which days the charts show: the last ones, or a calendar month of the last two years. */
+/** The days that the charts show: the last ones, or a calendar month of the last two years. */
 function Periods({ today }: { today: string }) {
   const [{ days = '30', month }, setFilters] = useFilters();
   const [year = 0, number = 1] = today.split('-').map(Number);
@@ -122,8 +122,8 @@ const periodName = ({ days }: Overview, month: string | undefined) =>
   month ? monthName(month) : `${days.length} days`;
 
 /**
- * A count that the person may not read is null and has no figure. Each figure leads to the list
- * that it counts, of the same merchant.
+ * A count that the person may not read is null and has no figure. Each figure links to the list that
+ * it counts, filtered by the same merchant.
  */
 function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
@@ -342,7 +342,7 @@ function Sum({ label, value }: { label: string; value: string }) {
   );
 }
 
-/** Counts as bars, each with its share of a whole. The numbers are beside the bars. */
+/** Counts as bars, each with its share of the total. The numbers are beside the bars. */
 function Bars({ rows, of: whole }: { rows: [string, number][]; of: number }) {
   return (
     <ul className="bars">

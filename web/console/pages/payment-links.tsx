@@ -99,7 +99,7 @@ const lives = [1, 3, 7, 14, 30].map((days) => ({
   label: days === 1 ? '1 day' : `${days} days`,
 }));
 
-/** A till's code lasts until it is cancelled, unless a person says otherwise. */
+/** A link for a till lasts until it is cancelled, unless the person chooses an end. */
 const noEnd = { value: '', label: 'Until it is cancelled' };
 
 function NewLink({ close }: { close: () => void }) {

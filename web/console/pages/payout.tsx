@@ -14,7 +14,7 @@ import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { mustApproveAgain, PayoutStatus } from './payouts.tsx';
 
-/** The bank's outcome, as a person states it. */
+/** How the bank handled the payout, as a person states it. */
 type Answer = 'paid' | 'returned' | 'confirm';
 
 const back = { href: '/payouts', label: 'Payouts' };
@@ -182,7 +182,7 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
   );
 }
 
-/** The end of an account number. */
+/** The last digits of an account number. */
 const Ending = ({ of: { last4 } }: { of: { last4: string } }) => (
   <span className="num">•••• {last4}</span>
 );
@@ -314,7 +314,7 @@ const textsOf = (amount: string) => ({
   },
 });
 
-/** The bank's outcome of a payout. */
+/** Asks how the bank handled a payout. */
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
   const [text, setText] = useState('');

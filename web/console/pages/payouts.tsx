@@ -13,7 +13,7 @@ import { useCan } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn } from './checkouts.tsx';
 
-/** Its approvals are for an account that is no longer in use. */
+/** Whether its approvals are for an account that is no longer in use. */
 export const mustApproveAgain = (row: PayoutRow) =>
   row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
 
@@ -32,7 +32,7 @@ export function PayoutStatus({ of: row }: { of: PayoutRow }) {
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
 
-/** A bank run is for many merchants, so its time is not on the clock of one. */
+/** A bank run is for many merchants, so its time is on no merchant's clock. */
 const aheadOf = (row: PayoutRow) => (row.status === 'exported' ? 0 : row.clock_ahead_ms);
 
 const columns: Column<PayoutRow>[] = [
@@ -202,7 +202,7 @@ function Exported({ of: made }: { of: PayoutExport }) {
 
 type Named = PayoutExport['to_compare'][number];
 
-/** Payouts that stay approved, and why. Nothing is shown if there are none. */
+/** Payouts that stay approved, and why. Shows nothing if there are none. */
 function NotExported<Row extends Named>(props: {
   why: string;
   of: Row[];

@@ -94,9 +94,11 @@ export default function People() {
   );
 }
 
-/** Invites a person, even one who lost their passkey, or changes what a person may do. */
+/**
+ * Invites a person, or invites one again who lost their passkey, or changes what a person may do.
+ */
 function Access({ of, close }: { of?: Person; close: () => void }) {
-  // The person as they were when the dialog opened: the page reads them again meanwhile.
+  // The person as they were when the dialog opened; the page keeps reading them again.
   const [person] = useState(of);
   const { data: known } = useQuery({
     queryKey: ['/api/roles'],
@@ -306,7 +308,10 @@ function InvitationNotice({ of: person }: { of: Person }) {
   );
 }
 
-/** Says what a person lacks to count where two people are needed, and the button that confirms them. */
+/**
+ * Says why a person does not count yet where two people are needed, with the button that confirms
+ * them.
+ */
 function ConfirmationNotice({ of: person }: { of: Person }) {
   const can = useCan();
   const { run, busy, problem } = useAction();

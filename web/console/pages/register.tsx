@@ -9,7 +9,7 @@ import { Bones } from '../parts/states.tsx';
 import { register } from '../passkeys.ts';
 import { Door } from './sign-in.tsx';
 
-/** Where an invitation leads: the person registers a passkey. */
+/** The page that an invitation opens, where the person registers a passkey. */
 export default function Register({ token }: { token: string }) {
   const { data, error } = useQuery({
     queryKey: ['invitation', token],

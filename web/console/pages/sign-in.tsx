@@ -7,7 +7,7 @@ import { Logo } from '../icons.tsx';
 import { Notice } from '../parts/basics.tsx';
 import { signIn, signInByLink } from '../passkeys.ts';
 
-/** A page before the session. */
+/** A page for people who are not signed in. */
 export function Door({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className="door">
@@ -40,7 +40,7 @@ export function SignIn({ ended }: { ended: boolean }) {
     setProblem(null);
     try {
       await signIn();
-      // A full load forgets everything that an earlier session read.
+      // A full load discards everything that an earlier session read.
       window.location.reload();
     } catch (error) {
       setProblem(error instanceof Error ? error.message : 'Signing in did not work.');
@@ -79,12 +79,12 @@ export function SignIn({ ended }: { ended: boolean }) {
   );
 }
 
-/** Where the link of a sandbox's command line leads. */
+/** The page that a sandbox's sign-in link opens. */
 export function LinkSignIn({ token }: { token: string }) {
   const [problem, setProblem] = useState<string | null>(null);
   const isSent = useRef(false);
   useEffect(() => {
-    // The link works once, and React runs an effect twice in development.
+    // The link works only once, but React runs an effect twice in development.
     if (isSent.current) return;
     isSent.current = true;
     signInByLink(token).then(

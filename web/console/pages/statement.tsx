@@ -69,7 +69,7 @@ export default function StatementPage({ id }: { id: string }) {
   );
 }
 
-/** The last day of the month that a day begins. */
+/** The last day of the month that begins on a day. */
 function endOf(month: string): string {
   const [year = 0, number = 0] = month.split('-').map(Number);
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);

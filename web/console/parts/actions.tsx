@@ -10,7 +10,7 @@ export type Action<T> = {
   method?: 'POST' | 'PATCH' | 'DELETE';
   path: string;
   body?: unknown;
-  /** The text of the button: the dialog that asks for the passkey repeats it. */
+  /** The label of the button, which the dialog that asks for the passkey repeats. */
   what: string;
   /** The message when it is done. */
   said?: (answer: T) => string;
@@ -27,8 +27,8 @@ export function problemOf(error: unknown): string {
 }
 
 /**
- * Sends a change, shows its outcome, and reads everything on the page again. A problem is returned,
- * for a dialog to show, or goes to `report`.
+ * Sends a change, shows its outcome, and reads everything on the page again. It returns a problem
+ * for a dialog to show, or passes it to `report`.
  */
 export function useAction(report?: (what: string, problem: string) => void) {
   const client = useQueryClient();
@@ -73,11 +73,11 @@ export function ActionDialog(props: {
   problem: string | null;
   onAction: () => void;
   size?: string;
-  /** The label of the button that leaves the dialog. */
+  /** The label of the button that closes the dialog without acting. */
   leave?: string;
-  /** Before the buttons on the right. */
+  /** Content before the buttons on the right. */
   before?: ReactNode;
-  /** Whether only the button that leaves it closes the dialog. */
+  /** Whether only that button closes the dialog. */
   stays?: boolean;
   /** Whether the dialog only shows something. */
   hideAction?: boolean;
@@ -121,7 +121,7 @@ export function ActionDialog(props: {
   );
 }
 
-/** The dialog of an action that is done by one request. It closes when the action is done. */
+/** A dialog for an action that takes one request. It closes when the action is done. */
 export function SingleActionDialog<T>(props: {
   title: string;
   /** The label of the button. */
@@ -133,7 +133,7 @@ export function SingleActionDialog<T>(props: {
   close: () => void;
   /** Called instead of `close` when the action is done. */
   done?: (answer: T) => void;
-  /** The content of the dialog once the action is done. Then it stays open. */
+  /** The content of the dialog once the action is done, in which case it stays open. */
   result?: { title: string; show: (answer: T) => ReactNode /** Credentials. */; once?: true };
   danger?: boolean;
   disabled?: boolean;

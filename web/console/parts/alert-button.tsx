@@ -13,7 +13,7 @@ type Place = { label: string; href: string };
 type Can = ReturnType<typeof useCan>;
 const people = ['person_invited', 'access_widened', 'ways_in_replaced', 'person_revoked'];
 
-/** Where a person ends the cause of an alert, if they may see it. */
+/** The page on which a person can end the cause of an alert, if they may see it. */
 function placeOf(row: AlertRow, can: Can): Place | null {
   const { kind, subject_id, checkout_id, merchant_id, integration_id } = row;
   if (endOf(kind) === 'as a difference' && can('differences.read')) {
@@ -51,7 +51,7 @@ function placeOf(row: AlertRow, can: Can): Place | null {
   return null;
 }
 
-/** The button that ends the cause of an alert: it does it, or leads to where it is done. */
+/** The button that ends the cause of an alert, or opens the page where that is done. */
 export function AlertButton({ of: row }: { of: AlertRow }) {
   const can = useCan();
   const [retrying, setRetrying] = useState(false);
@@ -87,7 +87,7 @@ export function AlertButton({ of: row }: { of: AlertRow }) {
       </Button>
     );
   }
-  // An alert about the service itself is read as a whole and closed there.
+  // An alert about the service itself can only be read and closed.
   const place = placeOf(row, can) ?? { label: 'Read it', href: `/alerts?alert=${row.id}` };
   return (
     <Button size="xs" variant="light" component={Link} href={place.href}>

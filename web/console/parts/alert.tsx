@@ -13,7 +13,10 @@ import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List, type Picking } from './list.tsx';
 import { Unread } from './states.tsx';
 
-/** The title of an alert: `gateway_other_amount` is `Other amount` where all are the gateway's. */
+/**
+ * The title of an alert. `gateway_other_amount` becomes `Other amount` where all alerts are the
+ * gateway's.
+ */
 export const alertName = (kind: string) => sentence(words(kind));
 
 const alertStates = [
@@ -62,7 +65,7 @@ const stateColumn: Column<AlertRow> = {
   phone: 'end',
 };
 
-/** Who has taken the alert, or who closed it and why. */
+/** The person who has taken the alert, or who closed it and why. */
 const handlerColumn: Column<AlertRow> = {
   head: 'By',
   cell: (row) =>
@@ -93,7 +96,7 @@ const firstSentence = (text: string) => /^.*?\.(?=\s+[A-Z])/s.exec(text)?.[0] ??
 const restOf = ({ text, detail }: AlertRow) =>
   text.endsWith(detail) ? text.slice(firstSentence(text).length).trim() : detail;
 
-/** The sentence with the order and the amount, and quietly what the service noticed. */
+/** The sentence with the order and the amount, and in small print what the service noticed. */
 const textColumn = (head: string): Column<AlertRow> => ({
   head,
   grow: true,
@@ -118,14 +121,17 @@ export function AlertsFrame(props: {
   /** The parameter of the address that names the open alert. */
   parameter: string;
   nameOf: (kind: string) => string;
-  /** The heads of the columns whose names differ between the pages. */
+  /** The column heads that differ between the pages. */
   heads: { name: string; detail: string; at: string };
   empty: { title: string; text: string };
   mayTake: boolean;
   mayClose: boolean;
   /** Buttons in the rows. */
   actions?: (row: AlertRow, href: string) => ReactNode;
-  /** Whether the alerts are of many kinds: each has a sentence of its own, and a filter. */
+  /**
+   * Whether there are many kinds of alerts: then each row has its own sentence, and there is a
+   * filter.
+   */
   withKinds?: boolean;
   picking?: Picking<AlertRow>;
   onRows?: (rows: AlertRow[]) => void;
@@ -198,7 +204,7 @@ export function AlertsFrame(props: {
   );
 }
 
-/** The kinds that can be open. */
+/** The kinds of alerts that can be open. */
 const kinds = Object.entries(alertKinds).flatMap(([kind, ends]) =>
   ends === 'at once' ? [] : [{ value: kind, label: alertName(kind) }],
 );
@@ -219,7 +225,9 @@ function KindFilter() {
   );
 }
 
-/** One alert or difference with everything that is known of it, and what a person does about it. */
+/**
+ * One alert or difference with everything that is known about it, and what a person can do about it.
+ */
 function AlertDialog(props: {
   id: string;
   /** `/api/alerts` or `/api/differences`. */
@@ -312,7 +320,7 @@ function AlertDialog(props: {
   );
 }
 
-/** Everything that is known of an alert. */
+/** Everything that is known about an alert. */
 function AlertFacts({ of: data }: { of: AlertRow }) {
   return (
     <Facts

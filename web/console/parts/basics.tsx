@@ -18,7 +18,9 @@ export function Money(props: { cents: number; currency?: string; locale?: string
   return <span className="num">{money(props.cents, props.currency, props.locale)}</span>;
 }
 
-/** Which payment of a plan. A phone shows no head of the column, so the words are in the cell. */
+/**
+ * Which payment of a plan this is. On a phone there is no column head, so the words are in the cell.
+ */
 export function NthPayment(props: { number: number; of: number }) {
   return (
     <span className="num">
@@ -35,7 +37,7 @@ setInterval(() => {
   for (const listener of listeners) listener();
 }, 15_000);
 
-/** Makes relative times move on while a page stays open. */
+/** Updates relative times while a page stays open. */
 function useTicks(): void {
   const [, set] = useState(ticks);
   useEffect(() => {
@@ -52,12 +54,12 @@ function useTicks(): void {
 export function Time(props: {
   at: string | null;
   zone?: string;
-  /** How far the clock that the time is of is ahead of the real one. */
+  /** How far the clock of this time is ahead of the real one. */
   ahead?: number;
   exact?: boolean;
   age?: boolean;
   /**
-   * Whether the time lies ahead. Otherwise it can be ahead only if a merchant's sandbox clock was
+   * Whether the time may be in the future. Otherwise it is only if a merchant's sandbox clock was
    * moved.
    */
   future?: boolean;
@@ -200,7 +202,7 @@ export function Notice(props: {
   );
 }
 
-/** Names beside values. Rows without a value are left out. */
+/** Names and their values. Rows without a value are left out. */
 export function Facts({ rows }: { rows: [string, ReactNode][] }) {
   return (
     <dl className="facts">
@@ -251,7 +253,7 @@ export function Person({ name }: { name: string }) {
   );
 }
 
-/** A table that may be wider than its card. It scrolls by keys too. */
+/** A table that may be wider than its card. It also scrolls by keyboard. */
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
@@ -261,10 +263,10 @@ export function Scroll({ label, children }: { label: string; children: ReactNode
   );
 }
 
-/** A table in a card. Its columns have names; those of amounts are on the right. */
+/** A table in a card. Columns have names, and amounts are aligned right. */
 export function Table(props: {
   label: string;
-  /** A phone leaves out the wide ones. */
+  /** A phone does not show the wide columns. */
   columns: (string | { right: string; wide?: true })[];
   /** Whether cells contain sentences and wrap. */
   wrap?: boolean;

@@ -6,8 +6,8 @@ import { get } from '../api.ts';
 import { count } from '../format.ts';
 import { useQuietAction } from './actions.tsx';
 
-// An action on many rows goes on in the service when the browser is closed. Only this tab remembers
-// which ones the person has closed; the actions themselves are rows.
+// An action on many rows continues in the service when the browser is closed. Only this tab
+// remembers which ones the person has dismissed; the actions themselves are rows.
 
 const hiddenKey = 'tranche-bulk-actions-hidden';
 const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);
@@ -52,9 +52,7 @@ const ends: Record<BulkAction['kind'], string> = {
 
 const shownAfterMs = 10 * 60_000;
 
-/**
- * The person's actions that go on or ended a short time ago. They are found again after a reload.
- */
+/** The person's actions that are running or ended recently. They are found again after a reload. */
 export function BulkActionsPanel() {
   useSyncExternalStore(subscribe, () => version);
   const client = useQueryClient();
@@ -136,7 +134,7 @@ function Progress({ of: one }: { of: BulkAction }) {
           className={one.total === null ? 'progress endless' : 'progress'}
           role="progressbar"
           aria-label={title}
-          // Without a total a screen reader says only that the action goes on.
+          // Without a total, a screen reader only says that the action is running.
           {...(one.total !== null && {
             'aria-valuemin': 0,
             'aria-valuemax': one.total,

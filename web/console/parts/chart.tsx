@@ -13,15 +13,15 @@ export type Series = {
 };
 
 /**
- * A chart of days. Its axis begins at zero, its series are named at their ends, and the same
- * numbers are a table behind it.
+ * A chart of days. Its axis begins at zero, its series are named at their ends, and a hidden table
+ * has the same numbers.
  */
 export function DayChart(props: {
   title: string;
   days: string[];
   series: Series[];
   show: (value: number) => string;
-  /** A shorter form for the axis. */
+  /** A shorter format for the axis. */
   axis: (value: number) => string;
   summary?: ReactNode;
   className?: string;

@@ -3,7 +3,7 @@ import { get } from '../api.ts';
 import { Card, PageHead } from './basics.tsx';
 import { Unread } from './states.tsx';
 
-/** One thing by its id, refreshed while it is looked at. */
+/** One object by its id, refreshed while it is shown. */
 export function useDetails<Details>(path: string, id: string) {
   return useQuery({
     queryKey: [path, id],
@@ -12,7 +12,7 @@ export function useDetails<Details>(path: string, id: string) {
   });
 }
 
-/** The page of one thing while it is read, and when it cannot be. */
+/** Stands in for the page of one object while it is being read, or if it cannot be read. */
 export function Waiting(props: {
   title: string;
   back: { href: string; label: string };

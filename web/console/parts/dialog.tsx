@@ -2,8 +2,8 @@ import { Modal } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 
 /**
- * A dialog. The library's own has a <header>, which is a second banner of the page for screen
- * readers.
+ * A dialog. The library's own has a <header>, which screen readers take for a second banner of the
+ * page.
  */
 export function Dialog(props: {
   title: string;
@@ -11,7 +11,7 @@ export function Dialog(props: {
   close: () => void;
   size?: string;
   centered?: boolean;
-  /** Whether only its own button closes it: neither Escape nor a click beside it. */
+  /** Whether only its own button closes it, and neither Escape nor a click outside. */
   stays?: boolean;
   /** Whether it opens above another dialog. */
   above?: boolean;
@@ -49,14 +49,14 @@ export function Dialog(props: {
 
 const openDialogs: object[] = [];
 
-/** Says whether a dialog was opened last, of those that are open. */
+/** Returns a function that tells whether this dialog was opened last. */
 function useStack(opened: boolean): () => boolean {
   const self = useRef({}).current;
   useEffect(() => {
     if (!opened) return;
     openDialogs.push(self);
     return () => {
-      // The dialog below hears of the same Escape after this one, and is not on top yet.
+      // The dialog below receives the same Escape after this one, and must not be on top yet.
       setTimeout(() => openDialogs.splice(openDialogs.indexOf(self), 1));
     };
   }, [opened, self]);
@@ -67,26 +67,26 @@ let lastFocused: EventTarget | null = null;
 document.addEventListener('focusin', ({ target }) => (lastFocused = target));
 
 /**
- * Returns the focus, if it was lost to a dialog or a busy button, to the element that had it before.
- * The library does so only for a dialog that stays mounted, and most of ours are gone when they close.
+ * Returns the focus to the element that had it before a dialog or a busy button took it. The library
+ * does so only for a dialog that stays mounted, and most of ours are removed when they close.
  */
 export function useFocusBack(isAway: boolean): void {
   const from = useRef<EventTarget | null>(null);
   const wasAway = useRef(false);
   if (isAway && !wasAway.current) {
     const active = document.activeElement;
-    // A busy button is disabled, and has lost the focus before the passkey is asked for.
+    // A busy button is disabled, and loses the focus before the passkey is asked for.
     from.current = active === document.body ? lastFocused : active;
   }
   wasAway.current = isAway;
   useEffect(() => {
     if (!isAway) return;
-    // Wait until a dialog that is removed has left the document.
+    // Waits until a removed dialog has left the document.
     return () => void setTimeout(() => focusBack(from.current));
   }, [isAway]);
 }
 
-/** Focuses the page if the element is gone: a row that was approved leaves its list. */
+/** Focuses the page if the element is gone: an approved row, for example, leaves its list. */
 function focusBack(to: EventTarget | null): void {
   const active = document.activeElement ?? document.body;
   // A dialog that fades out is inert.

@@ -23,7 +23,7 @@ const fundingNames = {
 };
 const refundFeeNames = { kept: 'Stays with the service', returned: 'Is returned with the refund' };
 
-/** The fees of a merchant, and the part of a sale that they leave. */
+/** The fees of a merchant, and what remains of a sale after them. */
 export function FeesCard({ of: merchant, terms }: { of: MerchantDetails; terms: TermsRow[] }) {
   const can = useCan();
   const [opened, setOpened] = useState(false);
@@ -105,7 +105,7 @@ function Example({ of: terms, merchant }: { of: Prices; merchant: MerchantDetail
 }
 
 const typedPoints = (basisPoints: number) => typedAmount(basisPoints).replace(/,00$/, '');
-/** Basis points of a percentage as people type it: `5,35`. Null for another text. */
+/** Basis points of a percentage as people type it: `5,35`. Null for any other text. */
 function parsePoints(text: string): number | null {
   const points = parseAmount(text.replace('%', ''));
   return points !== null && points <= 10_000 ? points : null;

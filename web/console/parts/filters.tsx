@@ -11,13 +11,13 @@ import {
   useSeesOneMerchant,
 } from './merchants.tsx';
 
-/** The views of a list: one of them is always chosen. */
+/** The views of a list. One of them is always chosen. */
 export function Tabs(props: {
   name: string;
   label: string;
   options: { value: string; label: string }[];
   fallback?: string;
-  /** Filters that do not apply to another view. They are removed when the view changes. */
+  /** Filters that apply only to this view. They are removed when the view changes. */
   ends?: string[];
 }) {
   const [filters, setFilters] = useFilters();
@@ -25,7 +25,7 @@ export function Tabs(props: {
   const chosen = filters[props.name] ?? props.fallback ?? '';
   const strip = useRef<HTMLDivElement>(null);
   const place = props.options.findIndex(({ value }) => value === chosen);
-  // On a phone the strip is wider than the screen: bring the chosen view to its middle.
+  // On a phone the strip is wider than the screen, so the chosen view is scrolled to its middle.
   useEffect(() => {
     const tabs = strip.current;
     const tab = tabs?.children[place] as HTMLElement | undefined;
@@ -68,7 +68,7 @@ export function MerchantFilter() {
   );
 }
 
-/** The first and the last day of a list, in the zone that its times are shown in. */
+/** The first and the last day of a list, in the time zone in which its times are shown. */
 export function DayFilters() {
   const [filters] = useFilters();
   const { scope } = useSession();
@@ -102,7 +102,7 @@ function DayFilter({ name, label, zone }: { name: string; label: string; zone: s
   );
 }
 
-/** An amount as people write it. The address has it in cents. */
+/** An amount as people write it. The address contains it in cents. */
 export const AmountFilter = () => (
   <TextFilter
     name="amount"
@@ -114,13 +114,13 @@ export const AmountFilter = () => (
   />
 );
 
-/** Filters when the person presses Enter or leaves the field. */
+/** Applies the filter when the person presses Enter or leaves the field. */
 export function TextFilter(props: {
   name: string;
   label: string;
   placeholder: string;
   width?: number;
-  /** From the text to the value in the address, and back. */
+  /** Converts between the text in the field and the value in the address. */
   read?: (text: string) => string;
   show?: (value: string) => string;
 }) {

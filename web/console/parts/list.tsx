@@ -21,19 +21,20 @@ import { Problem, State } from './states.tsx';
 export type Column<Row> = {
   head: string;
   cell: (row: Row) => ReactNode;
-  /** Numbers and money. */
+  /** Right-aligned: numbers and money. */
   right?: boolean;
-  /** A sentence, which gets the room that is left. */
+  /** A sentence, which takes the remaining width. */
   grow?: boolean;
-  /** A name, which is cut where the table has no room for it. */
+  /** A name, which is shortened if the table has no room for it. */
   share?: boolean;
-  /** The merchant, which is the same in all rows for a person who sees one. */
+  /** The merchant. It is the same in all rows for a person who sees only one. */
   namesMerchant?: boolean;
   /** Buttons, which stay in sight when the table is wider than the page. */
   actions?: boolean;
   /**
-   * The cell's place on a phone, where a row is a small card: its first line, the right of it, a
-   * quiet line below, a line of its own for buttons, or nowhere. A tablet hides the last ones too.
+   * The cell's place on a phone, where a row is a small card: on its first line, at the right of it,
+   * on a quiet line below, on a separate line for buttons, or nowhere. A tablet also hides the last
+   * kind.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
   /**
@@ -48,7 +49,7 @@ export type ListPage<Row> = { data: Row[]; next: string | null };
 const refreshMs = 20_000;
 const pageSize = 50;
 
-/** One page of a list, refreshed while it is looked at. */
+/** One page of a list, refreshed while it is shown. */
 export function useListPage<Row>(path: string, query: Record<string, string>) {
   const all = { limit: pageSize, ...query };
   return useQuery({
@@ -60,8 +61,8 @@ export function useListPage<Row>(path: string, query: Record<string, string>) {
 }
 
 /**
- * Keeps the rows where they are when a refresh brings other ones: a row that left is shown faded
- * and a new one is only announced, so no row moves under the pointer. `accept` shows the new list.
+ * Keeps the rows in place when a refresh brings different ones: a row that left is faded and a new
+ * one is only announced, so that no row moves under the pointer. `accept` shows the new list.
  */
 function useSteadyRows<Row>(
   fresh: Row[] | undefined,
@@ -101,12 +102,12 @@ type ListProps<Row> = {
   path: string;
   /** The parameters that do not come from the page's address. */
   query?: Record<string, string>;
-  /** Which parameters of the address the list takes. */
+  /** The parameters of the address that the list takes. */
   takes: string[];
   label: string;
   columns: Column<Row>[];
   keyOf: (row: Row) => string;
-  /** The page that a row opens: by a click anywhere on it, by its first cell, or by Enter. */
+  /** The page that a row opens, by a click anywhere on it, by its first cell, or by Enter. */
   hrefOf: (row: Row) => string;
   empty: { icon?: IconName; title: string; text: string; filtered?: string };
   picking?: Picking<Row>;
@@ -114,7 +115,9 @@ type ListProps<Row> = {
   wrap?: boolean;
   /** Called with the rows of each answer. */
   onRows?: (rows: Row[]) => void;
-  /** A higher number shows the newest rows at once: the person has just changed something. */
+  /**
+   * A higher number shows the newest rows at once, because the person has just changed something.
+   */
   version?: number;
 };
 
@@ -236,7 +239,7 @@ function useRowKeys<Row>(
           shownRows.length - 1,
           Math.max(0, here + (event.key === 'j' ? 1 : -1)),
         );
-        // The link has the focus, so Enter opens the row and screen readers read it.
+        // The link gets the focus, so that Enter opens the row and screen readers read it.
         body.current?.children[next]?.querySelector<HTMLElement>('a.open')?.focus();
       }
       const row = shownRows[here];
@@ -322,7 +325,7 @@ function ListRow<Row>(props: {
   const { picking } = of;
   const key = of.keyOf(row);
   const href = of.hrefOf(row);
-  /** A click beside the controls of a row opens it, unless the person has selected text. */
+  /** A click on a row, outside of its controls, opens it, unless the person has selected text. */
   const openRow = (event: MouseEvent<HTMLTableRowElement>, href: string) => {
     const { target } = event;
     if (!(target instanceof Element) || target.closest('a, button, input, label')) return;
@@ -420,7 +423,7 @@ function toggle<Row>({ picked, set }: Picking<Row>, key: string): void {
   set(next);
 }
 
-/** Whether a key belongs to a text field. */
+/** Whether a key press belongs to a text field. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   return (

@@ -6,8 +6,8 @@ import type { MerchantNames } from '#operating/console/merchant-name.schema.ts';
 import { get } from '../api.ts';
 import { useChoice, useSession } from '../session.tsx';
 
-// A field offers the merchants whose names begin with what the person types: there may be
-// thousands.
+// There may be thousands of merchants, so a field only offers those whose names begin with what the
+// person types.
 
 type Named = MerchantNames['data'][number];
 const path = '/api/merchant-names';
@@ -27,7 +27,7 @@ export function useFoundMerchants(text: string) {
   });
 }
 
-/** Whether the person sees one merchant only, so that no row has to name it. */
+/** Whether the person sees only one merchant, so that rows need not name it. */
 export function useSeesOneMerchant(): boolean {
   const { scope } = useSession();
   const { merchant } = useChoice();
@@ -55,12 +55,12 @@ export function useMerchantNames(ids: string[]) {
   });
 }
 
-/** The options of a field: those that were found, and those that are chosen already. */
+/** The options of a field: the merchants that were found, and those already chosen. */
 function useOptions(typed: string, chosen: string[]): { value: string; label: string }[] {
   const { data: names } = useMerchantNames(chosen);
   const labels = new Map((names ?? []).map(({ id, name }) => [id, name]));
   const isChosen = chosen.some((id) => labels.get(id) === typed);
-  // The field shows the name of the chosen merchant. That text is not a search.
+  // The field shows the chosen merchant's name, which must not be searched for.
   const { data: found } = useFoundMerchants(isChosen ? '' : typed);
   for (const { id, name } of found ?? []) labels.set(id, name);
   // Until the name is known, the field needs an option to show.
@@ -75,7 +75,7 @@ type Option = { value: string; label: string };
 
 export function MerchantSelect(props: {
   name: string;
-  /** Whether the label is shown above the field. Otherwise only screen readers read it. */
+  /** Whether the label is visible above the field. Otherwise only screen readers read it. */
   shown?: boolean;
   placeholder?: string;
   value: string | null;

@@ -4,12 +4,12 @@ import { Dialog } from './dialog.tsx';
 import { useListPage } from './list.tsx';
 import { Unread } from './states.tsx';
 
-/** All rows of a list that a page shows a part of, a page of it at a time. */
+/** Shows all rows of a list of which the page shows a part, one page at a time. */
 export function PagesDialog<Row>(props: {
   title: string;
   path: string;
   query?: Record<string, string>;
-  /** The names of the buttons to the first page and to the next one. */
+  /** The labels of the buttons for the first page and for the next one. */
   first: string;
   next: string;
   show: (rows: Row[]) => ReactNode;

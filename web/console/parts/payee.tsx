@@ -118,7 +118,7 @@ function Propose({ of: merchant, payee, close }: Props) {
   const [bank, setBank] = useState('');
   const [branch, setBranch] = useState('');
   const [account, setAccount] = useState('');
-  // The proposal that the person read. Another one that came meanwhile must not be replaced unseen.
+  // The proposal that the person read. A newer one must not be replaced unseen.
   const [replaced] = useState(payee.proposed);
   const isStaff = useSession().scope === 'all';
   const digits = account.replaceAll(/\s/g, '');
@@ -189,7 +189,7 @@ function Propose({ of: merchant, payee, close }: Props) {
 
 function Confirm(props: Props & { proposed: Account }) {
   const { of: merchant, close } = props;
-  // The proposal that the person read. A newer one must not be confirmed in its place.
+  // The proposal that the person read. A newer one must not be confirmed instead.
   const [proposed] = useState(props.proposed);
   const [account, setAccount] = useState('');
   const digits = account.replaceAll(/\s/g, '');

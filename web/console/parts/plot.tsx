@@ -17,10 +17,10 @@ type Drawn = {
   max?: number;
 };
 
-/** A name at the end of a line. */
+/** The name of a series at the end of its line. */
 type Label = { name: string; colour: string; top: number };
 
-/** The drawing itself. It is a chunk of its own, because most pages have no chart. */
+/** The drawing itself. It is a separate chunk, because most pages have no chart. */
 export default function Plot(props: Drawn) {
   const box = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');
@@ -157,13 +157,13 @@ function drawnSeries(one: Series): uPlot.Series {
         label: one.name,
         stroke: colour,
         width: 2,
-        // A line needs two values. One is a point.
+        // A line needs two values. A single value is drawn as a point.
         points: { show: one.values.filter((value) => value !== null).length === 1, size: 8 },
         spanGaps: true,
       };
 }
 
-/** Two lines may end at one height. Keep their names apart. */
+/** Two lines may end at the same height. Their names must not overlap. */
 function labelsOf(own: uPlot, series: Series[]): Label[] {
   const ends = series
     .map((one) => ({

@@ -52,7 +52,7 @@ const Logo = ({ src, of: { name } }: { src: string; of: { name: string } }) => (
 const typed = (text: string) => (text.trim() === '' ? null : text.trim());
 
 function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }) {
-  // The merchant as it was when the dialog opened: the page reads it again meanwhile.
+  // The merchant as it was when the dialog opened; the page keeps reading it again.
   const [merchant] = useState(of);
   const [contact, setContact] = useState(merchant.contact ?? '');
   const [address, setAddress] = useState(merchant.address ?? '');
@@ -182,10 +182,10 @@ function LogoInput(props: {
   );
 }
 
-/** Larger files are no logos, and could keep the browser busy for long. */
+/** Larger files are not logos, and could keep the browser busy for a long time. */
 const chosenBytesMax = 10_000_000;
 
-/** A small PNG of the image. One with many colours gets fewer pixels until it fits. */
+/** A small PNG of the image. An image with many colours is reduced until it fits. */
 async function fit(file: File): Promise<Blob> {
   if (!['image/png', 'image/jpeg'].includes(file.type)) {
     throw new Error('Choose a PNG or a JPEG. Other kinds cannot be used.');

@@ -1,12 +1,12 @@
 import type { RefundRow } from '#operating/operations/refund.schema.ts';
 import { money, plural } from '../format.ts';
 
-// The server decides what a press on the button does: `is_first_of_two` says whether it only notes
-// a first approval. Every other approval starts the refund.
+// The server decides what the button does: `is_first_of_two` says whether it only records a first
+// approval. Every other approval starts the refund.
 
 const shown = ({ currency, locale }: RefundRow, cents: number) => money(cents, currency, locale);
 
-/** The label of a review's button, and the text that the person must read before they press it. */
+/** The label of the review button, and the text that the person must read before pressing it. */
 export function reviewOf(row: RefundRow): { approve: string; notice: string | null } {
   const approve = `Approve ${shown(row, row.amount)}`;
   const { first_approved_by: first, requested_by: requester } = row;
@@ -33,7 +33,7 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
   return { approve, notice: null };
 }
 
-/** The same for several refunds that are approved by one press. */
+/** The same for several refunds that are approved at once. */
 export function reviewOfAll(rows: RefundRow[]): { approve: string; notice: string } {
   const [any] = rows;
   if (!any) return { approve: '', notice: '' };

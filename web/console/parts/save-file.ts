@@ -4,7 +4,7 @@ const types: Record<string, string> = {
   xml: 'application/xml',
 };
 
-/** Offers a text or a file of the service to be saved. */
+/** Offers a text or a file of the service for saving. */
 export function saveFile(name: string, content: string | Blob): void {
   const type = types[name.split('.').at(-1) ?? ''] ?? 'text/plain';
   const url = URL.createObjectURL(

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Notice } from './basics.tsx';
 import { saveFile } from './save-file.ts';
 
-/** Values that are shown once. */
+/** Values that are shown only once. */
 export function Secrets({ values }: { values: [string, string][] }) {
   return (
     <div className="stack">

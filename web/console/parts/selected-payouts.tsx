@@ -11,7 +11,7 @@ type Props = { rows: PayoutRow[]; clear: () => void; keep: (ids: string[]) => vo
 
 const idsOf = (rows: PayoutRow[]) => rows.map(({ id }) => id);
 
-/** The sum of payouts of one currency; nothing if there are several. */
+/** The sum of the payouts, if all have the same currency; otherwise empty. */
 function sumOf(rows: PayoutRow[]): string {
   const [first] = rows;
   if (!first || rows.some(({ currency }) => currency !== first.currency)) return '';
@@ -19,7 +19,7 @@ function sumOf(rows: PayoutRow[]): string {
   return `, ${money(sum, first.currency, first.locale)}`;
 }
 
-/** Payouts that a person should look at before they approve them. */
+/** Payouts that a person should look at before approving them. */
 const withoutAccount = (rows: PayoutRow[]) => rows.filter(({ account }) => account === null);
 const disputed = (rows: PayoutRow[]) => rows.filter(({ is_disputed }) => is_disputed);
 
@@ -76,7 +76,10 @@ export function SelectedDrafts({ rows, clear, keep }: Props) {
   );
 }
 
-/** Why a person should look at payouts before they approve them. On a payout's page it leads on. */
+/**
+ * Why a person should look at payouts before approving them. On a payout's own page, it has no link
+ * to it.
+ */
 export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boolean }) {
   const kinds = [
     {
@@ -116,7 +119,7 @@ export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boole
     ));
 }
 
-/** Notes the selected payouts as paid, with one reference of the bank. */
+/** Records the selected payouts as paid, with one reference of the bank. */
 export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
   const { begin, ...bulk } = useBulkAction(clear);
   const [opened, setOpened] = useState(false);

@@ -9,7 +9,7 @@ const methods: Record<string, string> = {
   sandbox_link: 'sandbox link',
 };
 
-/** The browser and the system, as far as a user agent says. */
+/** The browser and the system, as far as the user agent tells. */
 function browserOf(agent: string): string {
   const browser = /Edg\//.test(agent)
     ? 'Edge'

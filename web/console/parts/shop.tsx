@@ -167,7 +167,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   },
 ];
 
-/** The list checks itself, and leaves when everything is done. */
+/** The list checks itself, and disappears when everything is done. */
 function GoLive({ of: home }: { of: Home }) {
   const shown = steps.filter(({ name }) => home.go_live[name] !== null);
   const done = shown.filter(({ name }) => home.go_live[name]);

@@ -9,7 +9,7 @@ export function State(props: {
   title: string;
   children?: ReactNode;
   actions?: ReactNode;
-  /** Whether the page has nothing else. */
+  /** Whether the page shows nothing else. */
   page?: boolean | undefined;
 }) {
   const Title = props.page ? 'h1' : 'h2';
@@ -23,7 +23,7 @@ export function State(props: {
   );
 }
 
-/** Says what went wrong when a page or list was read, and what to do next. */
+/** Says what went wrong while reading a page or a list, and what to do next. */
 export function Problem(props: { error: unknown; retry?: () => void; page?: boolean }) {
   const { error, retry, page } = props;
   const again = retry && (
@@ -86,10 +86,7 @@ export function Bones({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/**
- * Stands in place of something that is not read yet: grey lines, or the reason why it cannot be
- * read.
- */
+/** Stands in for something that is not read yet: grey lines, or the reason why it cannot be read. */
 export function Unread(props: { of: { error: unknown; refetch: () => unknown }; lines: number }) {
   const { error, refetch } = props.of;
   if (error) return <Problem error={error} retry={() => void refetch()} />;

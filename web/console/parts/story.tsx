@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useAction } from './actions.tsx';
 import { Card, Notice } from './basics.tsx';
 
-/** Fills a sandbox without orders, so that a newcomer sees the console at work. */
+/** Fills a sandbox that has no orders, so that a newcomer sees the console at work. */
 export function StoryCard({ isPlaying }: { isPlaying: boolean }) {
   const { run, busy, problem } = useAction();
   const play = () => run({ path: '/api/sandbox/story', body: {}, what: 'Play a season' });

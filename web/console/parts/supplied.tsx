@@ -116,7 +116,7 @@ function Request({ of: dispute }: { of: DisputeDetails }) {
 const kilobytes = (bytes: number) =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
-/** One kind of file: what it should show, and the file. */
+/** One kind of file: what it should show, and the uploaded file. */
 function Upload(props: {
   kind: DisputeFile['kind'];
   name: string;
@@ -203,7 +203,7 @@ function Upload(props: {
   );
 }
 
-/** A photo of a phone is larger than it needs to be for a bank. */
+/** A phone's photo is larger than a bank needs. */
 async function fit(file: File): Promise<Blob> {
   if (file.size <= evidenceFileBytesMax || !file.type.startsWith('image/')) return file;
   return await shrinkImage(file, { width: 2_000, height: 2_800 }, 'image/jpeg');

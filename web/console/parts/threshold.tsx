@@ -12,13 +12,13 @@ export const typedThreshold = (own: Own): TypedThreshold =>
     ? { kind: 'own', amount: typedAmount(own) }
     : { kind: own ?? 'default', amount: '' };
 
-/** The merchant's own threshold; undefined if what was typed is no amount. */
+/** The merchant's own threshold; undefined if the text is not an amount. */
 export function readThreshold({ kind, amount }: TypedThreshold): Own | undefined {
   if (kind !== 'own') return kind === 'none' ? 'none' : null;
   return parseAmount(amount) ?? undefined;
 }
 
-/** Says which threshold holds, and where it comes from. */
+/** Says which threshold applies, and where it comes from. */
 export function describeThreshold(
   { four_eyes_above: own, four_eyes_default: common }: ThresholdOf,
   show: (cents: number) => string,
@@ -46,7 +46,7 @@ export function ThresholdForm({
   onChange,
 }: {
   value: TypedThreshold;
-  /** The default of all merchants, in words. */
+  /** The default threshold, in words. */
   byDefault: string;
   refusal: string | null;
   onChange: (value: TypedThreshold) => void;

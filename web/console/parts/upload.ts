@@ -1,4 +1,4 @@
-/** The content of a file in base64, as a request carries it. */
+/** The content of a file in base64, for a request. */
 export async function base64Of(file: Blob): Promise<string> {
   const url = await new Promise<string>((resolve, reject) => {
     const reader = new FileReader();
@@ -9,7 +9,7 @@ export async function base64Of(file: Blob): Promise<string> {
   return url.slice(url.indexOf(',') + 1);
 }
 
-/** Draws an image anew, no larger than these bounds. */
+/** Redraws an image, no larger than these bounds. */
 export async function shrinkImage(
   file: Blob,
   max: { width: number; height: number },

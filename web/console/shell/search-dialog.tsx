@@ -47,7 +47,7 @@ export const matches: Record<Hit['matched'], string> = {
   beginning: 'by its beginning',
 };
 
-/** Said before a search, and after one that finds nothing. */
+/** Shown before a search, and after one that finds nothing. */
 export const searchable =
   'Search takes the beginning of an order number, an id or a page, an amount (1500), a whole name or e-mail address, the last four digits of a card, or a reference of the gateway or of a payout.';
 

@@ -40,7 +40,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const { is_for_merchants } = useSession();
   const allowed = useAllowed();
 
-  // A new page is read from its top, by people and by screen readers.
+  // A new page starts at its top, for people and for screen readers.
   const before = useRef(location);
   useEffect(() => {
     if (before.current === location) return;
@@ -213,7 +213,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const leave = async () => {
     await sendChange('DELETE', '/api/session').catch(() => {});
-    // A full load forgets everything that was read in this session.
+    // A full load discards everything that was read in this session.
     window.location.assign('/');
   };
   return (
@@ -262,7 +262,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
   );
 }
 
-/** The shop that is looked at, at the merchants' console; the service elsewhere. */
+/** The name of the chosen shop at the merchants' console; elsewhere that of the service. */
 function Brand() {
   const { sandbox, is_for_merchants } = useSession();
   const shop = useShops();
@@ -302,7 +302,7 @@ function ShopSwitch() {
   );
 }
 
-/** A person of several merchants looks at one of them, or at all. */
+/** Lets a person with several merchants choose one of them, or all. */
 function MerchantChoice() {
   const { shops } = useShops();
   if (shops.length === 0) return null;

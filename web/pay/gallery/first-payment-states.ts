@@ -5,7 +5,7 @@ import type { GalleryStates } from './state.ts';
 const inAfrikaans = { language: 'af' } as const;
 const inZulu = { language: 'zu' } as const;
 
-/** The shopper has not asked to pay, or the page is opened again after a decline. */
+/** The shopper has not tried to pay, or opens the page again after a decline. */
 export function openStates({ open, live, declined }: Pages): GalleryStates {
   return {
     open: { page: live },
@@ -48,7 +48,7 @@ function extremes(live: PayPage): PayPage {
   };
 }
 
-/** The shopper asks to pay or to cancel, and the page shows what comes of it. */
+/** The shopper pays or cancels, and the page shows the result. */
 export function attemptStates({
   live,
   declined,

@@ -11,7 +11,9 @@ export const mailbox_url = 'http://localhost:3004';
 
 const firstDay = Temporal.PlainDate.from('2026-11-15');
 
-/** A checkout before its first payment, in test mode and live, and after the payment. */
+/**
+ * The pages of a checkout before its first payment, in test mode and live, and after the payment.
+ */
 export function makePages(card_entry: CardEntry, shopUrl: string) {
   const open = openPage(card_entry);
   const live: PayPage = { ...open, test_mode: false, mailbox_url: null };
@@ -102,9 +104,7 @@ function openPage(card_entry: CardEntry): PayPage {
   };
 }
 
-/**
- * A plan of monthly payments of R 500,00 from 15 November 2026 on, with what is special about it.
- */
+/** A plan of monthly payments of R 500,00 from 15 November 2026 on, with some changes. */
 export function planOf(
   states: PlanPayment['status'][],
   changes: Record<number, Partial<PlanPayment>> = {},

@@ -84,7 +84,7 @@ const attemptOf = (changes: Partial<PlanAttempt>): PlanAttempt => ({
   ...changes,
 });
 
-/** Payments of the plan are due: in time, late, reduced by refunds, or stopped for now. */
+/** The plan has payments to come: on time, late, reduced by refunds, or paused. */
 function runningStates({
   paid,
   session,
@@ -134,7 +134,7 @@ function runningStates({
   };
 }
 
-/** Plans without links, of one payment, of many, and plans that are over. */
+/** Plans without links, with one payment or with many, and plans that are over. */
 function otherPlanStates({ paid, latePage, signedIn }: PlanPages): GalleryStates {
   const many = (count: number, status: PlanPayment['status']) => Array(count).fill(status);
   const onceLate = planOf(
@@ -276,7 +276,7 @@ function payingStates(pages: PlanPages, shopUrl: string): GalleryStates {
   };
 }
 
-/** The shopper changes the card for the payments to come. */
+/** The shopper changes the card for the remaining payments. */
 function newCardStates({ signedIn }: PlanPages): GalleryStates {
   const changing = {
     page: signedIn,

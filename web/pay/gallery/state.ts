@@ -9,15 +9,15 @@ export type GalleryState = {
   step?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
   /** Buttons and radios to click, by their names, before the last step. */
   clicks?: string[];
-  /** A field to fill, by its label, and the button to press then. */
+  /** A field to fill in, by its label, and the button to press afterwards. */
   fills?: { label: string; text: string; press: string };
-  /** The card is typed after the clicks. */
+  /** Whether the card is typed after the clicks. */
   typesCard?: boolean;
   /** The button to press once the card is typed. */
   presses?: string;
-  /** The page is opened by a one-time link, and this is the server's answer to it. */
+  /** Whether a one-time link opens the page, and how the server answers it. */
   link?: 'opens' | 'ended';
-  /** Text that appears once the state is reached, if that takes a moment. */
+  /** Text that appears once the state is reached, if reaching it takes a moment. */
   sees?: string;
   pay?: Answer;
   cancel?: Answer;

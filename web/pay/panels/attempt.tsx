@@ -7,9 +7,9 @@ import { buttonWords } from '../form.tsx';
 import { useI18n } from '../i18n.tsx';
 import { isBusy, newsOf, type View } from '../payment-state.ts';
 
-// The parts that the two panels with an attempt share: a payment of the plan, and a new card.
+// The parts shared by the two panels with an attempt: a payment of the plan, and a new card.
 
-/** The gateway's frame, loaded only now that the shopper wants to type a card. */
+/** The gateway's frame, which is loaded only when the shopper wants to enter a card. */
 export function OtherCard({
   view,
   page,

@@ -8,7 +8,7 @@ import { chargesWords } from '../words.ts';
 import { AttemptButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
 import { Head, type PanelProps } from './panel.tsx';
 
-/** Changes the card for the payments to come. The bank confirms it; nothing is charged. */
+/** Changes the card for the remaining payments. The bank confirms it, and nothing is charged. */
 export function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
   const i18n = useI18n();
   const [form, setForm] = useState<CardForm | null>(null);

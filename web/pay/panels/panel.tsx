@@ -51,8 +51,8 @@ export const troubles: Partial<Record<string, PageKey>> = {
 };
 
 /**
- * The place for the outcome of a request. It is there from the start, so that screen readers
- * announce the outcome.
+ * The place for the outcome of a request. It exists from the start, so that screen readers announce
+ * the outcome.
  */
 export function Result({ isGood, children }: { isGood: boolean; children: ComponentChildren }) {
   return (

@@ -12,7 +12,7 @@ import { chargesWords, type I18n } from '../words.ts';
 import { AttemptButton, consentTo, declineOf, OtherCard, Refusal } from './attempt.tsx';
 import { Head, type PanelProps } from './panel.tsx';
 
-/** Pays what is late, the next payment or the rest, with the stored card or another one. */
+/** Pays the late payments, the next one or the rest, with the stored card or another one. */
 export function PayPlan({
   view,
   page,
@@ -137,7 +137,7 @@ function LateChoice({
   busy,
 }: {
   late: PlanPayment[];
-  /** Null for all of them. */
+  /** Null means all of them. */
   chosen: number | null;
   choose: (number: number | null) => void;
   busy: boolean;
@@ -206,12 +206,12 @@ function datesWords(payments: PlanPayment[], i18n: I18n): string {
   });
 }
 
-/** No charge of these cards will ever succeed, so the panel proposes another card. */
+/** A charge of these cards will never succeed, so the panel suggests another card. */
 const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
 
 /**
- * The payment that the panel was opened for. While the payment is in flight the plan may change,
- * but the button must not.
+ * The payments that the panel was opened for. While an attempt is in flight the plan may change, but
+ * the button must not.
  */
 function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
   const kept = useRef(now);

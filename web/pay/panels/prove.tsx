@@ -6,7 +6,7 @@ import { type Answered, sendLink } from '../session.ts';
 import { MailboxHint } from '../test-cards.tsx';
 import { Head, type PanelProps, Result, troubles } from './panel.tsx';
 
-/** No link can prove the address, so the shopper cannot act here. */
+/** No mail can be sent to prove the address, so the shopper cannot act here. */
 export function NoProof({ page, close }: PanelProps) {
   const i18n = useI18n();
   return (
@@ -19,7 +19,7 @@ export function NoProof({ page, close }: PanelProps) {
   );
 }
 
-/** "Send me a link": the same answer for every address. */
+/** "Send me a link": the answer is the same for every address. */
 export function Prove({ page, path, close, panel }: PanelProps & { panel: Panel }) {
   const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'wrong'>('idle');

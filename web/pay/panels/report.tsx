@@ -4,7 +4,7 @@ import { useI18n } from '../i18n.tsx';
 import { type Answered, report } from '../session.ts';
 import { Head, type PanelProps, Result, troubles } from './panel.tsx';
 
-/** "Something is wrong": the text goes to the people who answer, and their answer stands here. */
+/** "Something is wrong": the text goes to the people who answer, and their answer appears here. */
 export function Report({ page, path, payment, close }: PanelProps) {
   const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'empty'>('idle');
