@@ -32,10 +32,11 @@ const shopUrls = Array.from({ length: merchants }, (_, at) => `https://shop-${at
 
 export type CallbacksResult = {
   /**
-   * Deliveries compared with bare requests, both from the same round because the machine is shared.
+   * The ratio of deliveries to bare requests, both from the same round because the machine is
+   * shared.
    */
   ratio: number;
-  /** Per second. */
+  /** Rates per second. */
   bare: number;
   bareCpu: number;
   delivered: number;
@@ -47,8 +48,8 @@ export type CallbacksResult = {
 
 /**
  * Delivers due callbacks to receivers that answer at once. Every attempt is committed with fsync
- * before and after it is sent. A bare loop of the same signed requests without a database takes
- * turns with it in the same process.
+ * before and after it is sent. It alternates with a bare loop in the same process, which sends the
+ * same signed requests without a database.
  */
 export async function benchCallbacks(
   options: { count: number; rounds: number },
@@ -78,7 +79,7 @@ export async function benchCallbacks(
       const count = await deliverDueCallbacks(deps);
       const seconds = (performance.now() - start) / 1000;
       const { user, system } = process.cpuUsage(before);
-      // All rounds so far.
+      // Counts over all rounds so far.
       failures = await countUndelivered(deps, options.count * (round + 1));
       if (round === 0) continue;
       bare.push(barePerSecond);
@@ -102,7 +103,7 @@ export async function benchCallbacks(
   }
 }
 
-/** The time to list due destinations and claim a batch, beside few rows and beside many. */
+/** The time to list due destinations and claim a batch, with few other rows and with many. */
 export async function benchClaims(
   options: { delivered: number; rounds: number },
   progress: (text: string) => void,
@@ -259,7 +260,7 @@ async function insertCallbacks(
          from generate_series(1, $7::int)`,
         [
           ...[account.merchant.id, account.id, urls[index], Buffer.from(payload), status, now],
-          // The first merchants have one more each when the count cannot be divided evenly.
+          // If the count cannot be divided evenly, the first merchants have one more each.
           Math.floor(count / accounts.length) + (index < count % accounts.length ? 1 : 0),
         ],
       );
@@ -280,7 +281,7 @@ async function countUndelivered(deps: Deps, count: number): Promise<number> {
   return count - rows[0].count;
 }
 
-/** CPU seconds that the processes of a server have used; 0 where /proc does not exist. */
+/** CPU seconds that a server's processes have used; 0 where /proc does not exist. */
 function cpuSecondsOf(postmaster: number): number {
   try {
     const used = readdirSync('/proc')

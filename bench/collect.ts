@@ -20,11 +20,15 @@ import {
   type TestGateway,
 } from './service.ts';
 
-/** How many calls to the gateway are in flight at once, by the service and by the bare adapter. */
+/**
+ * How many calls to the gateway are in flight at once, both by the service and by the bare adapter.
+ */
 const inFlight = 64;
 
 export type CollectResult = {
-  /** Payments a second, medians of the rounds. The ratio is the median of the rounds' ratios. */
+  /**
+   * Payments per second, as medians of the rounds. The ratio is the median of the rounds' ratios.
+   */
   bare: number;
   service: number;
   ratio: number;
@@ -37,7 +41,7 @@ type Card = { customer_ref: string; card_ref: string };
 /**
  * A day with many due payments. Each round collects the payments of one merchant from stored cards
  * until none is due. Before each round the bare adapter charges the same cards at the same gateway,
- * which runs in a process of its own.
+ * which runs in a separate process.
  */
 export async function benchCollect(
   options: { payments: number; rounds: number },
@@ -131,7 +135,7 @@ async function rate(count: number, run: () => Promise<void>): Promise<number> {
   return (1_000 * count) / (performance.now() - start);
 }
 
-/** The upper bound: charges without a service around them. */
+/** The upper bound: charges without the service. */
 async function chargeAll(
   deps: Deps,
   gateway: Gateway,
@@ -161,7 +165,7 @@ async function chargeAll(
   );
 }
 
-/** Stores a few cards, which many checkouts share. */
+/** Stores a few cards that many checkouts share. */
 async function storeCards(
   deps: Deps,
   gateway: Gateway,
@@ -201,8 +205,9 @@ async function storeCards(
 }
 
 /**
- * Checkouts in two payments, bought a month ago. The first was collected, the second is due since
- * the last 08:00. A charge that is late by a day would be looked up first (decision 0049).
+ * Checkouts in two payments, bought a month ago. The first payment was collected, and the second has
+ * been due since the last 08:00. A charge that is late by a day would be looked up first (decision
+ * 0049).
  */
 async function insertDue(
   { database: { pool } }: Deps,

@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-// The ratios of the last release are kept beside this file, so that a bench says what got worse. Only
-// ratios are kept: absolute times are those of a machine.
+// The ratios of the last release are stored beside this file, so that a bench shows what got worse.
+// Only ratios are stored, because absolute times depend on the machine.
 
-/** A ratio of one run, and whether more of it is better. */
+/** A ratio from one run, and whether a higher value is better. */
 export type Figure = { value: number; better: 'less' | 'more' };
 
 const file = new URL('last-release.json', import.meta.url);
 
-/** A ratio may be worse by this part: two runs on one machine differ by less. */
+/** A ratio may be worse by this fraction, because two runs on one machine differ by less. */
 const toleratedPart = 0.1;
 
-/** Says which ratios are worse than in the last release. */
+/** Lists the ratios that are worse than in the last release. */
 export function listWorse(figures: Map<string, Figure>): string[] {
   const kept = readKept();
   return [...figures].flatMap(([name, { value, better }]) => {
@@ -24,7 +24,7 @@ export function listWorse(figures: Map<string, Figure>): string[] {
   });
 }
 
-/** Keeps ratios as those of the release that is made now. */
+/** Stores ratios as those of the release being made now. */
 export function keepFigures(figures: Map<string, Figure>): void {
   const kept = readKept();
   for (const [name, { value }] of figures) kept[name] = Number(value.toFixed(3));

@@ -17,7 +17,7 @@ type Side = {
   account: Account;
   /** The person who makes the requests. */
   person_id: string;
-  /** Cursors in the middle of the lists, by the list's address. */
+  /** Cursors in the middle of the lists, by the lists' addresses. */
   deep: Map<string, string>;
   requests: number;
 };
@@ -25,9 +25,9 @@ type Side = {
 const merchantsCount = 5;
 
 /**
- * Sends the console the same requests for a database with few checkouts and for one with many, in
- * turns: first pages and pages in the middle of every list, searches and the overview, of all
- * merchants and of one. Medians in milliseconds.
+ * Sends the console the same requests, alternately for a database with few checkouts and for one
+ * with many: first pages and middle pages of every list, searches and the overview, for all
+ * merchants and for one. Medians in milliseconds.
  */
 export async function benchConsole(
   options: { few: number; many: number; rounds: number },
@@ -126,7 +126,7 @@ async function time(side: Side, url: string): Promise<number> {
 // biome-ignore lint/suspicious/noExplicitAny: only cursors are read.
 async function get(side: Side, url: string): Promise<any> {
   side.requests += 1;
-  // Every few requests use another address, so that the limit per address is not reached.
+  // Every few requests come from another address, so that the limit per address is not reached.
   const remoteAddress = `10.0.${Math.floor(side.requests / 2_000) % 250}.${Math.floor(side.requests / 8) % 250}`;
   const answer = await side.app.inject({ url, remoteAddress, headers: { cookie: side.cookie } });
   if (answer.statusCode !== 200) throw new Error(`${url}: ${answer.statusCode} ${answer.body}`);
@@ -161,7 +161,7 @@ async function prepare(deps: Deps, total: number, progress: (text: string) => vo
   return side;
 }
 
-/** A cursor some pages into a list, of at most a hundred pages. A whole page follows it. */
+/** A cursor some pages into a list, at most a hundred pages. It is followed by a full page. */
 async function findMiddle(side: Side, url: string): Promise<string> {
   const cursors: string[] = [];
   for (let after = ''; cursors.length < 100; ) {
@@ -262,8 +262,8 @@ const batchStatements = [
 
 /**
  * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three
- * payments, one is cancelled and two are open. One has a refund to review, one a payment overdue,
- * one a callback that was given up and one a dispute, so that the small side has whole pages of
+ * payments, one is cancelled and two are open. One has a refund to review, one an overdue payment,
+ * one an exhausted callback and one a dispute, so that even the small database has full pages of
  * everything.
  */
 async function fill(
@@ -304,9 +304,9 @@ async function fill(
 }
 
 /**
- * Fills the tables that do not belong to checkouts: a hundredth of the count as merchants,
- * integrations and people, a tenth as alerts, actions and payouts. The small side has whole pages
- * of everything.
+ * Fills the tables that do not belong to checkouts: merchants, integrations and people with a
+ * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has full
+ * pages of everything.
  */
 async function fillRegisters(
   deps: Deps,

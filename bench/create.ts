@@ -12,7 +12,7 @@ export type CreateResult = {
   processes: number;
   p50: number;
   p99: number;
-  /** Our p99 to p50 against that of the bare inserts in the same round. */
+  /** Our ratio of p99 to p50, divided by that of the bare inserts in the same round. */
   tail: number;
   bareTail: number;
   memory: number;
@@ -21,7 +21,7 @@ export type CreateResult = {
 
 /**
  * Compares checkouts created over HTTP (signed, authenticated, counted, validated, committed with
- * fsync) with the same row inserted by a bare client, in turns on the same server.
+ * fsync) with the same row inserted by a bare client, alternately on the same server.
  */
 export async function benchCreate(
   options: { seconds: number; processes: number; port: number; rounds: number },
@@ -85,7 +85,10 @@ const columns = `merchant_id, id, number, integration_id, status, amount, curren
   client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms, signed,
   created_at, expires_at`;
 
-/** One row per transaction, prepared, from as many clients as the load over HTTP has. */
+/**
+ * Inserts one row per transaction with a prepared statement, from as many clients as the load over
+ * HTTP has.
+ */
 async function bareInsertion(
   url: string,
   account: Account,
@@ -93,7 +96,7 @@ async function bareInsertion(
   const { checkout } = JSON.parse(signedCheckout(account, '').body);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // These numbers are higher than any that the service will give.
+  // These numbers are higher than any that the service will assign.
   await client.query('create sequence bench_numbers start 1000000000');
   await client.end();
   const literal = (value: unknown) =>
@@ -111,7 +114,8 @@ async function bareInsertion(
   return {
     tool: 'pgbench',
     async run(seconds) {
-      // One file per thread, one line per transaction: client, number, microseconds, and more.
+      // pgbench writes one file per thread and one line per transaction: client, number,
+      // microseconds, and more.
       const log = writeScript('log', '');
       const stdout = await run('pgbench', [
         ...['-n', '-M', 'prepared', '-c', String(connections), '-j', '2'],

@@ -6,9 +6,9 @@ import { tamper } from '../test/support/tamper.ts';
 import { createAccount, startDatabase } from './service.ts';
 
 export type LedgerResult = {
-  /** How long the check of the large ledger and of one twentieth of its size takes. */
+  /** How long it takes to check the large ledger, and one of a twentieth of its size. */
   seconds: { few: number; many: number };
-  /** How long it takes to read the rows of the large ledger once and to add up their amounts. */
+  /** How long it takes to read the rows of the large ledger once and add up their amounts. */
   bareSeconds: number;
   /** The highest resident memory of this process during either check, in MB. */
   memory: { few: number; many: number };
@@ -16,7 +16,10 @@ export type LedgerResult = {
   isFound: boolean;
 };
 
-/** Measures the check of a large ledger, and before and after it of one twentieth of its size. */
+/**
+ * Measures the check of a large ledger, and before and after it the check of one of a twentieth of
+ * its size.
+ */
 export async function benchLedger(
   options: { checkouts: number },
   progress: (text: string) => void,
@@ -48,7 +51,7 @@ export async function benchLedger(
     const bareSeconds = await readRows(large.deps, total);
     few.push(await measure(small), await measure(small));
 
-    // Plant a difference: a check that finds nothing may have checked nothing.
+    // A difference is planted, because a check that finds nothing may have checked nothing.
     const { rows } = await tamper(
       large.deps.database.pool,
       `update postings set amount = amount + 1
@@ -73,7 +76,7 @@ export async function benchLedger(
   }
 }
 
-/** The lower bound: the rows that the check compares, read once in the same ranges. */
+/** The lower bound: the rows that the check compares are read once, in the same ranges. */
 async function readRows({ database: { pool } }: Deps, total: number): Promise<number> {
   const tables = [
     'payment_attempts',
@@ -128,7 +131,7 @@ async function fill(deps: Deps, total: number, progress: (text: string) => void)
     }
     await client.query('vacuum analyze');
   } finally {
-    // Closing the connection drops its settings.
+    // Closing the connection discards its settings.
     client.release(true);
   }
 }
@@ -144,7 +147,8 @@ const uuid = (group: number) =>
   `('00000000-0000-7000-${group}-' || lpad(to_hex(n), 12, '0'))::uuid`;
 
 const saleSteps = ({ owner, integration_id, total }: Filling) => ({
-  // The references are right by construction, and the rows need not survive a power cut.
+  // Foreign keys are not checked, because the references are right by construction, and the rows
+  // need not survive a power cut.
   settings: `
     set session_replication_role = replica;
     set synchronous_commit = off;
@@ -298,7 +302,7 @@ const bookSteps = ({ owner }: Filling) => ({
     ) p
     join (values ${accountsOfKinds}) m (kind, debit, credit) using (kind)
     order by at`,
-  // The check compares the entries with the postings, too. Half of the orders are owed as a whole,
+  // The check also compares the entries with the postings. Half of the orders are owed as a whole,
   // the others payment by payment.
   settlement: `
     insert into settlement_terms values (${owner}, '2026-01-01', 'whole', 0, 0, 0, 'kept', 0, 0,

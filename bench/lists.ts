@@ -6,8 +6,8 @@ import { type Account, createAccount, serve, startDatabase } from './service.ts'
 export type ListResult = { what: string; few: number; many: number };
 
 /**
- * Sends the same requests for a merchant with few checkouts and one with many, in turns. There is
- * one client, so the time does not include a queue. Medians in milliseconds.
+ * Sends the same requests alternately for a merchant with few checkouts and one with many. There is
+ * one client, so the times include no queueing. Medians in milliseconds.
  */
 export async function benchLists(
   options: { few: number; many: number; seconds: number; rounds: number; port: number },
@@ -41,7 +41,7 @@ export async function benchLists(
         };
         const few: number[] = [];
         const many: number[] = [];
-        // Warm up, so that the first of the two does not pay for cold caches.
+        // This warms up, so that the first of the two does not pay for cold caches.
         await time(small, options.few, 1);
         await time(large, options.many, 1);
         for (let round = 1; round <= options.rounds; round += 1) {

@@ -59,7 +59,7 @@ export function writeScript(name: string, text: string): string {
   return file;
 }
 
-/** The files that a program wrote beside a script, by the beginning of their paths. */
+/** The files that a program wrote beside a script, found by the beginning of their paths. */
 export function listScripts(begin: string): string[] {
   return readdirSync(scripts)
     .map((name) => join(scripts, name))
@@ -80,7 +80,7 @@ async function loadWithWrk(
   request: Request,
   { connections, seconds }: { connections: number; seconds: number },
 ): Promise<Load> {
-  // Lua and JSON quote plain text alike.
+  // Lua and JSON quote plain text in the same way.
   const quote = JSON.stringify;
   const script = writeScript(
     'request.lua',

@@ -1,6 +1,6 @@
 import { SMTPServer } from 'smtp-server';
 
-// An SMTP server that takes everything and keeps nothing, in a process of its own.
+// An SMTP server that accepts everything and stores nothing, in a separate process.
 
 const server = new SMTPServer({
   logger: false,

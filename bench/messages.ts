@@ -13,7 +13,7 @@ import { type Account, createAccount, startDatabase } from './service.ts';
 const connections = 5;
 
 export type MessagesResult = {
-  /** Messages per second of the outbox to a bare loop, both from the same round. */
+  /** The outbox's messages per second divided by those of a bare loop, both from the same round. */
   ratio: number;
   bare: number;
   sent: number;
@@ -21,8 +21,8 @@ export type MessagesResult = {
 };
 
 /**
- * Sends due messages through a real SMTP server. A bare loop of the same library takes turns with
- * it. The loop sends the last message of the outbox again, over as many connections.
+ * Sends due messages through a real SMTP server. It alternates with a bare loop on the same library,
+ * which sends the outbox's last message again, over as many connections.
  */
 export async function benchMessages(
   options: { count: number; rounds: number },
@@ -74,7 +74,7 @@ export async function benchMessages(
   }
 }
 
-/** The time to claim a batch beside no sent messages and beside many, in turns. */
+/** The time to claim a batch, alternately with no sent messages and with many. */
 export async function benchMessageClaims(
   options: { sent: number; rounds: number },
   progress: (text: string) => void,
@@ -136,7 +136,7 @@ async function sendBare(
   return count / ((performance.now() - start) / 1000);
 }
 
-/** Paid checkouts with one message each, written by hand because there are many. */
+/** Inserts paid checkouts with one message each, in plain SQL because there are many. */
 async function queue(
   deps: Awaited<ReturnType<typeof startDatabase>>['deps'],
   { merchant, id: integration_id }: Account,
@@ -168,7 +168,8 @@ async function queue(
      from generate_series(1, $3::int) n, generate_series(1, 3) k`,
     [merchant.id, now, plans, String(round)],
   );
-  // In parts: a statement that writes a million rows would be cancelled.
+  // The rows are written in parts, because a statement that writes a million rows would be
+  // cancelled.
   const part = 50_000;
   for (let first = 1; first <= count; first += part) {
     const last = Math.min(count, first + part - 1);

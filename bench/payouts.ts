@@ -8,14 +8,17 @@ import { median } from './create.ts';
 import { createAccount, startDatabase } from './service.ts';
 
 export type PayoutResult = {
-  /** Seconds for the payout of one merchant with few sales and with many, medians of the rounds. */
+  /**
+   * Seconds for the payout of a merchant with few sales and of one with many, as medians of the
+   * rounds.
+   */
   few: number;
   many: number;
 };
 
 /**
- * Measures how long the sales of a day take to become lines of a payout: many sales of one merchant,
- * and a tenth of them, in turns.
+ * Measures how long it takes to turn a day's sales into lines of a payout: many sales of one
+ * merchant and a tenth of them, alternately.
  */
 export async function benchPayouts(
   options: { sales: number; rounds: number },
@@ -55,14 +58,15 @@ async function close(deps: Deps, merchant_id: string, sales: number): Promise<nu
   return seconds;
 }
 
-/** A merchant with terms, whose sales of the last days are owed and whose payout is due. */
+/** A merchant with terms whose sales of the last days are owed and whose payout is due. */
 async function fill(deps: Deps, sales: number): Promise<string> {
   const { merchant, id: integration_id } = await createAccount(deps);
   const client = await deps.database.pool.connect();
   const owner = `'${merchant.id}'::uuid`;
   try {
     for (const text of [
-      // The references are right by construction, and the rows need not survive a power cut.
+      // Foreign keys are not checked, because the references are right by construction, and the rows
+      // need not survive a power cut.
       'set session_replication_role = replica',
       'set synchronous_commit = off',
       `insert into settlement_terms values (${owner}, '2026-01-01', 'whole', 500, 200, 1500, 'kept', 0,
@@ -97,7 +101,7 @@ async function fill(deps: Deps, sales: number): Promise<string> {
     await client.query('analyze settlement_entries');
     return merchant.id;
   } finally {
-    // Closing the connection drops its settings.
+    // Closing the connection discards its settings.
     client.release(true);
   }
 }

@@ -11,26 +11,26 @@ import {
 } from './shop.ts';
 
 export type PressureResult = {
-  /** Payments a second when shoppers pay one after the other. */
+  /** Payments per second if shoppers pay one after the other. */
   maximal: number;
-  /** Milliseconds of payments at half of that rate, the gateway's time included. */
+  /** How many milliseconds payments take at half of that rate, including the gateway's time. */
   p50: number;
   p99: number;
   /** Answers at three times that rate. */
   paid: number;
   refused: number;
-  /** Answers that are neither, and refusals that do not say when to come back. */
+  /** Answers that are neither, and refusals that do not say when to retry. */
   wrong: number;
   /** Attempts without a known outcome after that. */
   unknown: number;
 };
 
-/** Shoppers who pay at once while the maximal rate is measured. */
+/** How many shoppers pay at once while the maximal rate is measured. */
 const shoppers = 16;
 
 /**
- * Payments under load, with callbacks, mails and all other work beside them: how long they take at
- * half of the rate that a node can do, and what it refuses at three times that rate.
+ * Measures payments under load, together with callbacks, mails and all other work: how long they
+ * take at half of the rate that a node can sustain, and what it refuses at three times that rate.
  */
 export async function benchPressure(
   { seconds }: { seconds: number },
@@ -77,7 +77,7 @@ export async function benchPressure(
 
 type Answer = Awaited<ReturnType<typeof tryPay>>;
 
-/** Sales up to the moment at which the shopper pays. */
+/** Prepares sales up to the moment when the shopper pays. */
 async function prepare(shop: Shop, count: number): Promise<Sale[]> {
   const sales: Sale[] = [];
   await Promise.all(
@@ -102,7 +102,7 @@ async function payAtOnce(shop: Shop, sales: Sale[]): Promise<void> {
   );
 }
 
-/** Pays at a rate, however long the answers take. */
+/** Pays at a fixed rate, however long the answers take. */
 async function payAtRate(shop: Shop, rate: number, seconds: number): Promise<Answer[]> {
   const sales = await prepare(shop, Math.ceil(rate * seconds));
   const start = performance.now();

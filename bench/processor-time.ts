@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-// The processor time of programs, as Linux counts it. Other systems do not tell it.
+// The processor time of programs, as Linux counts it. Other systems do not report it.
 
-/** Clock ticks a second, in which Linux counts the time of processes that have ended. */
+/** Clock ticks per second, in which Linux counts the time of processes that have ended. */
 const ticks = 100;
 
 /** The time that a process has used so far with all its threads, in milliseconds. */
@@ -16,8 +16,8 @@ export function processorMilliseconds(pid: number): number {
 }
 
 /**
- * The time of all server processes that a PostgreSQL has started, including those that have ended: a
- * worker of autovacuum lives for a part of a second. The time of the processes in `without` is left
+ * The time of all server processes that a PostgreSQL has started, including those that have ended:
+ * an autovacuum worker lives for less than a second. The time of the processes in `without` is left
  * out while they run.
  */
 export function serverMilliseconds(postmaster: number, without: number[]): number {
@@ -27,7 +27,7 @@ export function serverMilliseconds(postmaster: number, without: number[]): numbe
     try {
       milliseconds += processorMilliseconds(pid);
     } catch {
-      // It ended since it was listed.
+      // A process has ended since it was listed.
       return serverMilliseconds(postmaster, without);
     }
   }

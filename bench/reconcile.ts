@@ -20,7 +20,7 @@ import {
 } from './service.ts';
 
 export type ReconcileResult = {
-  /** Records a second, and the median of the ratios of the rounds. */
+  /** Records per second, and the median of the rounds' ratios. */
   bare: number;
   service: number;
   ratio: number;
@@ -31,12 +31,13 @@ export type ReconcileResult = {
 };
 
 const amount = 75_000;
-/** The kinds that a captured payment leaves at the gateway. */
+/** The kinds of records that a captured payment leaves at the gateway. */
 const kinds = ['payment_intent', 'charge', 'balance_transaction'] as const;
 
 /**
- * Reconciles many records of the gateway, which runs in a process of its own. Before each round the
- * bare adapter reads the same pages. The first round posts the fees; the others find them posted.
+ * Reconciles many records of the gateway, which runs in a separate process. Before each round the
+ * bare adapter reads the same pages. The first round posts the fees; the others find them already
+ * posted.
  */
 export async function benchReconcile(
   options: { records: number; rounds: number },
@@ -94,7 +95,7 @@ export async function benchReconcile(
               if (done % 10_000 === 0) progress(`reconcile: ${done} records`);
             },
           );
-          // The payment that the others were copied from is not in the database.
+          // The original payment that was copied is not in the database.
           if (differences.length > 1) throw new Error(JSON.stringify(differences[0]));
           return checked;
         }),
@@ -118,7 +119,7 @@ async function rate(read: () => Promise<number>): Promise<number> {
 const median = (values: number[]) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 
-/** The upper bound: the same pages, read one after the other and forgotten. */
+/** The upper bound: the same pages are read one after the other and discarded. */
 async function readPages(gateway: Gateway): Promise<number> {
   let records = 0;
   for (const kind of recordKinds) {
@@ -187,7 +188,7 @@ function copyPayments(file: string, count: number): void {
   store.close();
 }
 
-/** The rows that the service would have written for the payments. */
+/** Inserts the rows that the service would have written for the payments. */
 async function insertPayments(
   { database: { pool } }: Deps,
   { merchant, id: integration_id }: Account,
@@ -198,7 +199,7 @@ async function insertPayments(
     `('00000000-0000-7000-${group}-' || lpad(to_hex(n), 12, '0'))::uuid`;
   const series = `generate_series(1, ${count}) n cross join (select timestamptz '2026-01-05' as at) a`;
   const statements = [
-    // The references are right by construction.
+    // Foreign keys are not checked, because the references are right by construction.
     'set session_replication_role = replica',
     `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,

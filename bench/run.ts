@@ -55,7 +55,7 @@ if (wanted('create')) {
     const what = `create, ${processes} process${processes > 1 ? 'es' : ''}`;
     const speed = compare(`creates, ${processes}`, result.service / result.bare, 'more');
     const counts = `${Math.round(result.service)}/s of ${Math.round(result.bare)}/s by ${result.bareTool}`;
-    // The goal holds for one process per core; the figure of a single process is for information.
+    // The goal applies to one process per core; the figure for a single process is for information.
     row(
       what,
       `${ratio(speed)}  ${counts}`,

@@ -3,8 +3,9 @@ import { readConfig } from '#config.ts';
 import { startProcess } from '#main.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 
-// The whole service in one process, with the limits in memory as beside the embedded database.
-// Tells its parent when it is ready and ends with it. Approves the refund whose id the parent sends.
+// The whole service in one process, with rate limits in memory as with the embedded database. It
+// tells its parent when it is ready and ends with it. It approves the refund whose id the parent
+// sends.
 
 const config = readConfig(process.env);
 const { databaseUrl, gateways } = config;

@@ -19,7 +19,7 @@ type Steps = {
   create: Cost;
   page: Cost;
   state: Cost;
-  /** With its outcome, its callback and its mail. */
+  /** The payment, with its outcome, its callback and its mail. */
   pay: Cost;
   plan: Cost;
 };
@@ -29,24 +29,24 @@ type AfterSale = {
   collection: Cost;
   /** The merchant's request for a refund. */
   request: Cost;
-  /** A refund that an operator approves, until it is complete, with its mail. */
+  /** A refund from an operator's approval to its completion, with its mail. */
   refund: Cost;
 };
 
 export type SaleResult = {
   sale: Steps;
   after: AfterSale;
-  /** Transactions a second of a service that has nothing to do. */
+  /** Transactions per second of a service that has nothing to do. */
   idle: number;
 };
 
-/** Shoppers who buy at once. */
+/** How many shoppers buy at once. */
 const shoppers = 8;
 
 /**
  * Processor time of the service and its database for each step of a sale. The gateway, the shop and
- * the mail server are programs of their own, and their time does not count. Creates are sent one by
- * one, so that none shares the commit of another.
+ * the mail server are separate programs, and their time does not count. Creates are sent one by one,
+ * so that no two share a commit.
  */
 export async function benchSale(
   options: { warmUp: number; sales: number; idleSeconds: number },
@@ -70,7 +70,7 @@ export async function benchSale(
 
 type Progress = (step: string) => void;
 
-/** Measures work for each of some sales. */
+/** Measures the cost of some work per sale. */
 async function measure(shop: Shop, count: number, work: () => Promise<void>): Promise<Cost> {
   const before = shop.readCost();
   await work();
@@ -87,7 +87,7 @@ async function sellAll(shop: Shop, count: number, progress: Progress) {
   return { sale: steps, after: await serveAfter(shop, sales, progress) };
 }
 
-/** Makes some sales, step by step, and measures each step. */
+/** Makes some sales step by step, and measures each step. */
 async function sell(
   shop: Shop,
   count: number,
@@ -112,7 +112,7 @@ async function sell(
   return { sales, steps: { create, page, state, pay, plan } };
 }
 
-/** Collects two payments of each sale, and refunds a part of it. */
+/** Collects two payments of each sale, and refunds part of it. */
 async function serveAfter(shop: Shop, sales: Sale[], progress: Progress): Promise<AfterSale> {
   progress('collections');
   const collection = await measure(shop, 2 * sales.length, async () => {
@@ -135,7 +135,7 @@ async function serveAfter(shop: Shop, sales: Sale[], progress: Progress): Promis
   return { collection, request, refund };
 }
 
-/** Does the work for all, as many at once as there are shoppers. */
+/** Does the work for all of them, as many at once as there are shoppers. */
 async function atOnce<One>(all: One[], work: (one: One) => Promise<void>): Promise<void> {
   const left = [...all];
   const workOn = async () => {
@@ -144,7 +144,7 @@ async function atOnce<One>(all: One[], work: (one: One) => Promise<void>): Promi
   await Promise.all(Array.from({ length: shoppers }, workOn));
 }
 
-/** Transactions of a service while nothing is due, by the server's own count. */
+/** Counts a service's transactions while nothing is due, by the server's own statistics. */
 async function countIdle(own: pg.ClientBase, seconds: number): Promise<number> {
   // A statement outside a transaction counts as one.
   const count = async () => {
@@ -154,7 +154,8 @@ async function countIdle(own: pg.ClientBase, seconds: number): Promise<number> {
     );
     return rows[0]?.count ?? 0;
   };
-  // The server's processes tell their counts within ten seconds, so those of the sales come first.
+  // The server's processes report their counts within ten seconds, so those of the sales must come
+  // first.
   await new Promise((resolve) => setTimeout(resolve, 11_000));
   const before = await count();
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));

@@ -28,18 +28,18 @@ export const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** A service with this gateway alone. */
+/** A service that has only this gateway. */
 export const onlyGateway = (gateway: Gateway): Gateways =>
   createGateways([{ name: mainGateway, isClosed: false, gateway }]);
 
-/** A separate PostgreSQL with the settings of the embedded one: fsync is on. */
+/** Starts a separate PostgreSQL with the settings of the embedded one, with fsync on. */
 export async function startDatabase(maxConnections = 2): Promise<{
   server: EmbeddedPostgres;
   deps: Deps;
   stop(): Promise<void>;
 }> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
-  // As root, the server runs as another user, which has to reach its data.
+  // If we are root, the server runs as another user, who has to reach its data.
   chmodSync(folder, 0o711);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
   const config = readConfig({ MASTER_KEY: masterKey });
@@ -74,7 +74,7 @@ export async function startDatabase(maxConnections = 2): Promise<{
   };
 }
 
-/** A merchant whose limits are never reached. They are checked all the same. */
+/** Creates a merchant whose limits are never reached, though they are checked. */
 export async function createAccount(deps: Deps): Promise<Account> {
   const merchant = await createMerchant(deps, 'bench', {
     name: 'Bench',
@@ -98,12 +98,12 @@ export async function createAccount(deps: Deps): Promise<Account> {
 
 export type RunningService = {
   url: string;
-  /** Resident memory of each serving process, in MB. */
+  /** The resident memory of each serving process, in MB. */
   memory(): number[];
   stop(): Promise<void>;
 };
 
-/** `tranche serve` as an operator runs it. */
+/** Runs `tranche serve` as an operator would. */
 export async function serve(
   databaseUrl: string,
   processes: number,
@@ -198,7 +198,7 @@ export function signedCheckout(
 
 export type TestGateway = { url: string; secret_key: string };
 
-/** A token of the test gateway, as its card form makes one for a shopper. */
+/** Makes a token at the test gateway, as its card form does for a shopper. */
 export async function createCardToken({ url, secret_key }: TestGateway): Promise<string> {
   const response = await fetch(`${url}/v1/test_helpers/confirmation_tokens`, {
     method: 'POST',

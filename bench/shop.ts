@@ -24,7 +24,7 @@ import {
 } from './service.ts';
 
 // A shop with shoppers, for benches of whole sales. The service, the gateway, the shop's server and
-// the mail server are programs of their own.
+// the mail server are separate programs.
 
 /** Processor time in milliseconds. */
 export type Cost = { service: number; database: number };
@@ -32,7 +32,7 @@ export type Cost = { service: number; database: number };
 export type Shop = {
   account: Account;
   gateway: TestGateway;
-  /** The bench's own connection. Its time does not count. */
+  /** The bench's own connection, whose time does not count. */
   own: pg.ClientBase;
   service: ChildProcess;
   url: string;
@@ -45,7 +45,7 @@ export type Shop = {
 
 export type Sale = { id: string; url: string; address: string; page: PayPage; card_token: string };
 
-/** Opens the shop for as many shoppers at once. */
+/** Opens the shop for this many shoppers at once. */
 export async function openShop(shoppers: number): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
   const { server, deps, stop } = await startDatabase();
@@ -156,7 +156,7 @@ async function ask(
   const answer = await request(sale.url + path, {
     method,
     dispatcher: agent,
-    // Every shopper has an address of their own, as behind a proxy.
+    // Every shopper has their own address, as behind a proxy.
     headers: {
       'x-forwarded-for': sale.address,
       ...(body && { 'content-type': 'application/json' }),
@@ -205,7 +205,7 @@ export async function paySale(shop: Shop, sale: Sale): Promise<void> {
   if (status !== 'successful') throw new Error(`a payment ended as ${status}`);
 }
 
-/** The merchant asks to refund a part of a sale. Returns the id of the refund. */
+/** Requests a refund of part of a sale, as the merchant. Returns the id of the refund. */
 export async function askRefund({ account, url, agent }: Shop, sale: Sale): Promise<string> {
   const body = JSON.stringify({ checkout_id: sale.id, amount: 60_000 });
   const answer = await request(`${url}/api/refunds`, {
@@ -223,7 +223,7 @@ export async function askRefund({ account, url, agent }: Shop, sale: Sale): Prom
   return JSON.parse(text).data.id;
 }
 
-/** An operator approves a refund, and the service completes it. */
+/** Approves a refund, as an operator; the service completes it. */
 export async function approveRefund({ service }: Shop, refund: string): Promise<void> {
   const status = await new Promise<string>((resolve) => {
     const listen = (message: { id: string; status: string }) => {
@@ -237,7 +237,7 @@ export async function approveRefund({ service }: Shop, refund: string): Promise<
   if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
 }
 
-/** Makes the payments of one number due now, as on the day of their collection. */
+/** Makes the payments with this number due now, as on the day of their collection. */
 export async function makeDue({ own }: Shop, sales: Sale[], number: number): Promise<void> {
   await own.query(
     `update instalments set due_at = now()
@@ -247,8 +247,8 @@ export async function makeDue({ own }: Shop, sales: Sale[], number: number): Pro
 }
 
 /**
- * Waits until every callback is delivered, every payment that is due collected, and every mail sent
- * that is due. Reminders are not due yet.
+ * Waits until every callback is delivered, every due payment is collected, and every due mail is
+ * sent. Reminders are not due yet.
  */
 export async function untilSettled({ own }: Shop): Promise<void> {
   for (let round = 0; ; round += 1) {

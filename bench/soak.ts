@@ -6,13 +6,16 @@ type Sample = { memory: number; handles: number; connections: number };
 
 export type SoakResult = { sales: number; early: Sample; late: Sample };
 
-/** Sales at once. Each shopper rests between two sales, so that the service is not overloaded. */
+/**
+ * How many shoppers buy at once. Each pauses between two sales, so that the service is not
+ * overloaded.
+ */
 const shoppers = 4;
 const restMilliseconds = 500;
 
 /**
- * Sells for a long time. Compares the memory, the open files and sockets, and the connections of the
- * service in the second quarter of the time with those in the last one.
+ * Sells for a long time. Compares the service's memory, open files and sockets, and connections in
+ * the second quarter of the time with those in the last quarter.
  */
 export async function benchSoak(
   { minutes }: { minutes: number },

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median } from './create.ts';
 
-/** Seconds from `npm start` to a ready sandbox, with packages installed and a data folder made. */
+/**
+ * Seconds from `npm start` to a ready sandbox, with packages installed and an existing data folder.
+ */
 export async function benchStart(
   options: { rounds: number; port: number },
   progress: (text: string) => void,

@@ -1,6 +1,7 @@
-// `bin/tranche` and every process of a test run import this file first. Our code then gets some packages
-// as one file each, which scripts/build-packages.mjs has made. For speed alone: without those files the
-// packages are loaded from node_modules. Finding their 1,200 files took half of the time of a start.
+// `bin/tranche` and every process of a test run import this file first. Our code then loads some
+// packages as one file each, which scripts/build-packages.mjs has made. This is only for speed:
+// without those files the packages are loaded from node_modules. Finding their 1,200 files took half
+// the time of a start.
 
 import fs from 'node:fs';
 import module from 'node:module';
@@ -17,13 +18,13 @@ const built = new Map(
 const isOurs = (importer) =>
   importer?.startsWith(root.href) && !importer.includes('/node_modules/');
 
-// Some tests start a Node that is older than this function.
+// Some tests start a Node version that lacks this function.
 module.registerHooks?.({
   resolve(specifier, context, next) {
     if (!isOurs(context.parentURL)) return next(specifier, context);
     const url = built.get(specifier);
     if (url !== undefined) return { url, format: 'module', shortCircuit: true };
-    // Two copies of a package would not know each other's values.
+    // Two copies of a package would not recognise each other's values.
     if (built.has(specifier.split('/')[0] ?? '')) {
       throw new Error(`scripts/build-packages.mjs does not build ${specifier}`);
     }

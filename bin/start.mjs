@@ -1,5 +1,5 @@
-// `npm start`: runs `tranche sandbox` by bin/tranche, which knows the V8 flags. npm on Windows has
-// no POSIX shell, so there the command line runs in this process, without the flags.
+// `npm start`: runs `tranche sandbox` through bin/tranche, which has the V8 flags. npm on Windows
+// has no POSIX shell, so there the command line runs in this process, without the flags.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * npm, and the shell in which it runs us. The sandbox watches both, because a signal that ends one of
- * them does not reach the sandbox.
+ * Finds npm and the shell in which it runs us. The sandbox watches both, because a signal that ends
+ * one of them does not reach the sandbox.
  */
 function findCallers() {
   const parent = process.ppid;
-  // Some shells replace themselves by the last command. Then our parent is npm.
+  // Some shells replace themselves with the last command. Then our parent is npm.
   const isShell = readProcess(parent, 'command').includes('start.mjs');
   return isShell ? [parent, Number(readProcess(parent, 'ppid'))] : [parent];
 }
@@ -32,7 +32,7 @@ function readProcess(pid, field) {
 
 const callers = findCallers().filter((pid) => pid > 1);
 const ends = callers.flatMap((pid) => ['--end-with', String(pid)]);
-// Options of `npm start -- …` are the sandbox's.
+// Options after `npm start --` belong to the sandbox.
 const args = ['sandbox', ...process.argv.slice(2), ...ends];
 
 if (process.platform === 'win32') {

@@ -1,7 +1,7 @@
 // Asks the registry about known vulnerabilities and about signatures of the packages: `npm run
-// audit`. It fails for a wrong signature, and for a package of a release with a vulnerability of at
-// least the severity that SECURITY.md names. A registry that does not answer fails nothing, so that
-// a build works without a network.
+// audit`. It fails for a wrong signature, and for a released package with a vulnerability of at
+// least the severity that SECURITY.md names. It passes if the registry does not answer, so that a
+// build works without a network.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -24,7 +24,7 @@ export type SignatureReport = { invalid?: SignedPackage[]; missing?: SignedPacka
 type SignedPackage = { name: string; version: string };
 type Times = Map<string, { days: number; fails: boolean }>;
 
-/** The times of SECURITY.md, by severity. */
+/** The deadlines in SECURITY.md, by severity. */
 export function readTimes(security: string): Times {
   const times: Times = new Map();
   const rows = security.matchAll(
@@ -36,7 +36,7 @@ export function readTimes(security: string): Times {
   return times;
 }
 
-/** Sorts the registry's reports: some fail a build, the others are only shown. */
+/** Sorts the registry's reports into those that fail a build and those that are only shown. */
 export function judgeVulnerabilities(
   report: AuditReport,
   released: ReadonlySet<string>,
@@ -85,7 +85,9 @@ function ask<Report extends object>(members: (keyof Report)[], ...args: string[]
   }
 }
 
-/** The places in the lock file of the packages that a release installs or has in its pages. */
+/**
+ * The paths in the lock file of the packages that a release installs or has built into its pages.
+ */
 function findReleased(): Set<string> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-audit-'));
   try {

@@ -1,6 +1,6 @@
-// Makes a fresh clone ready to run: `npm start`, `npm test` and `bin/tranche` call this first.
-// Plain JavaScript for Node 20, because neither the pinned Node nor any package is installed yet.
-// It writes to stderr only: stdout belongs to the command that follows.
+// Makes a fresh clone ready to run: `npm start`, `npm test` and `bin/tranche` call this first. It is
+// plain JavaScript for Node 20, because neither the pinned Node nor any package is installed yet. It
+// writes to stderr only: stdout belongs to the command that follows.
 //
 //   node scripts/bootstrap.mjs                   installs what runs Tranche and builds its pages
 //   node scripts/bootstrap.mjs --dev             adds what checks it
@@ -13,7 +13,7 @@ import { Refusal, say } from './bootstrap/common.mjs';
 import { install, whyInstall } from './bootstrap/install.mjs';
 import { withLock } from './bootstrap/lock.mjs';
 
-/** `why` gives the reason to perform a step, or null if the step has nothing to do. */
+/** `why` returns the reason to perform a step, or null if there is nothing to do. */
 const steps = [
   { why: whyInstall, perform: install },
   { why: whyBuildWeb, perform: buildWeb },
@@ -25,7 +25,8 @@ try {
   if (steps.some((step) => step.why() !== null)) {
     await withLock(async () => {
       for (const step of steps) {
-        // Ask again: another start may have done it while this one waited for the lock.
+        // This asks again, because another start may have done it while this one waited for the
+        // lock.
         const reason = step.why();
         if (reason !== null) await step.perform(reason);
       }

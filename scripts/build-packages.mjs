@@ -1,8 +1,8 @@
-// Puts packages of many files into one file each. bin/packages.mjs loads them.
+// Bundles packages with many files into one file each. bin/packages.mjs loads them.
 
 import { build } from 'vite';
 
-/** Our code imports these. No other import of the same packages may be added without its line here. */
+/** Our code imports these. Any other import from the same packages needs a line here. */
 const specifiers = [
   'kysely',
   'nodemailer',
@@ -48,7 +48,7 @@ export async function buildPackages(outDir) {
 }
 
 /**
- * A module that exports what Node finds in a package. A bundler finds less in CommonJS.
+ * A module that exports what Node finds in a package. A bundler finds fewer exports in CommonJS.
  *
  * @param {string} specifier
  */

@@ -6,8 +6,9 @@ const document = 'docs/operators/asvs.md';
 const states = ['met', 'not ours', 'open'];
 
 /**
- * The assessment by OWASP ASVS has every requirement of levels 1 and 2 once, and the files and
- * tests that it names exist. `asvs-5.0.0.json` has the numbers of the standard with their levels.
+ * Checks that the assessment by OWASP ASVS has every requirement of levels 1 and 2 once, and that
+ * the files and tests that it names exist. `asvs-5.0.0.json` has the standard's numbers with their
+ * levels.
  */
 export function findAsvsGaps(root: string): string[] {
   const levels: Record<string, number> = JSON.parse(
@@ -41,7 +42,9 @@ export function findAsvsGaps(root: string): string[] {
   return problems;
 }
 
-/** A file in back quotes exists, and has the test whose name follows it in quotation marks. */
+/**
+ * Checks that a file in back quotes exists and has the test whose name follows in quotation marks.
+ */
 function* findBadEvidence(root: string, evidence: string): Generator<string> {
   for (const [, name = '', test] of evidence.matchAll(/`([^`]+)`(?: "([^"]+)")?/g)) {
     if (!isFile(name)) continue;
@@ -60,7 +63,7 @@ function hasTest(source: string, name: string): boolean {
   return source.split('\n').some((line) => line.replaceAll('\\', '').includes(name));
 }
 
-/** Files of the program need a test beside them; documents are their own proof. */
+/** Files of the program need a test beside them; documents need no other proof. */
 function isShown(evidence: string): boolean {
   const files = codeSpans(evidence).filter(isFile);
   if (files.length === 0) return false;

@@ -3,12 +3,14 @@ import path from 'node:path';
 
 // Two rules about the console's application that no other tool checks.
 
-/** Files that both sides may run. They have pure functions, such as the one that formats money. */
+/**
+ * Files that both sides may run. They have only pure functions, such as the one that formats money.
+ */
 const sharedRoom = 'src/platform/shared/';
 
 /**
- * The console imports types from the service, and nothing that runs: a schema or a use case would
- * bring its own imports into the browser, and its rules would run in two places.
+ * The console imports only types from the service: a schema or a use case would bring its own
+ * imports into the browser, and its rules would run in two places.
  */
 export function findConsoleImports(root: string): string[] {
   const problems: string[] = [];
@@ -37,7 +39,7 @@ function* valueImports(text: string): Generator<string> {
 type Packages = Record<string, string>;
 
 /**
- * All of Mantine's packages have the same exact version, because they are released and tested
+ * All of Mantine's packages must have the same exact version, because they are released and tested
  * together.
  */
 export function findMantineVersions(root: string): string[] {

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 const markdownColumnsMax = 120;
 const longLineFiles = ['*.md', '{docs,examples,sdk,src,test-gateway,web}/**/*.md'];
 
-/** Documents whose paths and links are checked. The merchants' guides have tests of their own. */
+/** Documents whose paths and links are checked. The merchants' guides have their own tests. */
 const ownDocuments = [
   '*.md',
   'docs/decisions/*.md',
@@ -23,7 +23,7 @@ const texts = [
   '{bench,docs,examples,scripts,sdk,src,test,test-gateway,web}/**/*.{cjs,css,grit,js,md,mjs,ts,tsx}',
 ];
 
-/** Every decision that a text cites by number has a record. */
+/** Every decision that a text cites by number must have a record. */
 export function findBadCitations(root: string): string[] {
   const records = new Set(
     fs
@@ -56,7 +56,7 @@ function* citedRecords(file: string, text: string): Generator<string> {
   for (const [, number = ''] of text.matchAll(/\]\((\d{4})-/g)) yield number;
 }
 
-/** The list of records names each of them, in the order of their numbers. */
+/** The list of records must name each of them, in the order of their numbers. */
 export function findUnlistedRecords(root: string): string[] {
   const records = fs
     .globSync('docs/decisions/[0-9]*.md', { cwd: root })
@@ -83,7 +83,7 @@ export function findUnlistedRecords(root: string): string[] {
 
 /**
  * A record that amends another says `Amends: 0012`, and the other says `Amended by: 0020`. Nothing
- * else stands between the title and the first heading, so that no link is hidden in prose.
+ * else may stand between the title and the first heading, so that no link is hidden in prose.
  */
 export function findOneWayLinks(root: string): string[] {
   const problems: string[] = [];
@@ -124,8 +124,8 @@ function othersOf(links: Set<string>, number: string): string[] {
 }
 
 /**
- * No line of Markdown is longer than 120 columns, except in tables, for the sake of a link, or in
- * an answer that is shown as it came.
+ * A line of Markdown may have at most 120 columns, except in tables, because of a link, or in an
+ * answer that is shown unchanged.
  */
 export function findLongLines(root: string): string[] {
   const problems: string[] = [];
@@ -142,8 +142,8 @@ export function findLongLines(root: string): string[] {
 }
 
 /**
- * Files that a document names by their path, and documents that it links to, are there. A README
- * beside the code names the files of its folder without their path.
+ * Files that a document names by path, and documents that it links to, must exist. A README beside
+ * the code names the files of its folder without their path.
  */
 export function findDeadPaths(root: string): string[] {
   const problems: string[] = [];
@@ -176,8 +176,8 @@ export function findDeadPaths(root: string): string[] {
 }
 
 /**
- * Every setting that the service reads is in the table of settings, and every setting of the table
- * is read. Where the table gives a default as one would write it, setting that value changes
+ * Every setting that the service reads must be in the table of settings, and every setting in the
+ * table must be read. Where the table gives a default as a value, setting that value must change
  * nothing.
  */
 export function findUndocumentedSettings(
@@ -221,7 +221,7 @@ export function findUndocumentedSettings(
   return problems;
 }
 
-/** ARCHITECTURE lists the groups of `src/` and the rooms of each. */
+/** ARCHITECTURE must list the groups of `src/` and the rooms of each. */
 export function findUnlistedRooms(root: string): string[] {
   const document = 'ARCHITECTURE.md';
   const listed = new Set<string>();
@@ -251,8 +251,8 @@ export function findUnlistedRooms(root: string): string[] {
 }
 
 /**
- * The README of the invariants lists every invariant that SQL checks. For any other that it lists,
- * it names a test.
+ * The README of the invariants must list every invariant that SQL checks. For any other invariant it
+ * must name a test.
  */
 export function findWrongInvariants(root: string): string[] {
   const document = 'src/checks/invariants/README.md';

@@ -15,7 +15,7 @@ const exceptionsMax = 8;
 const covered = '{bench,examples,scripts,sdk/src,src,test-gateway,web}/**/*.{js,mjs,ts,tsx}';
 const uncovered = /\.test\.ts$|\.d\.m?ts$|(^|\/)(dist(\.\d+)?|node_modules)\//;
 
-/** Files and functions (`file function`) that stay longer, each with its reason. */
+/** Files and functions (`file function`) that may be longer, each with its reason. */
 const exceptions: Record<string, string> = {
   'sdk/src/api.ts': 'the generator writes it from the descriptions of the endpoints',
 };
@@ -72,7 +72,7 @@ function findLongInFile(file: string, source: Buffer): Long[] {
   return long;
 }
 
-/** The outermost functions that are too long. Functions within a long function are not checked. */
+/** The outermost functions that are too long. Functions inside a long function are not checked. */
 function findLongFunctions(file: string, source: Buffer): Long[] {
   const isPage = file.endsWith('.tsx');
   const long: Long[] = [];
@@ -80,7 +80,7 @@ function findLongFunctions(file: string, source: Buffer): Long[] {
     if (Array.isArray(value)) for (const one of value) visit(one, name);
     if (!isNode(value)) return;
     if (isFunction(value)) {
-      // Spans count the bytes of the file from one.
+      // Spans count the file's bytes from one.
       const lines = countLines(source, value.span.start - 1, value.span.end - 1);
       const linesMax = isPage && returnsJsx(value) ? componentLinesMax : functionLinesMax;
       const own = `${file} ${nameOf(value) ?? name}`;
@@ -105,7 +105,7 @@ function isFunction(node: Node): node is Node & { span: Span } {
   return node.span !== undefined && functionTypes.has(node.type ?? '');
 }
 
-/** The name that a function, or the variable or member that holds it, has in the source. */
+/** The name in the source of a function, or of the variable or member that holds it. */
 function nameOf(node: Node): string | null {
   for (const holder of [node.identifier, node.id, node.key]) {
     if (!isNode(holder)) continue;

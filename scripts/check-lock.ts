@@ -23,8 +23,8 @@ const systems = [
 ];
 
 /**
- * The lock file has what `npm ci` needs on each of these systems. npm writes a lock that lacks the
- * packages of other systems when the registry does not have them, and says nothing.
+ * The lock file must have what `npm ci` needs on each of these systems. If the registry lacks the
+ * packages of other systems, npm silently writes a lock without them.
  */
 export function findLockGaps(root: string): string[] {
   const lock: Lock = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
@@ -49,10 +49,10 @@ export function findLockGaps(root: string): string[] {
   return problems;
 }
 
-/** A package that comes as one binary per system has one for each of ours. */
+/** A package that comes as one binary per system must have one for each of ours. */
 function findMissingSystems(name: string, optional: LockEntry[]): string[] {
   const binaries = optional.filter((entry) => entry.os !== undefined && entry.cpu !== undefined);
-  // One or two binaries are an addition for a system, such as fsevents for macOS.
+  // One or two binaries are extras for single systems, such as fsevents for macOS.
   if (binaries.length < 3) return [];
   return systems
     .filter(({ os, cpu }) => !binaries.some((entry) => fits(entry.os, os) && fits(entry.cpu, cpu)))
@@ -63,7 +63,7 @@ function fits(list: string[] | undefined, value: string): boolean {
   return list === undefined || list.includes(value);
 }
 
-/** Where Node would find a dependency of the package at this place. */
+/** The place where Node would find a dependency of the package at this place. */
 export function findPlace(lock: Lock, place: string, dependency: string): string | undefined {
   let from = place;
   while (true) {

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { mannerOf } from '#platform/database/migrate.ts';
 
 /**
- * The last migration of the newest release. Change it with each release. A migration may take away
- * only what the programs of that release no longer use. It is null until the first release.
+ * The last migration of the newest release. Change it with each release. A migration may remove only
+ * what the programs of that release no longer use. It is null until the first release.
  */
 const lastReleased: number | null = null;
 
@@ -18,7 +18,7 @@ function readAlteration(statement: string): Alteration | null {
   return { table: table.replaceAll('"', ''), actions: splitActions(actions) };
 }
 
-/** Commas separate actions, except in parentheses and strings. */
+/** Splits actions at commas, except in parentheses and strings. */
 function splitActions(text: string): string[] {
   const actions = [''];
   let depth = 0;
@@ -46,7 +46,7 @@ function blocksTable(action: string): boolean {
     /^alter (?:column )?\S+ set not null\b/.test(action) ||
     /^alter (?:column )?\S+ add generated\b/.test(action) ||
     /^add (?:constraint \S+ )?(?:check|foreign key)\b(?!.*\bnot valid\b)/.test(action) ||
-    // `using index` takes an index that was built concurrently before.
+    // `using index` uses an index that was built concurrently before.
     /^add (?:constraint \S+ )?(?:unique|primary key|exclude)\b(?! using index)/.test(action) ||
     /^set (?:logged|unlogged|tablespace|access method)\b/.test(action)
   );
@@ -56,12 +56,12 @@ function rewritesForColumn(definition: string): boolean {
   const column = definition.replaceAll(/'(?:[^']|'')*'/g, "''");
   const value = /\bdefault (.*)$/.exec(column)?.[1];
   if (value === undefined && /\bnot null\b/.test(column)) return true;
-  // Whether a function is volatile is not known here, so a default must be a constant.
+  // It is not known here whether a function is volatile, so a default must be a constant.
   if (/(?<!::)\b\w+ ?\(|\bcurrent_|\blocaltime/.test(value ?? '')) return true;
   return /\b(?:generated|(?:small|big)?serial|unique|primary key|check|references)\b/.test(column);
 }
 
-/** Whether older programs may use what an action takes away. */
+/** Whether older programs may still use what an action removes. */
 function contracts(action: string): boolean {
   return /^(?:drop (?!constraint\b)|rename\b)/.test(action);
 }
@@ -118,7 +118,7 @@ export function findUnsafeMigrations(root: string): string[] {
   return [...findEqualNumbers(names), ...unsafe];
 }
 
-/** Two migrations with one number: whichever comes second is never applied. */
+/** If two migrations have the same number, the second one is never applied. */
 export function findEqualNumbers(names: string[]): string[] {
   const numbers = Map.groupBy(names, (name) => name.slice(0, 4));
   return [...numbers.values()]

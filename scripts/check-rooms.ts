@@ -30,13 +30,13 @@ type Import = {
   isType: boolean;
 };
 
-/** A verb that says that a function of a `*.sql.ts` file writes; CONTRIBUTING lists the verbs. */
+/** The verbs of functions in `*.sql.ts` files that write; CONTRIBUTING lists them. */
 const writingName = /^(new|insert|move|advance|update|delete|claim|release)[A-Z]/;
 
-/** Erases personal data in every table (decision 0070). */
+/** This file erases personal data in every table (decision 0070). */
 const erasure = 'purchases/shoppers/erasure.sql.ts';
 
-/** Puts the runners together, and deletes for each slice what has expired. */
+/** This file puts the runners together, and deletes expired rows for each slice. */
 const worker = 'worker.ts';
 
 /** Groups whose own files are a room. In the other groups every folder is a room. */
@@ -53,8 +53,8 @@ const innerRooms = [
 ];
 
 /**
- * No group imports values from a group after it. The platform does not import types from later
- * groups either.
+ * No group may import values from a later group. The platform may not import types from later groups
+ * either.
  */
 export function findWrongOrder(root: string): string[] {
   const problems: string[] = [];
@@ -70,7 +70,7 @@ export function findWrongOrder(root: string): string[] {
   return problems;
 }
 
-/** No room imports one that imports it back, directly or through others, at value level. */
+/** No room may import values from one that imports it back, directly or through others. */
 export function findRoomCycles(root: string): string[] {
   const imports = readImports(root).filter((one) => roomOf(one.file) !== roomOf(one.target));
   const edges = new Map<string, Map<string, Import>>();
@@ -84,7 +84,7 @@ export function findRoomCycles(root: string): string[] {
   for (const room of [...edges.keys()].sort()) {
     const cycle = shortestCycle(edges, room);
     if (cycle === null) continue;
-    // A cycle is found once from each of its rooms.
+    // A cycle would be found once from each of its rooms.
     const name = [...cycle].sort().join(' ');
     if (seen.has(name)) continue;
     seen.add(name);
@@ -98,7 +98,7 @@ export function findRoomCycles(root: string): string[] {
   return problems;
 }
 
-/** The slice that owns each table: the one whose `*.tables.ts` has its type. */
+/** The slice that owns each table: its `*.tables.ts` has the table's type. */
 export function readTableOwners(root: string): Map<string, string> {
   const owners = new Map<string, string>();
   for (const file of sourcesOf(root).filter((one) => /(^|[./])tables\.ts$/.test(one))) {
@@ -111,7 +111,7 @@ export function readTableOwners(root: string): Map<string, string> {
 }
 
 /**
- * Only the owner of a table writes it. No other slice writes it by SQL or through the owner's SQL
+ * Only the owner may write a table. No other slice may write it with SQL or through the owner's SQL
  * functions.
  */
 export function findForeignWrites(root: string): string[] {
@@ -203,13 +203,13 @@ function sourcesOf(root: string): string[] {
     .sort();
 }
 
-/** A file at the root of `src/` is a room of its own. */
+/** A file at the root of `src/` is its own room. */
 function roomOf(file: string): string {
   const inner = innerRooms.find((room) => file.startsWith(`${room}/`));
   return inner ?? sliceOf(file);
 }
 
-/** The room that owns tables, with its inner rooms. */
+/** The room that owns tables, including its inner rooms. */
 function sliceOf(file: string): string {
   const [group = '', room] = file.split('/');
   if (room === undefined) return file;

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// PostgreSQL refuses a prepared statement whose result has got another column (0A000). A migration
-// that adds a column must not break the programs that run, so a prepared statement names its columns.
+// PostgreSQL refuses a prepared statement whose result has a new column (0A000). A migration that
+// adds a column must not break the programs that run, so a prepared statement names its columns.
 
-/** A statement with a name, in the driver's form. */
+/** A named statement, in the driver's form. */
 const named =
   /\bname: (['`])(?<name>[^'`]+)\1,(?:(?!\bname:)[\s\S])*?\btext:\s*(?<text>'[^']*'|`[^`]*`)/g;
 

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING,
-// "Words" and "Style". This finds the beginnings and the words that made readers stop, where a
-// pattern can tell them from good ones.
+// Comments are sentences in plain words, and names use the words of the table: CONTRIBUTING, "Words"
+// and "Style". This finds beginnings and words that made readers stop, as far as a pattern can
+// recognise them.
 
 const covered =
   '{bench,examples,migrations,scripts,sdk,src,test,test-gateway,web}/**/*.{css,js,mjs,sql,ts,tsx}';
@@ -70,7 +70,7 @@ const nameRules: Rule[] = [
   { pattern: /\bmarks?$/, advice: 'position, heartbeat, retention date, key check or logo' },
 ];
 
-/** Words that are right where they stand, each with the reason. */
+/** Words that are right in these places, each with the reason. */
 const exceptions: Record<string, string> = {
   'src/operating/docs/docs.css mark': 'the element of HTML',
   'src/purchases/callbacks/delivery/limits.ts tries': "an option of Node's resolver",
@@ -148,8 +148,7 @@ const wordsOf = (name: string) =>
 type Comment = { line: number; text: string };
 
 /**
- * The comments that have lines of their own, without `//` and its like. Lines that follow each
- * other are one comment.
+ * The comments on lines of their own, without `//` and the like. Consecutive lines are one comment.
  */
 function readComments(source: string, isSql: boolean): Comment[] {
   const comments: Comment[] = [];

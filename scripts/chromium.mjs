@@ -1,4 +1,5 @@
-// Finds a Chromium on this machine. Plain JavaScript for Node 20, because the bootstrap imports it.
+// Finds a Chromium on this machine. It is plain JavaScript for Node 20, because the bootstrap
+// imports it.
 
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +19,7 @@ const applications = {
 };
 
 /**
- * CHROME_PATH, else an installed browser, else Playwright's own.
+ * Uses CHROME_PATH, or else an installed browser, or else Playwright's own.
  * @returns {string | null}
  */
 export function findChromium() {

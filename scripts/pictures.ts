@@ -8,8 +8,8 @@ import { rewritePng } from '#platform/shared/rewrite-png.ts';
 import { Tranche } from '../sdk/src/index.ts';
 import { findChromium } from './chromium.mjs';
 
-// Makes the pictures of README and guides again: plays the story in a sandbox of its own, opens
-// each page in Chromium, and writes docs/pictures/.
+// Makes the pictures of README and guides again: plays the story in a new sandbox, opens each page
+// in Chromium, and writes docs/pictures/.
 
 const root = path.join(import.meta.dirname, '..');
 const folder = path.join(root, 'docs/pictures');
@@ -69,7 +69,10 @@ const pictures: Record<string, (browser: Browser, sandbox: Sandbox) => Promise<P
   },
 };
 
-/** A page that has loaded everything. The console keeps its session in the browser's context. */
+/**
+ * Opens a page and waits until everything is loaded. The console keeps its session in the browser's
+ * context.
+ */
 async function open(browser: Browser, viewport: typeof phone, url: string): Promise<Page> {
   const [console = await browser.newContext()] = browser.contexts();
   const page = await console.newPage();
@@ -79,7 +82,7 @@ async function open(browser: Browser, viewport: typeof phone, url: string): Prom
   return page;
 }
 
-/** Saves what the window shows once nothing loads any more. */
+/** Saves what the window shows once nothing is loading any more. */
 async function save(page: Page, name: string): Promise<void> {
   await page.waitForLoadState('networkidle');
   await page.locator('.skeleton').first().waitFor({ state: 'detached' });
@@ -94,7 +97,7 @@ async function save(page: Page, name: string): Promise<void> {
   );
 }
 
-/** An order of the demo shop that no one has paid yet. */
+/** Creates an order in the demo shop that is not paid yet. */
 async function createOrder({ base_url, integration }: Sandbox): Promise<string> {
   const { client_secret: clientSecret, signing_key: signingKey } = integration;
   const tranche = new Tranche({ baseUrl: base_url, clientSecret, signingKey });

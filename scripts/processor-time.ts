@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 
-/** Linux counts processor time in hundredths of a second, whatever its kernel does. */
+/** Linux reports processor time in hundredths of a second, whatever its kernel uses. */
 const ticksPerSecond = 100;
 
 /**
  * The processor time of this process and of its children that have ended, user and system. Only
- * Linux tells a program about its children, so elsewhere it is the time of this process alone.
+ * Linux reports the time of children, so elsewhere it is the time of this process alone.
  */
 export function readProcessorSeconds(): number {
   if (process.platform !== 'linux') {

@@ -1,10 +1,11 @@
-// Makes what a server installs: `npm run release [-- FILE]` writes tranche-VERSION.tar.gz. It holds
-// the program, the built pages, and a package.json and lock file with only the packages that run it:
+// Makes the file that a server installs: `npm run release [-- FILE]` writes tranche-VERSION.tar.gz.
+// It contains the program, the built pages, and a package.json and lock file with only the packages
+// that run it:
 //
 //   tar -xzf tranche-VERSION.tar.gz && cd tranche-VERSION && npm ci && bin/tranche serve
 //
-// Beside the file it writes FILE.cdx.json, the bill of materials, and FILE.provenance.json, which says
-// from which commit the file was made. `npm run release:verify -- FILE` compares all three.
+// Beside the file it writes FILE.cdx.json, the bill of materials, and FILE.provenance.json, which
+// says which commit the file was made from. `npm run release:verify -- FILE` compares all three.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -12,7 +12,7 @@ export type TestRun = WorkList & {
   workers: number;
   /** Options of Node's test runner. */
   options: string[];
-  /** Whether to print the cost of every file, the dearest first. */
+  /** Whether to print the cost of every file, the most expensive first. */
   costs: boolean;
 };
 
@@ -44,7 +44,7 @@ reportFiles();
 
 /**
  * The files that run in one process. Groups are small, so that a failure can be repeated with few
- * files. The tests beside the code are short: they come last, when few files are left.
+ * files. The tests beside the code are short, so they come last, when few files are left.
  */
 function groupFiles(): string[][] {
   const alone = list.files.filter((file) => !sharesProcess(file));
@@ -68,7 +68,7 @@ function split(files: string[], most: number): string[][] {
 
 /** Takes group after group until none is left. */
 async function work(worker: number): Promise<void> {
-  // A browser's pages keep both cores of a small machine busy.
+  // Browser pages keep both cores of a small machine busy.
   const takesBrowsers = worker < Math.ceil(workers / 2);
   for (;;) {
     const next = waiting.findIndex((files) => takesBrowsers || !files.some(usesBrowser));
@@ -78,7 +78,7 @@ async function work(worker: number): Promise<void> {
   }
 }
 
-/** Runs the rest in another process when one ends early. */
+/** If a process ends early, another one runs the remaining files. */
 async function runGroup(files: string[]): Promise<void> {
   for (let rest = files; rest.length > 0; ) {
     const running = rest;
@@ -103,7 +103,7 @@ function killHung(files: string[]): void {
   try {
     process.kill(last.pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile.
+    // The process has ended in the meantime.
   }
 }
 
@@ -130,7 +130,7 @@ async function runProcess(files: string[]): Promise<void> {
     pending.push(event);
     const isResult = event.type === 'test:pass' || event.type === 'test:fail';
     if (!isResult || event.data.nesting !== 0) continue;
-    // If a test awaits something that another file began, the runner may assign it to that file's
+    // If a test awaits something that another file began, the runner may attribute it to that file's
     // suite.
     const { name } = event.data;
     const isFile = list.files.includes(name);

@@ -4,8 +4,8 @@ import path from 'node:path';
 /**
  * The test files that take longest, in the order in which a whole run starts them. A browser keeps
  * both cores of a small machine busy, so files that mostly wait for programs or for the database
- * stand between those with a browser. A whole run prints its longest files, so that this list can
- * follow them.
+ * stand between those with a browser. A whole run prints its longest files, so that this list can be
+ * updated.
  */
 export const slowFiles = [
   'test/faults/processes.test.ts',
@@ -45,20 +45,20 @@ export const slowFiles = [
   'test/payments/no-late-holds.test.ts',
 ];
 
-/** The name of a test file or of its folder says whether it uses the browser of the run. */
+/** The name of a test file or of its folder tells whether it uses the shared browser. */
 export function usesBrowser(file: string): boolean {
   return file.includes('browser');
 }
 
 /**
  * Workers, the environment, signals and mocks belong to a process as a whole. A file that starts
- * programs that run on takes long. One that only runs programs to their end does not count.
+ * programs which keep running takes long. One that only runs programs to their end does not count.
  */
 const ofProcess =
   /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
 
 /**
- * Whether a test file can run in one process with others: neither it nor a helper that it imports
+ * Whether a test file can share a process with others: neither it nor a helper that it imports
  * touches what belongs to a process as a whole, and it uses no browser.
  */
 export function sharesProcess(file: string, seen = new Set<string>()): boolean {

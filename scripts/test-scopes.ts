@@ -1,7 +1,7 @@
-// Node's test runner finds out to which test a call belongs by a hook that runs for every promise.
-// In tests of a service that was a tenth of the processor time. This file gives the runner an
+// Node's test runner uses a hook that runs for every promise to find out which test a call belongs
+// to. In tests of a service that took a tenth of the processor time. This file gives the runner an
 // AsyncLocalStorage instead, which costs nothing per promise. It must be loaded before `node:test`.
-// If another version of Node does not ask for what is replaced here, its runner works as it is.
+// If another version of Node does not use what is replaced here, its runner works as usual.
 
 import asyncHooks from 'node:async_hooks';
 
@@ -10,7 +10,7 @@ const { AsyncLocalStorage, AsyncResource, createHook, executionAsyncId } = async
 const scope = new AsyncLocalStorage<number>();
 let hooks: asyncHooks.HookCallbacks | null = null;
 
-/** Tests and suites are resources of this class. What they call runs in their scope. */
+/** Tests and suites are resources of this class, and their calls run in its scope. */
 class Scope extends AsyncResource {
   constructor(type: string, options?: asyncHooks.AsyncResourceOptions) {
     super(type, options);
@@ -38,5 +38,5 @@ Object.assign(asyncHooks, {
   },
 });
 await import('node:test');
-// The runner keeps what it found. All others get what Node gives them.
+// The runner keeps the functions that it found. All other code gets Node's own.
 Object.assign(asyncHooks, { AsyncResource, executionAsyncId, createHook });

@@ -7,7 +7,7 @@ import { readProcessorSeconds } from './processor-time.ts';
 
 /**
  * A folder in memory, if this machine has enough to spare. The tests clone and drop hundreds of
- * databases, and a disk's file system takes long over files that come and go.
+ * databases, and creating and deleting files on a disk takes long.
  */
 export function findMemory(): string | null {
   const memory = '/dev/shm';
@@ -20,7 +20,7 @@ export function findMemory(): string | null {
   return made;
 }
 
-/** The PostgreSQL server of a run of tests, in this folder. */
+/** Starts the PostgreSQL server of a test run in this folder. */
 export async function startServer(databases: string): Promise<EmbeddedPostgres> {
   const report = (fields: object, message: string) =>
     process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
@@ -28,8 +28,8 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
     dataDir: path.join(databases, 'data'),
     database: 'postgres',
     log: { info: () => {}, warn: report, error: report },
-    // This server is deleted after the run, so it need not survive a power cut. The tests of
-    // crashes start servers of their own.
+    // This server is deleted after the run, so it need not survive a power cut. Tests of crashes
+    // start their own servers.
     settings: {
       fsync: 'off',
       synchronous_commit: 'off',
@@ -37,7 +37,7 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
       max_wal_size: '256MB',
     },
   });
-  // By default a client computes 4,096 hashes for each of the thousands of connections.
+  // By default a client would compute 4,096 hashes for each of thousands of connections.
   const client = new pg.Client({ connectionString: started.url });
   await client.connect();
   const { username, password } = new URL(started.url);
@@ -47,10 +47,10 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
   return started;
 }
 
-/** A server for a program that plays tests by itself. */
+/** Starts a server for a program that runs tests on its own. */
 export async function startTestServer(): Promise<{
   url: string;
-  /** Returns the processor time of this program and of the server. */
+  /** Stops the server. Returns the processor time of this program and of the server. */
   stop(): Promise<number>;
 }> {
   const folder = findMemory() ?? fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));

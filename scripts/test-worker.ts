@@ -10,11 +10,11 @@ import './test-scopes.ts';
 export type WorkList = {
   files: string[];
   timeoutMilliseconds: number;
-  /** A folder in which the process notes the files that it begins and ends. */
+  /** A folder in which the process records the files that it begins and ends. */
   notes: string;
 };
 
-/** A file that has begun, and what it cost if it has ended. */
+/** A file that has begun, and its cost if it has ended. */
 export type Note = {
   file: string;
   pid: number;

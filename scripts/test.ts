@@ -30,7 +30,7 @@ const options = args.filter((arg) => arg.startsWith('-') && !ours.includes(arg))
 const filters = args.filter((arg) => !arg.startsWith('-'));
 
 const everything = ['{src,test,web}/**/*.test.ts'];
-// The tests beside the code are of pure rules, except for one that starts PostgreSQL servers.
+// The tests beside the code test pure rules, except for one that starts PostgreSQL servers.
 const quickest = [
   '{src,web}/**/*.test.ts',
   'test/api/happy-paths.test.ts',
@@ -44,7 +44,7 @@ const found = fs
   .globSync(quick ? quickest : everything, { cwd: root, exclude: quick ? notQuick : [] })
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
-// A file that starts last and takes long would run on alone, so the slow files start first.
+// A slow file that starts last would run on alone, so the slow files start first.
 const files = [
   ...slowFiles.filter((file) => found.includes(file)),
   ...found.filter((file) => !slowFiles.includes(file)),
@@ -62,7 +62,7 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-// Pass signals on to the tests; this process stays to clean up after them.
+// Signals are passed on to the tests; this process stays to clean up after them.
 let interruption: NodeJS.Signals | null = null;
 let interrupt: (signal: NodeJS.Signals) => void = () => {};
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -73,7 +73,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
-// Under root the server and some tests run as another user, who must be able to enter the folder.
+// If we are root, the server and some tests run as another user, who must be able to enter the
+// folder.
 fs.chmodSync(folder, 0o711);
 const databases = findMemory() ?? folder;
 const notes = path.join(folder, 'notes');
@@ -86,13 +87,14 @@ if (args.includes('--indexes')) {
   process.env.TRANCHE_INDEX_SCANS = scans;
 }
 const start = performance.now();
-// The processes of the run and the programs that tests start load the same modules.
+// Processes of the run and programs that tests start load the same modules, so they share this
+// cache.
 process.env.NODE_COMPILE_CACHE = path.join(root, 'node_modules/.cache/compiled');
 const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${packages}`.trim();
 let server: EmbeddedPostgres | null = null;
 let browser: BrowserServer | null = null;
-/** Processor time is counted when a process has ended, so it is read after each part. */
+/** Processor time is counted only once a process has ended, so it is read after each part. */
 const parts: string[] = [];
 let counted = 0;
 const count = (part: string) => {
@@ -144,7 +146,7 @@ async function startBrowser(): Promise<BrowserServer | null> {
   return noBrowser ? null : launchBrowserServer();
 }
 
-/** Stops and reports the processes that tests left behind. Only Linux shows which these are. */
+/** Stops and reports the processes that tests left behind. Only Linux shows which ones they are. */
 async function stopStrays(): Promise<number> {
   let strays = findStrays();
   // A program that has just been told to stop may need a moment.
@@ -171,10 +173,10 @@ function findStrays(): { pid: number; command: string }[] {
         const environment = fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
         const isOurs = place.startsWith(folder) || environment.includes(`TMPDIR=${folder}`);
         const command = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-        // A process that has ended and was not waited for has no command line any more.
+        // A process that has ended and was not waited for has no command line.
         return isOurs && command !== '' ? [{ pid, command: command.trim() }] : [];
       } catch {
-        // It has ended meanwhile, or belongs to another user.
+        // The process has ended in the meantime, or belongs to another user.
         return [];
       }
     });
@@ -184,8 +186,8 @@ function runTests(url: string): Promise<number> {
   const minutes = long ? 120 : 10;
   const asked: TestRun = {
     files,
-    // Tests wait longer than they compute: for the database, a browser, a program, a deadline. With
-    // one process per core and two more, two cores were idle for a quarter of a run.
+    // Tests spend most of their time waiting for the database, a browser, a program or a deadline.
+    // With one process per core and two more, two cores were idle for a quarter of a run.
     workers: Math.min(files.length, Math.max(2, os.availableParallelism()) + 4),
     timeoutMilliseconds: minutes * 60_000,
     options,

@@ -1,6 +1,7 @@
-// Verifies a release in a clone of the commit that it was made from: `npm run release:verify -- FILE`.
-// The file and its bill of materials have the digests of the statement, the statement names this
-// commit and this lock file, and every file of the release is what this clone would put there.
+// Verifies a release in a clone of the commit that it was made from: `npm run release:verify --
+// FILE`. It checks that the file and its bill of materials have the digests in the statement, that
+// the statement names this commit and this lock file, and that every file in the release equals what
+// this clone would make.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -81,7 +82,7 @@ function findWrongFiles(release, folder) {
 }
 
 /**
- * The files of a folder with their digests. A link has its target instead.
+ * The files of a folder with their digests. A link has its target instead of a digest.
  * @param {string} folder
  */
 function listFiles(folder) {

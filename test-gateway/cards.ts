@@ -1,26 +1,26 @@
-/** The behaviour of a test card. Only its number decides. */
+/** The behaviour of a test card. It depends only on the number. */
 export type CardBehaviour = {
-  /** Stored with an object instead of the number, which is never kept. */
+  /** Stored with an object instead of the number, which is never stored. */
   name: string;
   number: string;
   brand: 'visa' | 'mastercard' | 'amex';
   does: string;
-  /** Stripe's id of the same card for use without a browser. */
+  /** Stripe's id for the same card, for use without a browser. */
   payment_method?: string;
   /** Whether the shopper must pass a challenge. */
   challenge?: 'required';
   /**
-   * The result of 3-D Secure when the caller requests it; else the bank approves without asking.
+   * The result of 3-D Secure if the caller requests it. By default the bank approves without asking.
    */
   three_d_secure?: 'challenge' | 'not_supported';
-  /** How a payment on the page is refused, after the challenge if there is one. */
+  /** How a payment on the page is declined, after the challenge if there is one. */
   payment?: Refusal;
   /** A card whose payments are refused can still be stored by a setup intent. */
   setup?: 'succeeds';
-  /** How a later charge without the shopper is refused. */
+  /** How a later charge without the shopper is declined. */
   later?: Refusal | 'unless_authenticated';
   refund?: 'pending_then_succeeded' | 'succeeded_then_failed';
-  /** The cardholder disputes every payment as soon as it is captured. */
+  /** Why the cardholder disputes every payment as soon as it is captured. */
   dispute?: DisputeReason;
 };
 
@@ -28,7 +28,7 @@ export type CardBehaviour = {
 export const disputeReasons = {
   fraudulent: { network_reason_code: '10.4', isInquiry: false },
   product_not_received: { network_reason_code: '13.1', isInquiry: false },
-  /** A question of the bank before a dispute: no money moves. */
+  /** The bank only asks before a dispute, so no money moves. */
   inquiry: { network_reason_code: '10.4', isInquiry: true },
 } as const;
 export type DisputeReason = keyof typeof disputeReasons;
@@ -316,7 +316,7 @@ export const testCards: CardBehaviour[] = [
     payment_method: 'pm_card_createDisputeInquiry',
     dispute: 'inquiry',
   },
-  // Stripe has no card whose first payment succeeds and whose later ones are declined.
+  // Stripe has no card whose first payment succeeds and whose later payments are declined.
   {
     name: 'later_insufficient_funds',
     number: '4000000000777005',

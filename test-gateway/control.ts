@@ -21,10 +21,13 @@ import { invalidRequest, missing } from './stripe/errors.ts';
 import { type Form, readForm } from './stripe/form.ts';
 import { type Answer, ok, oneOf, throwMissing } from './stripe/operation.ts';
 
-// Control of the gateway for tests and the sandbox, under `/_test/`. It works on the books, so it is
-// the same for both faces. Its requests are forms with the secret key, as Stripe's are.
+// Controls of the gateway for tests and the sandbox, under `/_test/`. They work on the books, so
+// they are the same for both faces. The requests are forms with the secret key, like Stripe's.
 
-/** All payments, charges and refunds as of now, for tests that compare them with the service's. */
+/**
+ * All payments, charges and refunds in their current state, for tests that compare them with the
+ * service's.
+ */
 export function books(context: Context, form: Form): Answer {
   const { customer, checkout } = readForm(form, { customer: 'string', checkout: 'string' });
   const { store } = context;
@@ -48,8 +51,7 @@ export function books(context: Context, form: Form): Answer {
 }
 
 /**
- * Control for tests: from now on the balance is in another currency, or in the payments' currency
- * again.
+ * A control for tests: the balance switches to another currency, or back to that of the payments.
  */
 export function controlSettlement(context: Context, form: Form): Answer {
   const { currency, basis_points } = readForm(form, {
@@ -62,7 +64,7 @@ export function controlSettlement(context: Context, form: Form): Answer {
 }
 
 /**
- * Control for tests: the balance moves without a payment. The gateway charges for a service,
+ * A control for tests: the balance moves without a payment. The gateway charges for a service,
  * corrects the balance, or pays it out to the account's own bank.
  */
 export function controlTransaction(context: Context, form: Form): Answer {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * Faults on demand: what a network and a gateway do on a bad day, at a moment that a test chooses.
- * A fault strikes the requests that match it, a given number of times.
+ * Faults of a network or a gateway, at a moment that a test chooses. A fault strikes the requests
+ * that match it, a given number of times.
  */
 export const faultKinds = [
   /** Waits before the effect. The request's key is in flight meanwhile. */
@@ -21,7 +21,7 @@ export const faultKinds = [
   'drop_after',
   /** Holds the request, without an effect, until the fault is removed or `ms` have passed. */
   'hold_key',
-  /** Declines the card with `decline_code`. A refund fails, at once or after its hour. */
+  /** Declines the card with `decline_code`. A refund fails, either at once or an hour later. */
   'decline',
 ] as const;
 
@@ -29,13 +29,13 @@ export type Fault = {
   id: string;
   fault: (typeof faultKinds)[number];
   method: string | null;
-  /** A path in which `:id` stands for any one part: `/v1/payment_intents/:id/capture`. */
+  /** A path in which `:id` stands for any single segment: `/v1/payment_intents/:id/capture`. */
   path: string | null;
   /** Only requests whose idempotency key contains this. */
   key_contains: string | null;
-  /** How many matching requests pass before it strikes. */
+  /** How many matching requests pass before the fault strikes. */
   skip: number;
-  /** How many it strikes. */
+  /** How many requests it strikes. */
   times: number;
   ms: number;
   decline_code: string;
@@ -163,7 +163,7 @@ function faultProblem(given: Record<string, unknown>): string | null {
   return null;
 }
 
-/** Does the work and sends its answer, or not, as the fault demands. */
+/** Does the work and sends its answer, or fails to, as the fault demands. */
 export async function withFault(
   faults: Faults,
   fault: Fault | null,

@@ -16,15 +16,15 @@ export type TestGatewayOptions = {
   /** 0 takes any free port. */
   port: number;
   host?: string;
-  /** Where the state is kept across restarts; `:memory:` keeps none. */
+  /** Where the state is stored across restarts; `:memory:` does not store it. */
   stateFile: string;
   secretKey: string;
   publishableKey: string;
-  /** Where browsers reach the gateway, if that differs from the address it listens on. */
+  /** Where browsers reach the gateway, if that is not the address it listens on. */
   publicUrl?: string;
-  /** Origins whose pages may show the card frame. Read at each request, so it may grow. */
+  /** Origins whose pages may show the card frame. It is read at each request, so it may grow. */
   pageOrigins?: string[];
-  /** Milliseconds since the epoch, for merchants whose own time is not known. */
+  /** The current time in milliseconds since the epoch, for merchants whose own time is not known. */
   now?: () => number;
   account?: Partial<Account>;
   /** Where events are posted. */
@@ -35,7 +35,7 @@ export type TestGateway = { url: string; close(): Promise<void> };
 
 type Face = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
 
-/** The protocols that it speaks, over the same books. Their paths have nothing in common. */
+/** The protocols that it speaks, over the same books. Their paths do not overlap. */
 type Faces = { stripe: Face; hyperswitch: Face };
 
 /** Starts the sandbox's card gateway: its books, its faces and its pages. */

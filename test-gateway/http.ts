@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const bodyBytesMax = 128 * 1024;
 
-/** A request that no face can read. Each face says so in its own words. */
+/** A request that no face can read. Each face reports that in its own format. */
 export class UnreadableRequest extends Error {
   readonly status: number;
 

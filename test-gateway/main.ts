@@ -32,5 +32,5 @@ process.stdout.write(`${JSON.stringify({ url: gateway.url })}\n`);
 const stop = () => void gateway.close().then(() => process.exit(0));
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
-// The program that started it has died and cannot stop it any more.
+// The program that started it has died and can no longer stop it.
 process.once('disconnect', stop);

@@ -24,7 +24,9 @@ function asset(name: string): Buffer {
   return fs.readFileSync(path.join(browserFolder, name));
 }
 
-/** A script of one face, with the card form that both share. Its names are local to a block. */
+/**
+ * The script of one face, with the card form that both faces share. Its names are local to a block.
+ */
 function faceScript(name: string): Buffer {
   const code = ['card-element.js', name]
     .map((file) =>
@@ -89,7 +91,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     goBack(context, response, decide(context, id, secret, decision), decision);
     return true;
   }
-  // The page was opened again after its answer: from the browser's history, or in a second tab.
+  // The page was opened again after it was answered: from the browser's history, or in a second tab.
   if (intent.object.status === 'requires_action')
     html(response, 200, challengePage(context, intent));
   else goBack(context, response, intent, 'approve');
@@ -103,7 +105,7 @@ function intentOf(context: Context, id: string, secret: string): Challenged | nu
   return intent !== null && intent.hidden.challenge === secret ? intent : null;
 }
 
-/** Reads the intent again inside the transaction: the form may have been sent twice. */
+/** The intent is read again inside the transaction, because the form may have been sent twice. */
 function decide(context: Context, id: string, secret: string, decision: Decision): Challenged {
   return context.store.transaction(() => {
     const intent = intentOf(context, id, secret);
@@ -114,7 +116,7 @@ function decide(context: Context, id: string, secret: string, decision: Decision
   });
 }
 
-/** The parameters that Stripe adds to the address of the page. */
+/** The parameters that Stripe adds to the page's address. */
 function stripeReturn({ object }: Challenged, decision: Decision): Record<string, string> {
   const succeeded = object.status === 'requires_capture' || object.status === 'succeeded';
   const status = decision === 'close' && object.status === 'requires_action' ? 'pending' : 'failed';
@@ -201,8 +203,8 @@ function escapeHtml(text: string): string {
 }
 
 /**
- * The policy has no form-action. A browser applies it to every redirect that follows a form, and
- * the bank's form redirects to the payment page and from there to the merchant's.
+ * The policy has no form-action, because a browser would apply it to every redirect after a form,
+ * and the bank's form redirects to the payment page and from there to the merchant's.
  */
 function html(
   response: ServerResponse,

@@ -4,21 +4,21 @@ import type { Faults } from './faults.ts';
 import { header } from './http.ts';
 import type { Store } from './store.ts';
 
-/** A gateway that runs, as its faces see it. */
+/** A running gateway, as its faces see it. */
 export type Running = {
   readonly secretKey: string;
   readonly publishableKey: string;
-  /** Milliseconds since the epoch, for merchants whose own time is not known. */
+  /** The current time in milliseconds since the epoch, for merchants whose own time is not known. */
   readonly now: () => number;
   readonly store: Store;
   readonly faults: Faults;
   readonly account: Account;
   readonly notify: Context['notify'];
-  /** Where browsers reach it. Known once it listens. */
+  /** Where browsers reach it. It is known once the gateway listens. */
   publicUrl: string;
 };
 
-/** A caller with the secret key says which merchant it calls for and what time it is there. */
+/** Reads for which merchant a caller with the secret key calls, and what time it is there. */
 export function contextFor(
   running: Running,
   request: IncomingMessage,

@@ -5,7 +5,7 @@ import type { EventObject } from './objects/event.ts';
 
 /** The facts about a payment that only the Hyperswitch face knows. */
 export type HyperswitchPart = {
-  /** Seconds: until when its client secret can be used. */
+  /** When its client secret expires, in seconds. */
   expires_at: number;
   currency: string;
   authentication_type: 'three_ds' | 'no_three_ds';
@@ -15,7 +15,7 @@ export type HyperswitchPart = {
   isMandate: boolean;
 };
 
-/** Data that the gateway keeps beside an object and does not show to callers. */
+/** Data that the gateway stores with an object and does not show to callers. */
 type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
@@ -40,7 +40,7 @@ type Hidden = {
   refund: { becomes: 'succeeded' | 'failed' | null; at: number; isBooked?: boolean };
   balance_transaction: Record<never, never>;
   dispute: Record<never, never>;
-  /** Only the hash of the content is kept. */
+  /** Only the hash of the content is stored. */
   file: { sha256: string };
   event: Record<never, never>;
 };
@@ -61,11 +61,11 @@ type Objects = {
 
 export type Kind = keyof Objects;
 
-/** An object as the SDK's types declare it, with what the gateway hides. */
+/** An object with the SDK's type, and the data that the gateway hides. */
 export type Kept<K extends Kind> = {
   object: Objects[K];
   hidden: Hidden[K];
-  /** The merchant whose time it ages with; empty when the caller named none. */
+  /** The merchant whose time it ages with; empty if the caller named none. */
   merchant: string;
 };
 
@@ -75,7 +75,7 @@ export type KeyRecord = {
   body: string;
   request: string;
   merchant: string;
-  /** Milliseconds of the merchant's time. */
+  /** The merchant's time in milliseconds. */
   at: number;
 };
 
@@ -151,19 +151,20 @@ const prepareStatements = (database: DatabaseSync) => ({
 
 /**
  * Keeps the state in one SQLite file. An effect, the answer kept under its key and the merchant's
- * time are committed together, and a commit waits for the disk: what was answered is not lost.
+ * time are committed together, and a commit waits for the disk, so that nothing that was answered is
+ * lost.
  */
 export class Store {
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepareStatements>;
-  /** The latest time that each merchant's calls named. It never moves backwards. */
+  /** The latest time that each merchant's calls stated. It never moves backwards. */
   readonly #times = new Map<string, number>();
-  /** Lists have few combinations of filters. */
+  /** Lists have few combinations of filters, so their statements are kept. */
   readonly #texts = new Map<string, StatementSync>();
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
-    // The file holds shoppers' names and addresses.
+    // The file contains shoppers' names and addresses.
     if (file !== ':memory:') chmodSync(file, 0o600);
     this.#database.exec(schema);
     this.#statements = prepareStatements(this.#database);
@@ -185,7 +186,7 @@ export class Store {
     }
   }
 
-  /** A transaction that also saves the time of the merchant who asked. */
+  /** Runs a transaction that also saves the time of the calling merchant. */
   write<T>(merchant: string, work: () => T): T {
     return this.transaction(() => {
       this.saveTime(merchant);
@@ -215,7 +216,7 @@ export class Store {
     );
   }
 
-  /** Newest first; with `after`, only objects older than that one. */
+  /** Lists objects, newest first; with `after`, only those older than that one. */
   list<K extends Kind>(
     kind: K,
     filter: { customer?: string | undefined; after?: string | undefined; limit: number },
@@ -230,7 +231,7 @@ export class Store {
     return rows.map((row) => kept<K>(row));
   }
 
-  /** Newest first, or oldest first with `before`: the objects next to the cursor. */
+  /** Lists the objects next to the cursor: newest first, or oldest first with `before`. */
   page<K extends Kind>(
     kind: K,
     filter: {
@@ -248,7 +249,7 @@ export class Store {
       values.push(value);
     };
     for (const [name, value] of filter.members) {
-      // `customer` has a column, and so an index.
+      // `customer` has its own column, and therefore an index.
       require(name === 'customer' ? 'customer = ?' : `body ->> '$.${name}' = ?`, value);
     }
     for (const [name, value] of Object.entries(filter.created)) {
@@ -266,7 +267,7 @@ export class Store {
     return rows.map((row) => kept<K>(row));
   }
 
-  /** Payments, and cards that were stored without one, newest first. */
+  /** Payments, and cards that were stored without a payment, newest first. */
   payments(filter: { customer: string | undefined; after: string | undefined; limit: number }): {
     id: string;
   }[] {
@@ -287,7 +288,7 @@ export class Store {
       .map((row) => ({ id: String(row.id) }));
   }
 
-  /** Objects with a member of this value, oldest first. */
+  /** Objects whose member has this value, oldest first. */
   withMember<K extends Kind>(kind: K, name: 'charge' | 'source', value: string): Kept<K>[] {
     return this.#prepared(`select body, hidden, merchant from objects
       where kind = ? and body ->> '$.${name}' = ? order by number`)
@@ -322,7 +323,7 @@ export class Store {
     this.#statements.pruneKeys.run(merchant, before);
   }
 
-  /** A merchant's time in milliseconds, or null when no call has named one. */
+  /** A merchant's time in milliseconds; null if no call has stated one. */
   time(merchant: string): number | null {
     return this.#times.get(merchant) ?? null;
   }
@@ -331,7 +332,7 @@ export class Store {
     this.#times.set(merchant, Math.max(now, this.#times.get(merchant) ?? now));
   }
 
-  /** Saved with the next effect. A call without an effect need not be remembered. */
+  /** The time is saved with the next effect. A call without an effect need not be remembered. */
   saveTime(merchant: string): void {
     const now = this.#times.get(merchant);
     if (now !== undefined) this.#statements.saveTime.run(merchant, now);

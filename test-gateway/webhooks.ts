@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { webhookOf } from './hyperswitch/disputes.ts';
 import type { EventObject } from './objects/event.ts';
 
-/** Where events are posted, in the words and with the signature of which protocol. */
+/** Where events are posted, and the protocol that determines their form and signature. */
 export type Webhook = { url: string; secret: string; protocol?: 'stripe' | 'hyperswitch' };
 
 type Message = { body: string; headers: Record<string, string> };
@@ -28,8 +28,8 @@ function messageOf({ secret, protocol }: Webhook, event: EventObject): Message |
 }
 
 /**
- * Posts events, signed as the protocol signs them, and retries a few times. An event that was not
- * delivered can still be listed. Receivers must take events twice and in any order.
+ * Posts events, signed as the protocol demands, and retries a few times. An event that was not
+ * delivered can still be listed. Receivers must accept events twice and in any order.
  */
 export function createWebhooks(webhook: Webhook): Webhooks {
   const stopped = new AbortController();
@@ -58,7 +58,7 @@ export function createWebhooks(webhook: Webhook): Webhooks {
 
   return {
     notify(event) {
-      // Not before the request's transaction is committed, which is synchronous.
+      // The event is posted after the request's transaction is committed, which is synchronous.
       const delivery = Promise.resolve().then(() => deliver(event));
       deliveries.add(delivery);
       void delivery.finally(() => deliveries.delete(delivery));
@@ -74,7 +74,7 @@ export function signatureOf(secret: string, seconds: number, body: string): stri
   return createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
 }
 
-/** Hyperswitch's signature has no time in it. */
+/** Hyperswitch's signature does not include a time. */
 function bodySignatureOf(secret: string, body: string): string {
   return createHmac('sha512', secret).update(body).digest('hex');
 }

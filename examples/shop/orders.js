@@ -9,7 +9,7 @@ export function openStore(file) {
   const lookedUpAt = new Map();
   const changes = new EventEmitter().setMaxListeners(0);
 
-  /** Writes a new file, flushes it and renames it before the shop acknowledges a callback. */
+  /** Writes a new file, flushes it and renames it, before the shop acknowledges a callback. */
   function write() {
     const text = JSON.stringify({ ...state, orders: [...orders.values()] }, null, 2);
     fs.writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
@@ -20,7 +20,7 @@ export function openStore(file) {
     /** Emits an order's id when the order changes. */
     changes,
     find: (id) => orders.get(id),
-    /** The newest first. */
+    /** The newest orders come first. */
     list: () => [...orders.values()].reverse(),
     add(order) {
       const added = { ...order, events: [{ at: new Date().toISOString(), text: 'Order placed' }] };
@@ -34,7 +34,7 @@ export function openStore(file) {
       write();
       changes.emit(order.id);
     },
-    /** Chooses the matching order whose last look-up is longest ago; new orders first. */
+    /** Chooses the matching order whose last look-up is longest ago; new orders come first. */
     nextToLookUp(fits) {
       const since = (order) => lookedUpAt.get(order.id) ?? 0;
       const [order] = this.list()

@@ -19,7 +19,7 @@ function escaped(value) {
 
 const trusted = (text) => new Markup(text);
 
-/** Where a sandbox keeps what it would have sent; not part of any other shop. */
+/** Where a sandbox keeps what it would have sent; no other shop has this. */
 const mailbox = process.env.MAILBOX_URL;
 
 // ---------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ function termsFor(amount, rules) {
   return rule?.terms ?? [];
 }
 
-/** The monthly amount. The first payment also carries the cents that do not divide. */
+/** The monthly amount. The first payment also includes the cents that do not divide. */
 const monthly = (amount, term) => Math.floor(amount / term);
 
 function fromMonthly(amount, rules) {

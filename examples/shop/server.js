@@ -1,6 +1,6 @@
-// A shop that takes payment in instalments, with Node and @tranche/merchant and nothing else. This
-// file has, in order: placing an order, the callback, look-ups, refunds, pages. Tranche's `npm start`
-// starts it; to start it by hand, use the settings below.
+// A shop that takes payment in instalments, using only Node and @tranche/merchant. This file has, in
+// order: placing an order, the callback, look-ups, refunds, pages. Tranche's `npm start` starts it;
+// to start it by hand, use the settings below.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -19,7 +19,7 @@ import { createWebServer, nothingHere, page, seeOther } from './web.js';
 const port = Number(process.env.SHOP_PORT ?? 3002);
 const host = process.env.SHOP_HOST ?? 'localhost';
 const store = openStore(process.env.SHOP_FILE ?? 'shop.json');
-// One key, or during a rotation two, the newer one first, with a comma between them.
+// One key, or two separated by a comma during a rotation, the newer one first.
 const signingKeys = (process.env.SIGNING_KEY ?? '').split(',');
 const trancheUrl = process.env.TRANCHE_URL ?? 'http://localhost:3000';
 const tranche = new Tranche({
@@ -56,7 +56,7 @@ async function createCheckout(order) {
       customer: order.customer,
       line_items: order.lines.map(({ name, amount, quantity }) => ({ name, amount, quantity })),
     },
-    // However often the shop retries, this order gets one checkout.
+    // However often the shop retries, this order gets only one checkout.
     { idempotencyKey: order.id },
   );
   const checkout = await asked.catch((error) => {
@@ -79,7 +79,7 @@ const callbacks = callbackHandlers({
   // Tranche dates every callback. Without this, an attacker could remove the date and replay one.
   onCallback({ client_reference_id, status, amount, currency, number_of_payments }) {
     const order = store.find(client_reference_id);
-    // Acknowledge an unknown order: a retry would not help.
+    // An unknown order is acknowledged, because a retry would not help.
     if (!order) return;
     if (amount !== order.amount || currency !== 'ZAR') {
       throw new RefuseCallback(
@@ -117,10 +117,10 @@ function settle(order, status, number_of_payments, how) {
 // ---------------------------------------------------------------------------------------------
 // Look-ups: for callbacks that did not arrive, and for refunds of which no event tells
 
-/** The limit is five look-ups of each kind a minute, so make one every thirteen seconds. */
+/** The limit is five look-ups of each kind a minute, so there is one every thirteen seconds. */
 const lookUpSeconds = 13;
 
-/** For an order whose checkout was requested without an answer, for example before a restart. */
+/** For an order whose checkout was requested but got no answer, for example before a restart. */
 async function finishOneOrder() {
   const order = store.nextToLookUp(({ status, checkout_id }) => {
     return status === 'pending' && checkout_id === undefined;
@@ -163,7 +163,8 @@ async function lookUpNow() {
 async function refundOrder(order) {
   if (order.status !== 'paid' || (order.refund && order.refund.status !== 'failed')) return;
   const before = order.refunds ?? 0;
-  // A second click uses the same key. Once the key has an answer, the next refund needs a new one.
+  // A second click uses the same key. Once the key has been answered, the next refund needs a new
+  // one.
   const answered = (fields, text) => {
     if (before === (order.refunds ?? 0)) {
       store.change(order, { ...fields, refunds: before + 1 }, text);
@@ -221,7 +222,8 @@ const routes = {
     } catch (error) {
       if (!(error instanceof TrancheError)) throw error;
       logError(error);
-      // The service has not refused it: the shop retries, and the order's page shows the outcome.
+      // The service has not refused the order: the shop retries, and the order's page shows the
+      // outcome.
       if (order.status === 'pending') return seeOther(`/orders/${order.id}`);
       const status = error.status === 422 ? 422 : 503;
       return page(pages.cart(cart, await readRules(), { error, email, first_name }), status);
@@ -231,7 +233,7 @@ const routes = {
   'GET /orders/:id': ({ id, cart }) => {
     const order = store.find(id);
     if (!order) return nothingHere(cart);
-    // Empty the cart after the purchase, unless its content has changed since.
+    // The cart is emptied after the purchase, unless its content has changed since.
     const isBought = order.status === 'paid' && order.cart === writeCart(cart);
     return page(pages.order(order, isBought ? new Map() : cart), 200, isBought ? '' : undefined);
   },
@@ -276,7 +278,7 @@ server.listen(port, host, () => {
   const { port: actual } = /** @type {import('node:net').AddressInfo} */ (server.address());
   if (port === 0) shopUrl = `http://localhost:${actual}`;
   console.log(JSON.stringify({ url: shopUrl }));
-  // First catch up with what happened while the shop was down.
+  // The shop first catches up with what happened while it was down.
   void lookUpNow();
   setInterval(lookUpNow, lookUpSeconds * 1000);
 });

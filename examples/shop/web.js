@@ -35,7 +35,7 @@ export const nothingHere = (cart) => page(pages.nothingHere(cart), 404);
 
 /**
  * Routes are named like `GET /orders/:id`. `rawRoutes` are named by path and get Node's own request
- * with the body unread. `formsLeadTo` is the one other origin that a form may lead to.
+ * with the body unread. `formsLeadTo` is the only other origin that a form may lead to.
  */
 export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, logError }) {
   const always = {

@@ -1,4 +1,4 @@
-// Builds what is served and published: the browser's side into web/dist, the SDK into sdk/dist.
+// Builds what is served and published: the browser side into web/dist, the SDK into sdk/dist.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';

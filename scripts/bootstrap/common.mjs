@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[\\/]$/, '');
 export const modules = path.join(root, 'node_modules');
-/** Only a release has this file. Its pages and its SDK are built. */
+/** Only a release has this file. Its pages and its SDK are already built. */
 export const releaseFile = 'release.json';
 export const isRelease = fs.existsSync(path.join(root, releaseFile));
 
@@ -28,7 +28,7 @@ export function say(sentence) {
 }
 
 /**
- * Shows a line that is rewritten in place, on a terminal only.
+ * Shows a line that is rewritten in place, but only on a terminal.
  * @param {() => string} text
  */
 export function showProgress(text) {

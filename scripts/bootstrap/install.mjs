@@ -1,6 +1,7 @@
-// Installs the packages of package-lock.json into node_modules, the pinned Node among them. A sandbox
-// needs those that run the service (`dependencies`) and those that build its pages and the SDK
-// (`peerDependencies`). Those that test and check (`devDependencies`) are installed with `--dev`.
+// Installs the packages of package-lock.json into node_modules, the pinned Node among them. A
+// sandbox needs those that run the service (`dependencies`) and those that build its pages and the
+// SDK (`peerDependencies`). Those for testing and checking (`devDependencies`) are installed with
+// `--dev`.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,7 +34,7 @@ export function whyInstall() {
   if (stamp?.wanted === wanted() && fs.existsSync(pinnedNode())) {
     return stamp.dev || !withDev ? null : 'tests and checks need them';
   }
-  // Accept what `npm install` or `npm ci` installed by hand if it is the same.
+  // An installation by `npm install` or `npm ci` is accepted if it is the same.
   if (isInstalled(withDev) && findFault() === null) {
     writeStamp(isInstalled(true));
     return null;
@@ -70,7 +71,7 @@ export async function install(reason) {
   });
   const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional'];
   let result = null;
-  // `npm install` leaves in place what is right. A sandbox may be running from it.
+  // `npm install` keeps what is already right. A sandbox may be running from it.
   if (isAddition) result = await runNpm(['install', '--no-save', ...groups], addToLock);
   if (result?.code !== 0 || !isInstalled(dev)) {
     result = await runNpm(['ci', ...groups], addToLock);
@@ -96,7 +97,7 @@ function countWanted(lock, dev) {
   return { count, later: here.length - count };
 }
 
-/** How many packages npm has installed by its own record. */
+/** How many packages npm has installed, according to its own record. */
 function countRecorded() {
   const record = readJson(path.join(modules, '.package-lock.json'));
   return record === null ? 0 : packagesOf(record).length;
@@ -117,7 +118,7 @@ function wanted() {
 
 /**
  * Whether npm's own record of what it installed agrees with the lock file.
- * @param {boolean} dev whether the packages for development have to be there
+ * @param {boolean} dev whether the packages for development must be installed
  */
 function isInstalled(dev) {
   const lock = readLockFile();
@@ -137,7 +138,7 @@ function isInstalled(dev) {
   return Object.keys(installed.packages).every((place) => place in lock.packages);
 }
 
-/** Whether package.json asks for what the lock file was made for. */
+/** Whether package.json matches the lock file. */
 function isInSync(lock) {
   const asked = JSON.stringify(dependenciesOf(readManifest()));
   return asked === JSON.stringify(dependenciesOf(lock.packages['']));
@@ -174,7 +175,7 @@ function writeStamp(dev) {
   try {
     fs.writeFileSync(stampFile, `${JSON.stringify(stamp)}\n`);
   } catch {
-    // A read-only installation works too; the next start only has to check it again.
+    // A read-only installation works too; only the next start has to check it again.
   }
 }
 
@@ -199,7 +200,7 @@ function isForThisSystem(entry) {
       list.includes(value) || (list.every((x) => x.startsWith('!')) && !list.includes(`!${value}`))
     );
   };
-  // The pinned Node is for glibc.
+  // The pinned Node needs glibc.
   return (
     fits(entry.os, process.platform) && fits(entry.cpu, process.arch) && fits(entry.libc, 'glibc')
   );
@@ -233,7 +234,8 @@ function measure(folder) {
     if (!entry.isFile()) continue;
     const file = path.join(entry.parentPath ?? entry.path, entry.name);
     const { ino, nlink, size, blocks } = fs.lstatSync(file);
-    // Windows reports no block counts. The pinned Node is one file with two names.
+    // Windows reports no block counts. The pinned Node is one file with two names, which must count
+    // once.
     sizes.set(nlink > 1 ? ino : file, blocks === undefined ? size : blocks * 512);
   }
   return Math.round([...sizes.values()].reduce((sum, bytes) => sum + bytes, 0) / 1e6);

@@ -1,4 +1,4 @@
-// Lets one bootstrap work at a time: two terminals may start at once.
+// Lets only one bootstrap work at a time, because two terminals may start at once.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -12,8 +12,8 @@ const staleMilliseconds = 120_000;
 
 /**
  * The lock names the holder's processes, and the holder touches it every second. A killed start may
- * leave a lock behind. It is stale if its processes are gone, or if it was not touched for two
- * minutes: by then their ids may belong to other processes.
+ * leave a lock behind. A lock is stale if its processes are gone, or if it was not touched for two
+ * minutes, because their ids may by then belong to other processes.
  * @param {() => Promise<void>} work
  */
 export async function withLock(work) {
@@ -76,7 +76,7 @@ function readLock() {
     const text = fs.readFileSync(lockFile, 'utf8');
     const silence = Date.now() - fs.statSync(lockFile).mtimeMs;
     const pids = text.trim().split(' ').map(Number);
-    // An empty file means that its holder is about to write it.
+    // An empty file means that its holder is about to write to it.
     const isHeld = text === '' || pids.some((pid) => pid !== process.pid && isAlive(pid));
     return { text, isStale: !isHeld || silence > staleMilliseconds };
   } catch {

@@ -14,7 +14,7 @@ export function stopCurrent(signal) {
 }
 
 /**
- * Runs a program without showing its output. The caller checks the result itself.
+ * Runs a program without showing its output. The caller checks the result.
  * @param {string} command
  * @param {string[]} args
  */
@@ -40,10 +40,11 @@ export function runQuietly(command, args, env = {}) {
  */
 export function runNpm(args, started) {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
-  // The packages' engines concern the pinned Node, not the Node that installs it.
+  // The packages' engines refer to the pinned Node, not to the Node that installs it.
   const all = [...args, '--engine-strict=false', '--legacy-peer-deps=false', ...quiet];
   const env = cleanEnvironment();
-  // Use the npm that called us, on its own Node: npm may be about to replace the Node on PATH.
+  // This uses the npm that called us, on its own Node, because npm may be about to replace the Node
+  // on PATH.
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
   const known = npm?.endsWith('npm-cli.js') && node && !node.startsWith(modules);
   const child = known
@@ -69,7 +70,7 @@ export function runNpm(args, started) {
   });
 }
 
-/** The environment without the variables that npm or Node set for this process only. */
+/** The environment without the variables that npm or Node set only for this process. */
 export function cleanEnvironment() {
   const env = { ...process.env };
   const onlyForTheCaller =

@@ -1,4 +1,4 @@
-// Lays out what a release holds, for `npm run release` and for `npm run release:verify`.
+// Lays out the content of a release, for `npm run release` and for `npm run release:verify`.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -31,7 +31,7 @@ const parts = [
 /** These build the pages and the SDK. The other peer dependencies are built into the pages. */
 const buildTools = ['typescript', 'vite'];
 
-/** Leave out tests, and what other builds left behind. */
+/** Tests are left out, and so is what other builds left behind. */
 const isShipped = (file) =>
   !/\.test\.ts$|(^|[\\/])node_modules([\\/]|$)|[\\/]dist\.\d+/.test(path.relative(root, file));
 
@@ -55,15 +55,15 @@ export function stageRelease(folder) {
   }
   writePackages(folder, ({ peerDependencies: _build, devDependencies: _test, ...rest }) => rest);
   fs.writeFileSync(path.join(folder, releaseFile), `${JSON.stringify({ version })}\n`);
-  // The shop of a sandbox finds the SDK as npm would install it.
+  // A sandbox's shop finds the SDK where npm would install it.
   const packages = path.join(folder, 'examples/shop/node_modules/@tranche');
   fs.mkdirSync(packages, { recursive: true });
   fs.symlinkSync('../../../../sdk', path.join(packages, 'merchant'), 'junction');
 }
 
 /**
- * Writes a package.json and a lock file with the packages that a release runs and those that its
- * pages were built from.
+ * Writes a package.json and a lock file with the packages that a release needs to run, and those
+ * that its pages were built from.
  * @param {string} folder
  */
 export function stagePackages(folder) {

@@ -1,5 +1,5 @@
-// Writes what stands beside a release file: a bill of materials (CycloneDX) and a statement of how the
-// file was made (in-toto, with SLSA's provenance).
+// Writes the files that accompany a release: a bill of materials (CycloneDX) and a statement of how
+// the file was made (in-toto, with SLSA's provenance).
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -15,13 +15,13 @@ export const sbomFile = (file) => `${file}.cdx.json`;
 export const provenanceFile = (file) => `${file}.provenance.json`;
 
 /**
- * Writes the bill of materials of a release. It names the packages that `npm ci` installs, for all
+ * Writes the bill of materials of a release. It lists the packages that `npm ci` installs, for all
  * systems, and those that were built into the pages.
  * @param {string} file the release
  * @param {string} staging a folder that the caller removes
  */
 export function writeSbom(file, staging) {
-  // npm takes the name of the project from its folder.
+  // npm names the project after its folder.
   const folder = path.join(staging, 'packages', 'tranche');
   stagePackages(folder);
   const bill = JSON.parse(
@@ -79,7 +79,7 @@ export function writeProvenance(file, startedOn) {
   });
 }
 
-/** The commit that this folder has checked out, or null without Git, as in a container. */
+/** The checked-out commit, or null without Git, as in a container. */
 export function readSource() {
   const git = (...args) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });

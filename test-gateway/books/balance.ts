@@ -5,8 +5,8 @@ import type { Context } from './context.ts';
 import { openDispute } from './disputes.ts';
 
 /**
- * Books what came in by a captured charge, and what it costs. A card that disputes its payments
- * does so now. The caller saves the charge.
+ * Books the amount of a captured charge, and its fee. A card that disputes its payments does so now.
+ * The caller saves the charge.
  */
 export function settleCharge(
   context: Context,
@@ -35,7 +35,7 @@ export function settleCharge(
   if (reason) openDispute(context, charge, { reason, amount: object.amount_captured });
 }
 
-/** Books what goes back to a card. The fee of the payment is not returned. */
+/** Books the amount that returns to a card. The fee of the payment is not returned. */
 export function settleRefund(context: Context, refund: Kept<'refund'>): void {
   const { object, merchant } = refund;
   if (object.status === 'failed') return;
@@ -73,7 +73,7 @@ function bookRefund(
   return transaction.object.id;
 }
 
-/** Books the refunds that have failed since: objects age when they are read. */
+/** Books the refunds that have failed in the meantime: objects age when they are read. */
 export function bookFailures(context: Context): void {
   const { store } = context;
   const failed = store

@@ -4,24 +4,24 @@ import { completeDescriptor } from '../objects/charge.ts';
 import type { EventObject } from '../objects/event.ts';
 import type { Store } from '../store.ts';
 
-/** The facts about a request that the books need, whichever face received it. */
+/** Where browsers reach the gateway. */
 export type Context = {
   store: Store;
   /** Where browsers reach the gateway. */
   publicUrl: string;
   merchant: string;
-  /** Seconds: the time of the merchant that the caller named. */
+  /** The time of the merchant that the caller named, in seconds. */
   now: number;
-  /** Seconds: the time of the merchant whose object it is. */
+  /** The time of the merchant that owns the object, in seconds. */
   timeOf(merchant: string): number;
   /** The decline that a fault demands. */
   decline: Refusal | null;
   account: Account;
-  /** Calls the webhook, if there is one. */
+  /** Calls the webhook; null if there is none. */
   notify: ((event: EventObject) => void) | null;
 };
 
-/** The gateway's facts about the account. */
+/** The gateway's settings for the account. */
 export type Account = {
   /** The smallest amount of a payment, in cents. */
   amountMin: number;
@@ -47,7 +47,7 @@ export function descriptorProblem({ account }: Context, suffix: string): string 
 /** The largest amount of a payment, in cents. */
 const amountMax = 99_999_999;
 
-/** Why the account takes no payment of the amount; null if it does. */
+/** Why the account does not accept a payment of this amount; null if it does. */
 export function amountProblem(
   { store, account }: Context,
   amount: number,
@@ -55,7 +55,7 @@ export function amountProblem(
 ): 'too_small' | 'too_large' | null {
   if (amount < account.amountMin) return 'too_small';
   const email = customer === null ? null : store.find('customer', customer)?.object.email;
-  // A shopper with such an address has every payment refused (decision 0011).
+  // Every payment of a shopper with such an address is refused (decision 0011).
   const isRefused = /^refused(\+[^@]*)?@/i.test(email ?? '');
   return amount > amountMax || isRefused ? 'too_large' : null;
 }

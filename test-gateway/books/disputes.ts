@@ -29,7 +29,10 @@ function withdraw(context: Context, dispute: Kept<'dispute'>): void {
   tell(context, dispute, 'charge.dispute.funds_withdrawn');
 }
 
-/** Money of a dispute moves: out when it opens, back when it is won. The fee is not returned. */
+/**
+ * Books the money that a dispute moves: out when it opens, back when it is won. The fee is not
+ * returned.
+ */
 function book(
   context: Context,
   { object, merchant }: Kept<'dispute'>,
@@ -64,14 +67,14 @@ function tell(context: Context, dispute: Kept<'dispute'>, type: EventType): void
   context.notify?.(event.object);
 }
 
-/** The disputes of a charge, as of now. */
+/** The disputes of a charge, in their current state. */
 export function disputesOf(context: Context, charge: string): Stripe.Dispute[] {
   return context.store
     .withMember('dispute', 'charge', charge)
     .map((dispute) => agedDispute(dispute, context.timeOf(dispute.merchant)).object);
 }
 
-/** A dispute as of now; null for an unknown id. */
+/** A dispute in its current state; null for an unknown id. */
 export function findDispute(context: Context, id: string): Kept<'dispute'> | null {
   const dispute = context.store.find('dispute', id);
   return dispute === null ? null : agedDispute(dispute, context.timeOf(dispute.merchant));
@@ -86,11 +89,13 @@ export function presentDispute(context: Context, kept: Kept<'dispute'>): Stripe.
   return { ...object, balance_transactions };
 }
 
-/** Whether the dispute takes evidence, and can be accepted. */
+/** Whether the dispute still takes evidence and can be accepted. */
 export const takesAnswer = ({ status }: Stripe.Dispute) =>
   status === 'needs_response' || status === 'warning_needs_response';
 
-/** Stages evidence, or submits it. Stripe's test evidence decides the dispute at once. */
+/**
+ * Stages evidence, or submits it. As with Stripe, certain test evidence decides the dispute at once.
+ */
 export function answerDispute(
   context: Context,
   dispute: Kept<'dispute'>,

@@ -17,7 +17,9 @@ type Problem = {
 
 export const fullYear = (year: number): number => (year < 100 ? 2000 + year : year);
 
-/** Finds the test card. Any other number is refused and not stored: it may be a real card. */
+/**
+ * Finds the test card. Any other number is refused and not stored, because it may be a real card.
+ */
 export function readEnteredCard(
   given: EnteredCard,
   now: number,
@@ -48,7 +50,7 @@ export function readEnteredCard(
   }
   if (given.exp_year !== undefined) {
     const year = fullYear(given.exp_year);
-    // A card is valid to the end of its month in every time zone.
+    // A card is valid until the end of its month in every time zone.
     const ends = Date.UTC(year, given.exp_month ?? 12, 2) / 1000;
     const tooFar = year > new Date(now * 1000).getUTCFullYear() + 50;
     if (ends <= now || tooFar) {

@@ -13,7 +13,10 @@ export type CardOptions = {
   request_three_d_secure?: string | undefined;
 };
 
-/** The effect of 3-D Secure: none without the shopper, or if neither card nor caller demands it. */
+/**
+ * The result of 3-D Secure. There is none without the shopper, or if neither the card nor the caller
+ * demands it.
+ */
 export function authenticationOf(
   card: CardBehaviour,
   off_session: boolean,
@@ -36,7 +39,7 @@ function refusalOf(
   return card.later ?? null;
 }
 
-/** A payment as of now; null for an unknown id. */
+/** A payment in its current state; null for an unknown id. */
 export function findIntent(context: Context, id: string): Kept<'payment_intent'> | null {
   const intent = context.store.find('payment_intent', id);
   return intent === null ? null : agedIntent(intent, context.timeOf(intent.merchant));
@@ -48,8 +51,8 @@ export function challengeUrl({ publicUrl }: Context, id: string, secret: string)
 }
 
 /**
- * Charges or holds a card, or asks its bank first. Saves everything, and returns why the card was
- * declined; null if it was not.
+ * Charges or holds a card, or asks its bank first. Saves everything. Returns why the card was
+ * declined, or null.
  */
 export function confirmIntent(
   context: Context,
@@ -123,7 +126,7 @@ function chargeCard(
   return error;
 }
 
-/** Takes the money of a hold, or less of it. The rest is voided. */
+/** Takes the money of a hold, or part of it. The rest is voided. */
 export function captureIntent(
   context: Context,
   intent: Kept<'payment_intent'>,
@@ -161,7 +164,7 @@ export function cancelIntent(
 
 export type Decision = 'approve' | 'decline' | 'close';
 
-/** Applies the shopper's answer to a challenge. Only an intent in `requires_action` changes. */
+/** Applies the shopper's answer to a challenge. It only changes an intent in `requires_action`. */
 export function decideChallenge(
   context: Context,
   intent: Kept<'payment_intent'>,

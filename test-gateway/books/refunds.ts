@@ -6,7 +6,7 @@ import { settleRefund } from './balance.ts';
 import type { Context } from './context.ts';
 import { disputesOf } from './disputes.ts';
 
-/** The amount of a charge that was refunded, as of now. */
+/** The amount of a charge that has been refunded so far. */
 export function refundedAmount(context: Context, charge: Kept<'charge'>): number {
   return context.store
     .refundsOf(charge.object.id)
@@ -26,7 +26,7 @@ export function presentCharge(context: Context, charge: Kept<'charge'>): Stripe.
   };
 }
 
-/** A dispute that was won leaves the charge as it was. */
+/** A dispute that was won does not affect the charge. */
 const isUnrefundable = (dispute: Stripe.Dispute) =>
   !dispute.is_charge_refundable && dispute.status !== 'won';
 
@@ -45,7 +45,7 @@ export function refundProblem(
   return amount !== undefined && (amount < 1 || amount > remaining) ? 'wrong_amount' : null;
 }
 
-/** Refunds captured money, as far as the card's bank takes it. */
+/** Refunds captured money, if the card's bank accepts it. */
 export function refundCharge(
   context: Context,
   charge: Kept<'charge'>,
@@ -70,7 +70,7 @@ export function refundCharge(
   return refund;
 }
 
-/** A refund as of now; null for an unknown id. */
+/** A refund in its current state; null for an unknown id. */
 export function findRefund(context: Context, id: string): Kept<'refund'> | null {
   const refund = context.store.find('refund', id);
   return refund === null ? null : agedRefund(refund, context.timeOf(refund.merchant));

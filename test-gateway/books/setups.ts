@@ -6,7 +6,7 @@ import type { Kept } from '../store.ts';
 import type { Context } from './context.ts';
 import { authenticationOf, type CardOptions, challengeUrl, type Decision } from './payments.ts';
 
-// A card that is stored without a payment.
+// Cards that are stored without a payment.
 
 /** A card whose payments are refused may still be stored. */
 function refusalOf(method: Kept<'payment_method'>): Refusal | null {
@@ -14,7 +14,9 @@ function refusalOf(method: Kept<'payment_method'>): Refusal | null {
   return card.setup === 'succeeds' ? null : (card.payment ?? null);
 }
 
-/** Stores the card, after a challenge if the bank demands one. Returns why it was declined. */
+/**
+ * Stores the card, after a challenge if the bank demands one. Returns why it was declined, or null.
+ */
 export function confirmSetup(
   context: Context,
   intent: Kept<'setup_intent'>,

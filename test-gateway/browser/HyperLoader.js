@@ -1,5 +1,5 @@
-// The test gateway's script for payment pages that speak Hyperswitch's protocol: the few calls of
-// HyperLoader.js that a page needs to take a card and to confirm a payment with it.
+// The test gateway's script for payment pages that use Hyperswitch's protocol. It has the few calls
+// of HyperLoader.js that a page needs to take a card and to confirm a payment with it.
 import { CardElement, gatewayOrigin, noForm } from './card-element.js';
 
 function Hyper(publishableKey, options) {
@@ -46,7 +46,10 @@ function createElements(publishableKey, given) {
   };
 }
 
-/** Resolves with the payment, or with an error. A shopper whose bank asks leaves the page. */
+/**
+ * Resolves with the payment, or with an error. If the bank asks for a challenge, the shopper leaves
+ * the page.
+ */
 async function confirmPayment({ elements, confirmParams, redirect }) {
   const card = elements.getElement('payment');
   if (card === null) return noForm;
@@ -64,7 +67,7 @@ async function confirmPayment({ elements, confirmParams, redirect }) {
   return await leave(back.href);
 }
 
-/** The page is about to go, so there is nothing to resolve with. */
+/** The page is about to be left, so this never resolves. */
 function leave(url) {
   location.assign(url);
   return new Promise(() => {});

@@ -1,5 +1,5 @@
 // The card form of a face's script: a frame on the gateway's own origin, into which the card is
-// typed. The script never sees it. `pages.ts` serves this and a face's script as one.
+// typed. The script never sees the card. `pages.ts` serves this file and a face's script as one.
 
 export const gatewayOrigin = new URL(document.currentScript.src).origin;
 const frameHeight = 196;
@@ -60,7 +60,7 @@ export class CardElement {
     this.#frame?.remove();
     this.#frame = null;
     this.#ready = false;
-    // The frame will not answer any more.
+    // The frame will no longer answer.
     for (const answer of this.#answers.values()) {
       answer({ error: { type: 'api_error', message: 'The card form was closed.' } });
     }
@@ -176,7 +176,7 @@ export class CardElement {
   };
 }
 
-// A browser paints an opaque background when the frame's scheme differs from its element's.
+// A browser paints an opaque background if the frame's colour scheme differs from its element's.
 function schemeOf(appearance) {
   if (appearance?.theme === 'night') return 'dark';
   if (appearance?.theme) return 'light';

@@ -1,4 +1,4 @@
-// Reads, formats and checks what is typed into the card form. Pure, so that it runs anywhere.
+// Reads, formats and checks what is typed into the card form. It is pure, so that it runs anywhere.
 
 const brands = [
   { name: 'Visa', pattern: /^4/, lengths: [16, 19], groups: [4, 4, 4, 4, 3], code: 3 },
@@ -88,7 +88,7 @@ export function formatNumber(text) {
 }
 
 export function formatExpiry(text, isDeleting) {
-  // A browser that fills the form in may write the year with four digits, or before the month.
+  // A browser's autofill may write the year with four digits, or before the month.
   const whole = /^\s*(\d{4})\D+(\d{1,2})\s*$/.exec(text);
   const inFull = /^\s*(\d{1,2})\D*20(\d{2})\s*$/.exec(text);
   let digits = digitsOf(text);

@@ -1,5 +1,5 @@
-// The card form. What is typed here goes only to this origin. The page that shows the frame learns
-// whether the form is complete, and a token.
+// The card form. What is typed here goes only to this origin. The page that shows the frame only
+// learns whether the form is complete, and gets a token.
 import {
   brandOf,
   codeProblem,
@@ -36,7 +36,7 @@ function show({ input }, problem) {
   else input.removeAttribute('aria-invalid');
 }
 
-// Formats while the shopper types. The caret stays behind the same digit.
+// Formats while the shopper types. The caret stays after the same digit.
 
 function reformat(input, format) {
   const caret = input.selectionStart ?? input.value.length;
@@ -81,7 +81,7 @@ function tellChange() {
 
 for (const field of fields) {
   field.input.addEventListener('input', () => {
-    // A message disappears as soon as it is wrong. It does not appear while the shopper types.
+    // A message disappears as soon as it is out of date, and none appears while the shopper types.
     if (field.input.hasAttribute('aria-invalid') && field.problem() === null) show(field, null);
     tellChange();
   });
@@ -183,7 +183,7 @@ async function confirmPayment({ clientSecret, returnUrl }) {
   return { payment: { payment_id, status, next_action } };
 }
 
-/** Hyperswitch names the field in the message about a card that it cannot read. */
+/** Hyperswitch names the field in its message about a card that it cannot read. */
 function unread({ type, error_type, code: errorCode, message = '' }) {
   const [param, words] = message.split(': ');
   return {
@@ -289,5 +289,5 @@ addEventListener('message', async (event) => {
   }
 });
 
-// The frame talks only to a page that named its origin.
+// The frame talks only to a page that stated its origin.
 if (parent !== window && /^https?:\/\/[^/]+$/.test(parentOrigin)) tellParent({ type: 'hello' });

@@ -1,5 +1,5 @@
-// The test gateway's script for payment pages: the few calls of Stripe.js that a page needs to take
-// a card.
+// The test gateway's script for payment pages. It has the few calls of Stripe.js that a page needs
+// to take a card.
 import { CardElement, noForm } from './card-element.js';
 
 function Stripe(publishableKey) {

@@ -106,7 +106,7 @@ export function deleteCustomer(context: Context, id: string): object {
   };
 }
 
-/** A removed card can be neither charged nor stored again. */
+/** A removed card can neither be charged nor stored again. */
 export function deletePaymentMethod({ store }: Context, id: string): object {
   const method = store.find('payment_method', id);
   if (method === null || method.object.customer === null) throw missing('Payment method');

@@ -25,7 +25,7 @@ const later = 'retry_later';
 const never = 'do_not_retry';
 const otherData = 'retry_with_different_payment_method_data';
 
-/** Hyperswitch's reading of the acquirer's codes, where the account maps them. */
+/** How Hyperswitch translates the acquirer's codes, if the account maps them. */
 const standards: Record<string, Standard> = {
   generic_decline: { code: 'do_not_honor', action: later },
   insufficient_funds: { code: 'insufficient_funds', action: 'retry_after_24_hours', advice: '24' },

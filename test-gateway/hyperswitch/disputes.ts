@@ -12,7 +12,9 @@ type Answer = Static<typeof schemas.dispute>;
 
 const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
-/** How a dispute ended is known by its evidence: none, too late, or not enough. */
+/**
+ * The evidence decides how a dispute ended: there was none, it was too late, or it was not enough.
+ */
 function statusOf({ status, evidence_details }: Stripe.Dispute): Answer['dispute_status'] {
   const { past_due, submission_count } = evidence_details;
   switch (status) {
@@ -70,7 +72,7 @@ function openedDispute(context: Context, id: string): Kept<'dispute'> {
 export const retrieveDispute = (context: Context, id: string): object =>
   present(openedDispute(context, id).object);
 
-/** Newest first. */
+/** Lists disputes, newest first. */
 export function listDisputes(context: Context, given: { limit: number; offset: number }): object {
   return context.store
     .list('dispute', { limit: given.offset + given.limit })
@@ -83,7 +85,7 @@ function refuseUnlessOpen({ object }: Kept<'dispute'>): void {
   throw new HyperswitchError(400, 'HE_03', 'Dispute status validation failed');
 }
 
-/** Sends evidence to the bank at once: nothing is staged. */
+/** Sends evidence to the bank at once, because nothing is ever staged. */
 export function submitEvidence(
   context: Context,
   { dispute_id, ...given }: Static<typeof schemas.submitEvidence> & { dispute_id: string },
@@ -104,7 +106,7 @@ export function acceptDispute(context: Context, id: string): object {
 
 /** The webhook that announces an event of the books; null if Hyperswitch sends none for it. */
 export function webhookOf(event: EventObject): object | null {
-  // The movement of money has no event of its own.
+  // Movements of money have no event of their own.
   if (event.type.startsWith('charge.dispute.funds_')) return null;
   const object = present(event.data.object);
   return {

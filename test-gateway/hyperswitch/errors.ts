@@ -12,7 +12,7 @@ export class HyperswitchError extends Error {
   }
 }
 
-/** A body that the server cannot read as what it expects. */
+/** A body that does not have the form that the server expects. */
 export class UnreadableBody extends Error {
   readonly body: object;
 
@@ -28,7 +28,7 @@ export const missing = (what: string) =>
 export const invalidValue = (field: string) =>
   new HyperswitchError(400, 'IR_07', `Invalid value provided: ${field}`);
 
-/** The action is not possible in the state in which the payment is. */
+/** The payment's state does not allow the action. */
 export const wrongStatus = (action: string, status: string) =>
   new HyperswitchError(
     400,

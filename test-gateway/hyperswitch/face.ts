@@ -31,7 +31,7 @@ function answerOf(error: unknown): { status: number; body: object } {
   throw error;
 }
 
-/** The caller's key, which decides what it may do. */
+/** Reads the caller's key, which decides what the caller may do. */
 function readKey(running: Running, request: IncomingMessage, operation: Operation): boolean {
   const key = header(request, 'api-key') ?? '';
   const isPublishable = isSame(key, running.publishableKey);
@@ -87,7 +87,7 @@ function validatorOf(schema: Schema): ReturnType<typeof Compile> {
   return known;
 }
 
-/** Members that a schema does not know are refused, as the server refuses unknown ones. */
+/** Members that a schema does not know are refused, as the real server does. */
 async function readRequest(
   request: IncomingMessage,
   url: URL,
@@ -114,7 +114,7 @@ const readQuery = (url: URL): Record<string, unknown> =>
     ]),
   );
 
-/** An answer that the published document does not describe is a mistake of this program. */
+/** If the published document does not describe an answer, this program has a mistake. */
 function check(schema: Schema, answer: object): void {
   const validator = validatorOf(schema);
   if (validator.Check(answer)) return;

@@ -6,7 +6,7 @@ import type { Kept } from '../store.ts';
 import { declineOf } from './declines.ts';
 import type { intentStatuses, payment } from './payment.schema.ts';
 
-// A payment of the books as Hyperswitch presents it. A payment of nothing, which only verifies a
+// A payment in the books as Hyperswitch presents it. A payment of nothing, which only verifies a
 // card, is a setup in the books.
 
 export type KeptPayment = Kept<'payment_intent'> | Kept<'setup_intent'>;
@@ -16,17 +16,17 @@ type Status = (typeof intentStatuses)[number];
 export const isSetup = (kept: KeptPayment): kept is Kept<'setup_intent'> =>
   kept.object.object === 'setup_intent';
 
-/** The payment as of now; null for an unknown id. */
+/** The payment in its current state; null for an unknown id. */
 export function findPayment(context: Context, id: string): KeptPayment | null {
   return findIntent(context, id) ?? context.store.find('setup_intent', id);
 }
 
-/** Hyperswitch's names of the networks. */
+/** Hyperswitch's names of the card networks. */
 const networks = { visa: 'Visa', mastercard: 'Mastercard', amex: 'AmericanExpress' } as const;
 
 const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString();
 
-/** Why the last attempt failed, in the words of the books. */
+/** Why the last attempt failed, as the books record it. */
 const errorOf = (kept: KeptPayment) =>
   isSetup(kept) ? kept.object.last_setup_error : kept.object.last_payment_error;
 
@@ -45,7 +45,7 @@ export function statusOf(context: Context, kept: KeptPayment): Status {
   return isExpired(context, kept) ? 'expired' : 'requires_payment_method';
 }
 
-/** A client secret can be used for some time after the payment was created. */
+/** A client secret can be used only for some time after the payment was created. */
 export function isExpired(context: Context, { hidden, merchant }: KeptPayment): boolean {
   const expires_at = hidden.hyperswitch?.expires_at;
   return expires_at !== undefined && context.timeOf(merchant) > expires_at;
@@ -93,7 +93,7 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
   };
 }
 
-/** The names of the account, and of the acquirer behind it. */
+/** The names of the account and of the acquirer behind it. */
 const ourNames = {
   merchant_id: 'merchant_test',
   processor_merchant_id: 'merchant_test',
@@ -119,7 +119,7 @@ type CardMembers = Pick<
   | 'capture_before'
 >;
 
-/** The members that are known once a card was entered. */
+/** The members that are known once a card has been entered. */
 function cardMembers(
   { store }: Context,
   kept: KeptPayment,
@@ -214,7 +214,7 @@ function authenticationOf(secure: Secure | null): PaymentAnswer['external_authen
   };
 }
 
-/** The parameters that Hyperswitch adds to the address of the page, after a challenge. */
+/** The parameters that Hyperswitch adds to the page's address after a challenge. */
 export function returnParameters(context: Context, kept: KeptPayment): Record<string, string> {
   return {
     payment_id: kept.object.id,

@@ -35,7 +35,7 @@ function openedPayment(context: Context, id: string): KeptPayment {
   return payment;
 }
 
-/** A caller with the publishable key proves by the payment's secret that the payment is its own. */
+/** A caller with the publishable key must present the payment's secret. */
 export type Caller = { isPublishable: boolean; client_secret: string | null | undefined };
 
 function checkSecret(context: Context, payment: KeptPayment, caller: Caller): void {
@@ -144,7 +144,7 @@ function savePayment({ store }: Context, payment: KeptPayment): void {
   else store.save('payment_intent', payment);
 }
 
-/** A card that was stored for the customer, and not removed since. */
+/** A card that was stored for the customer and has not been removed since. */
 function storedCard(
   { store }: Context,
   id: string,
@@ -156,7 +156,7 @@ function storedCard(
   return method;
 }
 
-/** Changes a payment for which no card was entered yet. */
+/** Changes a payment for which no card has been entered yet. */
 export function updatePayment(context: Context, given: ChangedPayment, id: string): object {
   const payment = openedPayment(context, id);
   const status = statusOf(context, payment);
@@ -276,7 +276,7 @@ export function cancelPayment(
   return presentPayment(context, payment);
 }
 
-/** Newest first. */
+/** Lists payments, newest first. */
 export function listPayments(
   context: Context,
   given: { customer_id?: string; starting_after?: string; limit: number },

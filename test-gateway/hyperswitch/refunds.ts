@@ -35,7 +35,7 @@ function present({ object, merchant }: Kept<'refund'>, context: Context) {
   return answer;
 }
 
-/** The charge of a payment that was taken, wholly or in part. */
+/** The charge of a payment that was captured, wholly or in part. */
 function chargeToRefund(context: Context, payment_id: string): Kept<'charge'> {
   const payment = findPayment(context, payment_id);
   if (payment === null) throw missing('Payment');
@@ -81,7 +81,7 @@ export function createRefund(context: Context, given: Static<typeof schemas.crea
   if (store.refundsOf(charge.object.id).length >= refundsMax) {
     throw new HyperswitchError(400, 'IR_12', 'Reached maximum refund attempts');
   }
-  // The acquirer refuses what the cardholder disputes. Hyperswitch keeps that as a failed refund.
+  // The acquirer refuses to refund a disputed payment. Hyperswitch records that as a failed refund.
   const decline = problem === 'disputed' ? refusalNamed('charge_disputed') : context.decline;
   const refund = refundCharge({ ...context, decline }, charge, {
     id,
@@ -100,7 +100,7 @@ export function retrieveRefund(context: Context, id: string): object {
   return present(refund, context);
 }
 
-/** Newest first. */
+/** Lists refunds, newest first. */
 export function listRefunds(context: Context, given: Static<typeof schemas.listRefunds>): object {
   const seconds = (time: string) => Math.floor(Date.parse(time) / 1000);
   const offset = given.offset ?? 0;

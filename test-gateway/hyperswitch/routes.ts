@@ -31,7 +31,7 @@ export type Operation = {
   publishable?: boolean;
 };
 
-/** Names the type of what the schema has checked. */
+/** Gives the handler the type that the schema has checked. */
 function operation<S extends TSchema>(
   request: S,
   answer: TSchema,

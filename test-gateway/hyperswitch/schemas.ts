@@ -11,9 +11,9 @@ import {
   time,
 } from './shapes.ts';
 
-// The part of Hyperswitch's published OpenAPI document (version 1) that the service uses, written
-// from it. A member that is not here is refused in a request, as the server refuses unknown ones,
-// and is a mistake in an answer.
+// The part of Hyperswitch's published OpenAPI document (version 1) that the service uses, rewritten
+// by hand. A member that is not here is refused in a request, as the real server does, and is a
+// mistake in an answer.
 
 const ownId = Type.String({ minLength: 30, maxLength: 30 });
 const customerId = Type.String({ minLength: 1, maxLength: 64 });
@@ -174,7 +174,7 @@ export const submitEvidence = object({
   ...Object.fromEntries(evidenceTexts.map((name) => [name, optional(text())])),
 });
 
-// Answers.
+// Schemas of answers.
 
 export const customer = object({
   customer_id: customerId,

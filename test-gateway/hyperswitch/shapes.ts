@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-// Parts of schemas. A member that a schema does not name is a mistake.
+// Parts of schemas. Members that a schema does not name are refused.
 
 export const object = <P extends Record<string, TSchema>>(members: P) =>
   Type.Object(members, { additionalProperties: false });

@@ -6,7 +6,7 @@ export type Fees = { basisPoints: number; fixed: number; dispute: number };
 
 export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000 };
 
-/** Movements of the balance without a payment, by type, and what reports call them. */
+/** Movements of the balance without a payment, by type, with their names in reports. */
 export const unpaidCategories = {
   stripe_fee: 'fee',
   adjustment: 'other_adjustment',
@@ -72,7 +72,7 @@ export function makeBalanceTransaction(
   };
 }
 
-/** Money that came in can be paid out after some days. */
+/** Money that came in can be paid out only after some days. */
 export function agedTransaction(
   kept: Kept<'balance_transaction'>,
   now: number,

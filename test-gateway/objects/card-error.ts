@@ -1,7 +1,7 @@
 import type Stripe from 'stripe';
 import type { Refusal } from '../cards.ts';
 
-/** Why a card was declined, as an object keeps it. */
+/** Why a card was declined, as an object stores it. */
 export type CardError = {
   type: 'card_error';
   code: string;

@@ -2,7 +2,7 @@ import type Stripe from 'stripe';
 import type { Kept } from '../store.ts';
 import { type Made, newId } from './made.ts';
 
-/** The few event types of Stripe's that the gateway models. */
+/** The few of Stripe's event types that the gateway models. */
 export const eventTypes = [
   'charge.dispute.created',
   'charge.dispute.updated',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Kept } from '../store.ts';
 import { daySeconds, type Made, newId } from './made.ts';
 
-/** Stripe takes no larger file of this purpose, and keeps it for nine months. */
+/** Stripe accepts no larger file for this purpose, and keeps it for nine months. */
 const bytesMax = 5_000_000;
 const lifeDays = 270;
 
@@ -17,7 +17,7 @@ const typeOf = (content: Buffer) =>
     content.subarray(0, beginning.length).equals(beginning),
   )?.[0] ?? null;
 
-/** Returns why the gateway does not take a file, or null. */
+/** Returns why the gateway does not accept a file, or null. */
 export function explainBadFile(content: Buffer): string | null {
   if (typeOf(content) === null) return 'File for dispute_evidence must be a PDF, JPG or PNG.';
   return content.length > bytesMax ? 'File for dispute_evidence cannot exceed 5 MB.' : null;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
-// Objects are built as the SDK's own types, so that the compiler checks their shape. They age when
-// they are read: a hold lapses and a refund moves on because the merchant's time has passed.
+// Objects have the SDK's own types, so that the compiler checks their shape. They age when they are
+// read: a hold lapses and a refund progresses as the merchant's time passes.
 
 /** The merchant that owns the object, and the merchant's time in seconds. */
 export type Made = { merchant: string; now: number };

@@ -4,7 +4,7 @@ import { daySeconds, type Made, newId } from './made.ts';
 export const holdSeconds = 7 * daySeconds;
 
 type Given = {
-  /** The caller's own id, where a face lets it choose one. */
+  /** The caller's own id, if the face lets it choose one. */
   id?: string;
   amount: number;
   currency: string;
@@ -92,7 +92,7 @@ const cardOptions = (given: Given['card_options']) => ({
   }),
 });
 
-/** A hold that was not captured in time is cancelled by the gateway. */
+/** The gateway cancels a hold that was not captured in time. */
 export function agedIntent(kept: Kept<'payment_intent'>, now: number): Kept<'payment_intent'> {
   const { capture_before } = kept.hidden;
   if (kept.object.status !== 'requires_capture' || capture_before === null) return kept;

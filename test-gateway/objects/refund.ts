@@ -11,12 +11,12 @@ export function makeRefund(
   charge: Stripe.Charge,
   card: CardBehaviour,
   given: {
-    /** The caller's own id, where a face lets it choose one. */
+    /** The caller's own id, if the face lets it choose one. */
     id?: string;
     amount: number;
     reason: string | null;
     metadata: Record<string, string>;
-    /** The card's bank refuses the refund. */
+    /** Whether the card's bank refuses the refund. */
     declined: boolean;
   },
 ): Kept<'refund'> {

@@ -42,7 +42,7 @@ export function makeSetupAttempt(
   };
 }
 
-/** Records how the bank authenticated the shopper. `failed`: the shopper did not pass. */
+/** Records how the bank authenticated the shopper. `failed` means that the shopper did not pass. */
 export function authenticateAttempt(
   attempt: Stripe.SetupAttempt,
   authentication: Authentication | 'failed',

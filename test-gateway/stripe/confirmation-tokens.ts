@@ -16,7 +16,7 @@ const tokenShape = {
   setup_future_usage: 'string',
 } as const;
 
-/** Used by the card frame, and by tests without a browser, as in Stripe's test mode. */
+/** The card frame uses this, and so do tests without a browser, as in Stripe's test mode. */
 export function createConfirmationToken(context: Context, form: Form): Answer {
   const given = readForm(form, tokenShape);
   const data = given.payment_method_data;
@@ -55,7 +55,7 @@ export function createConfirmationToken(context: Context, form: Form): Answer {
   return ok(token.object);
 }
 
-/** Finds the test card. A number of a real card is refused and not stored. */
+/** Finds the test card. A real card's number is refused and not stored. */
 function readCard(given: EnteredCard, now: number): CardBehaviour {
   const read = readEnteredCard(given, now);
   if ('card' in read) return read.card;

@@ -35,7 +35,10 @@ export function retrieveCustomer({ store }: Context, form: Form, id: string): An
   return ok(customer.hidden.deleted ? deletedCustomer(id) : customer.object);
 }
 
-/** Only what Tranche asks for: one member of the metadata. Found at once, where Stripe needs a minute. */
+/**
+ * Supports only what Tranche asks for, one member of the metadata. It finds a customer at once,
+ * while Stripe needs a minute.
+ */
 export function searchCustomers({ store }: Context, form: Form): Answer {
   const { query, limit = 10 } = readForm(form, { query: 'string', limit: 'integer' });
   const [, name, value = ''] = /^metadata\['(\w+)'\]:'([^'"\\]*)'$/.exec(query ?? '') ?? [];
@@ -58,13 +61,13 @@ export function listCustomers(context: Context, form: Form): Answer {
   return answerList(context, form, {
     kind: 'customer',
     url: '/v1/customers',
-    // A deleted customer has no address.
+    // A deleted customer has no address to filter by.
     filters: ['email'],
     present: ({ object }) => object,
   });
 }
 
-/** Changes members of the metadata. Nothing else of a customer is changed. */
+/** Changes members of the metadata. Nothing else about a customer can be changed. */
 export function updateCustomer(context: Context, form: Form, id: string): Answer {
   const { metadata } = readForm(form, { metadata: 'metadata' });
   const customer = findCustomer(context, id);

@@ -54,7 +54,7 @@ export function updateDispute(context: Context, form: Form, id: string): Answer 
     return ok(presentDispute(context, dispute));
   }
   refuseUnlessOpen(object);
-  // As with Stripe, evidence is submitted unless the caller says that it is only staged.
+  // As with Stripe, evidence is submitted unless the caller says to stage it only.
   const evidence = (given.evidence ?? {}) as Record<string, string>;
   for (const name of evidenceFiles) {
     const file = evidence[name];

@@ -15,7 +15,7 @@ export function readCardOptions(given: CardOptions = {}): CardOptions {
   return given;
 }
 
-/** Turns a token into a payment method. A token can be used once. */
+/** Turns a token into a payment method. A token can be used only once. */
 export function useToken(context: Context, id: string): Kept<'payment_method'> {
   const { store } = context;
   const token = store.find('confirmation_token', id);

@@ -4,7 +4,7 @@ import { invalidRequest, missing } from './errors.ts';
 import { type Form, readForm } from './form.ts';
 import { type Answer, ok, oneOf, throwMissing } from './operation.ts';
 
-/** Takes a file. Of Stripe's purposes only evidence for disputes is modelled. */
+/** Accepts a file. Of Stripe's purposes, only evidence for disputes is modelled. */
 export function createFile(context: Context, form: Form): Answer {
   const given = readForm(form, {
     purpose: 'string',

@@ -2,7 +2,7 @@ import { invalidRequest } from './errors.ts';
 
 export type Form = { [name: string]: string | Form };
 
-/** Reads `a[b][c]=1&d[]=2&d[]=3` as nested members. A list is a member with numbers for names. */
+/** Reads `a[b][c]=1&d[]=2&d[]=3` as nested members. A list becomes members with numbers as names. */
 export function parseForm(text: string): Form {
   const form: Form = Object.create(null);
   for (const [path, value] of new URLSearchParams(text)) {
@@ -50,7 +50,7 @@ type Read<S extends Shape> = {
               : never;
 };
 
-/** Reads the parameters by their kinds. Unknown parameters are refused, as Stripe refuses them. */
+/** Reads the parameters by their kinds. Unknown parameters are refused, as Stripe does. */
 export function readForm<const S extends Shape>(form: Form, shape: S, under = ''): Read<S> {
   const read: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(form)) {

@@ -16,7 +16,7 @@ const keyLifeMs = 24 * 60 * 60 * 1000;
 export type Call = {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Stripe's id of the request, as answered in `Request-Id`. */
+  /** Stripe's id of the request, which the header `Request-Id` returns. */
   id: string;
   method: string;
   path: string;
@@ -35,7 +35,7 @@ type Caller = {
 };
 
 /**
- * Runs operations under their idempotency keys, as Stripe does: the first answer is kept with its
+ * Runs operations under their idempotency keys, as Stripe does: the first answer is stored with its
  * effect and sent again. Faults strike here.
  */
 export function createCaller(store: Store, faults: Faults) {
@@ -113,7 +113,7 @@ async function callWithKey(
   }
 }
 
-/** The answer that is kept under the key; null if there is none or it is too old. */
+/** The answer stored under the key; null if there is none or it is too old. */
 function findAnswer(
   store: Store,
   { context }: Call,
@@ -131,7 +131,7 @@ function findAnswer(
   });
 }
 
-/** Keeps the answer with its effect. The first answer is replayed even when it was a 500. */
+/** Stores the answer with its effect. The first answer is replayed even if it was a 500. */
 function runAndKeep(
   store: Store,
   { id, context }: Call,

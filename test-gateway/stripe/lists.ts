@@ -15,7 +15,7 @@ const pageShape = {
 
 /**
  * Answers one page of a list as Stripe does: newest first, with a cursor in either direction.
- * `filters` are members of the object that the caller may ask for.
+ * `filters` are the members of the object by which the caller may filter.
  */
 export function answerList<K extends Kind>(
   context: Context,
@@ -24,7 +24,7 @@ export function answerList<K extends Kind>(
     kind: K;
     url: string;
     filters: string[];
-    /** Refuses what it cannot expand. */
+    /** Presents an object. Refuses members that it cannot expand. */
     present: (kept: Kept<K>, expand: string[] | undefined) => object;
     isExpandable?: boolean;
   },

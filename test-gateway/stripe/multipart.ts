@@ -15,7 +15,8 @@ export function parseMultipart(bytes: Buffer, contentType: string): Form {
     const start = at + separator.length;
     at = bytes.indexOf(separator, start);
     if (at < 0) break;
-    // A part begins after the line of its separator and ends before the line break of the next one.
+    // A part begins after the line of its separator, and ends before the line break of the next
+    // separator.
     const part = bytes.subarray(start + 2, at - 2);
     const head = part.indexOf('\r\n\r\n');
     if (head < 0) throw invalidRequest('A part of the multipart body has no headers.');

@@ -2,7 +2,7 @@ import { invalidRequest } from './errors.ts';
 
 /**
  * An answer to send and, for a POST with a key, to keep. A decline is an answer and not an
- * exception, so that what it wrote is committed.
+ * exception, so that its writes are committed.
  */
 export type Answer = { status: number; body: object };
 

@@ -36,7 +36,7 @@ const intentShape = {
   expand: 'strings',
 } as const;
 
-/** The parameters of a payment that is created, read and not yet checked. */
+/** Reads the parameters of a new payment, without checking them. */
 const readIntent = (form: Form) => readForm(form, intentShape);
 type GivenIntent = ReturnType<typeof readIntent>;
 

@@ -25,7 +25,7 @@ export function listPaymentMethods(context: Context, form: Form): Answer {
   });
 }
 
-/** A detached card can be neither charged nor attached again. */
+/** A detached card can neither be charged nor attached again. */
 export function detachPaymentMethod(context: Context, form: Form, id: string): Answer {
   readForm(form, {});
   const method = findMethod(context, id);

@@ -34,7 +34,7 @@ const problems: Record<RefundProblem, { code?: string; message: string; param?: 
   },
 };
 
-/** The answer is kept under the request's key, because the request was executed. */
+/** The refusal is stored under the request's key, because the request was executed. */
 const refused = (problem: RefundProblem) =>
   new StripeAnswer(400, { type: 'invalid_request_error', ...problems[problem] }, true);
 
@@ -52,7 +52,7 @@ export function createRefund(context: Context, form: Form): Answer {
   return ok(refund.object);
 }
 
-/** The charge to refund, named by itself or by its payment. */
+/** The charge to refund, given directly or by its payment. */
 function findCharge(
   { store }: Context,
   given: { payment_intent?: string | undefined; charge?: string | undefined },

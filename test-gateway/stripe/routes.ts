@@ -46,7 +46,7 @@ export type Operation = {
   run: (context: Context, form: Form, id: string) => Answer;
   /** Whether Stripe accepts a publishable key here. */
   publishable?: boolean;
-  /** For a body that may be larger than others. */
+  /** The limit of a body that may be larger than others. */
   bodyBytesMax?: number;
 };
 

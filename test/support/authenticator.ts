@@ -11,7 +11,7 @@ import type {
 const flags = { present: 0x01, verified: 0x04, attested: 0x40 };
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest();
 
-/** The browser's statement about the page and the authenticator's about the person. */
+/** The browser's statement about the page, and the authenticator's about the person. */
 type Ceremony = { origin: string; rpId?: string; verified?: boolean; type?: string };
 
 export function createAuthenticator() {
@@ -87,14 +87,14 @@ export function createAuthenticator() {
         },
       };
     },
-    /** Sets the counter back, as in a copy of the authenticator. */
+    /** Sets the counter back, as if the authenticator had been copied. */
     rewind(to: number) {
       counter = to;
     },
   };
 }
 
-// As much of CBOR (RFC 8949) as the above needs.
+// The part of CBOR (RFC 8949) that is needed here.
 
 function cborHead(major: number, value: number): Buffer {
   if (value < 24) return Buffer.from([(major << 5) | value]);

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module';
 import axe from 'axe-core';
 import type { Frame, Page } from 'playwright-core';
 
-// The minified file: half as long as the exported source, and a browser has to read all of it.
+// The minified file: it is half as long as the exported source, and a browser has to parse all of
+// it.
 const source = fs.readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',
@@ -25,7 +26,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
 
 class FrameGone extends Error {}
 
-/** A page may replace a frame while axe looks at it. Then axe looks again. */
+/** A page may replace a frame while axe inspects it. Then axe runs again. */
 async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
   try {
     return await inspect(page.mainFrame());
@@ -37,7 +38,7 @@ async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
 
 /**
  * The results of a frame and its frames, as JSON. Playwright takes as long to copy an object of this
- * size as axe takes to make it, and a text is cheap.
+ * size as axe takes to make it, while a string is cheap.
  */
 async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
@@ -60,7 +61,7 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
 
 const inspected = new Map<string, string[]>();
 
-/** Most pages show the card frame, and in most of them it is the same one: it is inspected once. */
+/** Most pages show the card frame, and mostly it looks the same, so it is inspected once. */
 async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
   const look = await frame.evaluate<string | null>(lookScript);
   if (look === null) return await inspect(frame, context);
@@ -70,7 +71,7 @@ async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
   return results;
 }
 
-/** Everything that decides what axe finds in a frame; null if the frame has frames of its own. */
+/** Everything that decides what axe finds in a frame; null if the frame contains other frames. */
 const lookScript = `document.querySelector('iframe, frame') ? null : JSON.stringify([
   location.origin + location.pathname,
   document.documentElement.outerHTML,

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from './http.ts';
 
-// A load balancer in front of several nodes, as HAProxy is in ops/container/haproxy.cfg: it asks each
-// node's /readyz, sends requests to the nodes that are ready in turn, and keeps its connections to
-// them open. It never sends a request twice, so a node that cuts one is seen by the client.
+// A load balancer in front of several nodes, like HAProxy in ops/container/haproxy.cfg: it polls
+// each node's /readyz, sends requests to the ready nodes in turn, and keeps its connections to them
+// open. It never sends a request twice, so the client notices a node that cuts one off.
 
 const checkMilliseconds = 100;
 
@@ -15,7 +15,7 @@ export type Balancer = {
   url: string;
   /** How many requests each node got. */
   requests(url: string): number;
-  /** Adds a node, and returns once it gets requests. */
+  /** Adds a node. Returns once the node gets requests. */
   add(url: string): Promise<void>;
   remove(url: string): void;
   close(): Promise<void>;

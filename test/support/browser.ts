@@ -3,24 +3,25 @@ import { findChromium } from '../../scripts/chromium.mjs';
 
 const executablePath = findChromium();
 
-/** Why browser tests cannot run, or false. In CI they are never skipped: there they fail. */
+/** Why browser tests cannot run, or false. In CI they are not skipped but fail. */
 export const noBrowser: string | false =
   executablePath !== null || process.env.CI
     ? false
     : 'no Chromium on this machine: install Chromium or Google Chrome, or name one in CHROME_PATH';
 
 /**
- * When an action of the browser counts as hanging. A loaded machine may need half a minute for a
- * page, so a test must not fail by that.
+ * After this time an action of the browser counts as hanging. A loaded machine may need half a
+ * minute for a page, which must not fail a test.
  */
 export const hangMilliseconds = 120_000;
 
 /**
- * Chromium takes the last list of features only, so this one repeats what Playwright turns off and
- * these tests meet: no upgrade to HTTPS, no requests of the browser's own, no delayed first paint.
+ * Chromium uses only the last list of features, so this one repeats what Playwright turns off and
+ * these tests depend on: no upgrade to HTTPS, no requests by the browser itself, no delayed first
+ * paint.
  */
 const disabledFeatures = [
-  // Two hidden pages per context, for an address bar that no test has. They double its cost.
+  // Two hidden pages per context, for an address bar that tests do not use. They double its cost.
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
@@ -45,7 +46,7 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
     executablePath,
     host: '127.0.0.1',
     args: [
-      // Chromium's sandbox does not start for root, which is the user in many containers.
+      // Chromium's sandbox does not start for root, the usual user in containers.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       '--disable-background-networking',
       '--disable-component-update',
@@ -56,7 +57,7 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
   });
 }
 
-/** Connects to the Chromium of the run. Closing the connection closes the contexts made over it. */
+/** Connects to the run's Chromium. Closing the connection closes the contexts opened over it. */
 export async function connectBrowser(): Promise<Browser> {
   const browser = await chromium.connect(process.env.TEST_BROWSER_URL ?? '');
   browser.on('context', (context) => context.setDefaultTimeout(hangMilliseconds));

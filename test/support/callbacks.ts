@@ -23,10 +23,7 @@ export async function readCallback(
   return { ...callback, tried: await listCallbackAttempts(db, callback) };
 }
 
-/**
- * The first delivery of a callback that was never attempted, as by the process that ended the
- * checkout.
- */
+/** Makes the first delivery of a callback, as the process that ended the checkout would. */
 export async function deliverFirstOf(deps: DeliveryDeps, checkout_id: string): Promise<void> {
   const { lease, leased_until } = newLease(deps, leaseSeconds);
   const callback = await deps.database.db
@@ -44,8 +41,8 @@ const newId = (number: string) => `
    lpad(to_hex(${number} % 4096), 3, '0') || '8' || substr(md5(random()::text), 1, 15))::uuid`;
 
 /**
- * Cancelled checkouts whose callbacks were never attempted, as a crash leaves them: one for every
- * URL. Written in one statement, because there may be thousands.
+ * Inserts cancelled checkouts whose callbacks were never attempted, as after a crash: one for every
+ * URL. They are written in one statement, because there may be thousands.
  */
 export async function queueCallbacks(
   { deps }: Pick<Service, 'deps'>,

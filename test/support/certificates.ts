@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-// Makes certificates for receivers when a test needs them, so that none expires in the repository
+// Makes certificates for receivers when a test needs them, so that none in the repository expires
 // and no other program is needed.
 
 /** One DER value: tag, length, content. */

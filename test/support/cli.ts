@@ -20,7 +20,7 @@ export function commandLine(
     const collect = (name: 'stdout' | 'stderr') => ({
       isTTY: options.terminal === true,
       write: (text: string | Uint8Array) => {
-        // Bytes are kept one for one.
+        // Each byte is kept as one character.
         outcome[name] += typeof text === 'string' ? text : Buffer.from(text).toString('latin1');
       },
     });
@@ -36,7 +36,7 @@ export function commandLine(
 
   return {
     run,
-    /** Runs with --json, expects success and one object on stdout, and nothing else anywhere. */
+    /** Runs with --json, and expects success, one object on stdout, and no other output. */
     // biome-ignore lint/suspicious/noExplicitAny: assertions read the answer.
     async json(...argv: string[]): Promise<any> {
       const { code, stdout, stderr } = await run(...argv, '--json');
@@ -59,7 +59,9 @@ export function commandLine(
 /** An id that does not exist. */
 export const unknownId = '00000000-0000-7000-8000-000000000000';
 
-/** A clock on which a test can skip time. What a process remembers then ends without waiting. */
+/**
+ * A clock on which a test can skip time, so that what a process remembers expires without waiting.
+ */
 export function skippingClock(): Clock & { skip(milliseconds: number): void } {
   let skipped = 0;
   return {

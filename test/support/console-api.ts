@@ -7,7 +7,7 @@ import { consoleRoutes } from '#operating/console/routes.ts';
 import { ask, type ConsolePerson } from './console.ts';
 import type { Answer, Service } from './service.ts';
 
-/** The same schema, but without members that it does not name. */
+/** The same schema, but it refuses members that it does not name. */
 function strict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(strict);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -26,13 +26,16 @@ function routeOf(method: string, url: string): ConsoleRoute {
   const isMatch = (route: ConsoleRoute) =>
     new RegExp(`^${route.url.replaceAll('.', '[.]').replaceAll(/:\w+/g, '[^/]+')}$`).test(path);
   const found = consoleRoutes.filter((route) => route.method === method && isMatch(route));
-  // A path without parameters comes before one with them, as in the router.
+  // A path without parameters takes precedence, as in the router.
   const route = found.find(({ url: exact }) => exact === path) ?? found[0];
   assert.ok(route, `${method} ${url} is a route`);
   return route;
 }
 
-/** Asks the console, and checks that a success has exactly the members of the route's schema. */
+/**
+ * Sends a request to the console, and checks that a successful answer has exactly the members of the
+ * route's schema.
+ */
 export async function askExactly(
   console: { app: FastifyInstance; deps: Service['deps'] },
   person: ConsolePerson,

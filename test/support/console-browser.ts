@@ -11,7 +11,7 @@ import { type Paying, startPaying } from './payments.ts';
 
 export type Device = {
   page: Page;
-  /** The faults of the page: exceptions, dialogs, violations of the content security policy. */
+  /** The page's faults: exceptions, dialogs, violations of the content security policy. */
   complaints: string[];
 };
 
@@ -20,19 +20,19 @@ export type ConsoleBrowser = {
   paying: Paying;
   app: FastifyInstance;
   browser: Browser;
-  /** A browser profile of its own with an authenticator that verifies its user. */
+  /** A separate browser profile with an authenticator that verifies its user. */
   openDevice(t: TestContext): Promise<Device>;
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
-  /** The link of the last invitation that was mailed to an address. */
+  /** The link in the last invitation that was mailed to an address. */
   mailedLink(email: string): Promise<string>;
-  /** A person with roles, who registered a passkey in this browser and is signed in. */
+  /** A person with roles who has registered a passkey in this browser and is signed in. */
   signedIn(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   /** A person with roles and a session with a fresh proof, but without a passkey or an open page. */
   withSession(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   close(): Promise<void>;
 };
 
-/** The service, the console on a port of its own, and a browser. */
+/** The service, the console on its own port, and a browser. */
 export async function startConsoleBrowser(
   options: Pick<Parameters<typeof startPaying>[0] & object, 'env'> = {},
 ): Promise<ConsoleBrowser> {
@@ -62,7 +62,7 @@ export async function startConsoleBrowser(
     });
     page.on('console', (message) => {
       const text = message.text();
-      // An answer of 4xx is no mistake of the page: it shows what was refused.
+      // A 4xx answer is not a fault of the page: it shows what was refused.
       if (message.type() === 'error' && !/the server responded with a status of 4/.test(text)) {
         complaints.push(text);
       }
@@ -108,7 +108,7 @@ export async function startConsoleBrowser(
     async signedIn(t, roles, name) {
       people += 1;
       const device = await openDevice(t);
-      // The limits on sign-ins are not what these tests are about.
+      // These tests are not about the limits on sign-ins.
       paying.clock.advance({ minutes: 1 });
       const called = name ?? `Person ${people}`;
       await device.page.goto(await invitationOf(`person${people}@example.com`, roles, called));

@@ -7,8 +7,8 @@ import { cards, wholeTerms } from './money.ts';
 import type { Shopper } from './payments.ts';
 import { rules } from './service.ts';
 
-// Texts that merchants, shoppers and receivers can write. If one of these became markup or a
-// script, it would set a member of the window.
+// Texts that merchants, shoppers and receivers can write. If one of them became markup or a script,
+// it would set a member of the window.
 export const hostile = (name: string) =>
   `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
 
@@ -16,7 +16,7 @@ export type ConsoleScene = {
   console: ConsoleBrowser;
   /** The shopper who pays in three payments. */
   shopper: Shopper;
-  /** The shopper whose second payment is overdue and whose callback is given up. */
+  /** The shopper whose second payment is overdue and whose callback is exhausted. */
   unlucky: Shopper;
   /** The shopper who pays at once and will dispute that payment. */
   disputed: Shopper;
@@ -26,7 +26,7 @@ export type ConsoleScene = {
 
 /** A console with merchants, shoppers, payouts, alerts and differences to look at. */
 export async function startConsoleScene(): Promise<ConsoleScene> {
-  // Nothing listens there. A trace still has its id.
+  // Nothing listens at this address, but a trace still has its id.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
   const console = await startConsoleBrowser({ env });
   const { paying } = console;
@@ -56,7 +56,7 @@ export async function startConsoleScene(): Promise<ConsoleScene> {
   await unlucky.pay(3, { card: cards.laterInsufficientFunds });
   const disputed = await paying.shopper({ client_reference_id: 'ORDER-3', customer });
   await disputed.pay(1);
-  // The unlucky shopper's second payment becomes overdue, and the callback is given up.
+  // The unlucky shopper's second payment becomes overdue, and the callback is exhausted.
   await paying.pass({ days: 45 });
   const { deps } = paying.service;
   await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });

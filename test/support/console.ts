@@ -19,7 +19,7 @@ export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<Fast
 
 export type ConsolePerson = { id: string; email: string; cookie: string; session_id: string };
 
-/** A person with a live session. The session has a fresh proof unless a test asks for none. */
+/** A person with a live session. The session has a fresh proof unless a test wants none. */
 export async function addPerson(
   { deps }: Pick<Service, 'deps'>,
   options: {
@@ -87,7 +87,7 @@ export async function openAnotherSession(
   return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
-/** Sends a request to the console as its page does. */
+/** Sends a request to the console as its page would. */
 export async function ask(
   { app, deps }: { app: FastifyInstance; deps: Service['deps'] },
   person: Pick<ConsolePerson, 'cookie'> | null,

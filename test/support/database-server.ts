@@ -5,14 +5,14 @@ export const serverUrl = process.env.TEST_DATABASE_URL ?? '';
 // If TEST_DATABASE_URL names the coordinator of a Citus cluster, the tests run on that cluster: their
 // databases are made on all its nodes, and their tables are distributed.
 
-/** The coordinator first. Without Citus, the server alone. */
+/** The coordinator comes first. Without Citus, this is only the server. */
 type Nodes = { urls: string[]; hasCitus: boolean };
 
 let found: Nodes | undefined;
 
 /**
- * Each call returns a promise of its own. The test runner finds the suite of a test by the promises
- * that its file awaited, and the files of one process must not await each other's.
+ * Each call returns its own promise. The test runner attributes a test to a suite by the promises
+ * that its file awaited, so files in one process must not await each other's.
  */
 export async function findNodes(): Promise<Nodes> {
   found ??= await onDatabase(serverUrl, async (client): Promise<Nodes> => {
@@ -54,13 +54,13 @@ export function urlOf(database: string, node = serverUrl): string {
   return url.href;
 }
 
-/** Joins the databases of one name on all nodes to a cluster. */
+/** Joins the databases with one name on all nodes to a cluster. */
 export async function joinCluster(name: string): Promise<void> {
   const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
   for (const url of urls) await onDatabase(url, (client) => client.query('create extension citus'));
   const [coordinator = '', ...workers] = urls;
   await onDatabase(coordinator, async (client) => {
-    // Few shards are enough to put merchants on every node, and they are made sooner.
+    // A few shards are enough to spread merchants over all nodes, and are created sooner.
     await client.query(`alter database ${name} set citus.shard_count = 4`);
     await client.query('select citus_set_coordinator_host($1, $2)', addressOf(coordinator));
     for (const worker of workers) {

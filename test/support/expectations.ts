@@ -55,7 +55,7 @@ export const mustSign =
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** A clock on which no time passes, not even monotonic time, until a test moves it. */
+/** A clock on which no time passes until a test moves it, not even monotonic time. */
 export function frozenClock(start?: string): ReturnType<typeof movableClock> {
   const clock = movableClock(start);
   return { ...clock, monotonic: () => clock.now().epochMilliseconds };
@@ -92,7 +92,7 @@ export function randomSecret(environment: 'sandbox' | 'production'): string {
   return `cs_${environment}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Runs all at once. */
+/** Runs all of them at once. */
 export function inParallel<T>(count: number, one: (index: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 }

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-// Small files that are whole, so that what reads them by their content accepts them.
+// Small but complete files, so that code that inspects their content accepts them.
 
 export const pdfFile = (text: string): Buffer => Buffer.from(`%PDF-1.7\n${text}\n%%EOF\n`);
 
@@ -9,7 +9,7 @@ export function pngFile(width: number, height: number): Buffer {
   const size = Buffer.alloc(13);
   size.writeUInt32BE(width, 0);
   size.writeUInt32BE(height, 4);
-  // Eight bits of red, green and blue each.
+  // Red, green and blue have eight bits each.
   size.writeUInt16BE(0x0802, 8);
   const line = Buffer.concat([Buffer.from([0]), Buffer.alloc(3 * width, 0x5f)]);
   const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => line)));
@@ -21,7 +21,7 @@ export function pngFile(width: number, height: number): Buffer {
   ]);
 }
 
-/** A part of a PNG, with its sum. */
+/** A chunk of a PNG, with its checksum. */
 export function pngChunk(name: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(name), data]);
   const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];

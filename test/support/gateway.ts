@@ -28,13 +28,10 @@ export type GatewayUnderTest = {
     form?: Record<string, string>,
     headers?: object,
   ): Promise<Called>;
-  /**
-   * A token for a card number or a `pm_…`. A card expires in three years unless a test says
-   * otherwise.
-   */
+  /** A token for a card number or a `pm_…`. By default the card expires in three years. */
   tokenFor(card: string, expires?: string): Promise<string>;
   fault(fault: Partial<Fault>): Promise<void>;
-  /** Resolves when the newest fault of the kind has struck. */
+  /** Resolves when the newest fault of this kind has struck. */
   struck(kind: Fault['fault']): Promise<void>;
   books(filter: { checkout?: string; customer?: string }): Promise<Books>;
   close(): Promise<void>;
@@ -68,8 +65,8 @@ type Verification = Omit<Parameters<Gateway['beginVerification']>[0], 'card_toke
 };
 
 /**
- * The port with a shopper who enters a card, before a payment begins or in its session, whichever
- * the gateway wants. Each call ends when the gateway has the card.
+ * The port with a shopper who enters a card, before a payment begins or in its session, as the
+ * gateway requires. Each call ends when the gateway has the card.
  */
 export type GatewayWithShopper = Gateway & {
   authorise(payment: Payment): Promise<PaymentState | RefusedData>;
@@ -92,13 +89,13 @@ export const withTokens = (gateway: Gateway): GatewayWithShopper => ({
   verifyCard: (card) => gateway.beginVerification({ ...card, currency: 'ZAR' }),
 });
 
-/** An adapter with a face of the test gateway, as the contract sees it. */
+/** An adapter with a face of the test gateway, as the contract tests see it. */
 export type ContractSubject = Omit<GatewayUnderTest, 'close'> & {
   /** The same adapter with a short time-out, only for calls that must time out. */
   quick(): GatewayWithShopper;
   /** Whether a payment begins before the card is entered. */
   begins: boolean;
-  /** The requests of an operation, for a fault that strikes them. */
+  /** The requests of an operation, for a fault to strike. */
   requestOf(
     operation: Operation,
     names: { key?: string; attempt_id?: string; checkout_id?: string; reference?: string },
@@ -149,11 +146,11 @@ export async function startGateway(
   return { ...useGateway(test.url, timeoutMs), close: () => test.close() };
 }
 
-/** A service that has this gateway alone. */
+/** A service that has only this gateway. */
 export const onlyGateway = (gateway: Gateway): Gateways =>
   createGateways([{ name: mainGateway, isClosed: false, gateway }]);
 
-/** The gateway of a service that has one. */
+/** The gateway of a service that has only one. */
 export const gatewayOf = ({ gateways }: { gateways: Gateways }): Gateway =>
   gateways.of(gateways.names[0] as GatewayName);
 
@@ -291,7 +288,7 @@ export async function newPayment(
 
 export type Held = Extract<PaymentState, { outcome: 'authorised' }>;
 
-/** Answers the challenge as the issuer's page does. Returns where the shopper is sent. */
+/** Answers the challenge as the issuer's page would. Returns where the shopper is sent. */
 export async function answerChallenge(
   url: string,
   decision: 'approve' | 'decline' | 'close',

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import http from 'node:http';
 
-// Talks to a service over real connections, as a merchant's server does.
+// Talks to a service over real connections, like a merchant's server.
 
 export type Credentials = { id: string; client_secret: string; signing_key: string };
 
@@ -49,7 +49,7 @@ export function authorised(credentials: Credentials): Record<string, string> {
   return { authorization: `Bearer ${credentials.client_secret}` };
 }
 
-/** A signed POST, as a merchant's server sends it. */
+/** A signed POST, as a merchant's server would send it. */
 export function post(
   url: string,
   credentials: Credentials,

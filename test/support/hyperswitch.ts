@@ -14,7 +14,7 @@ type Begun = { outcome: string; session?: { client_secret: string } };
 
 /**
  * The adapter for Hyperswitch with the test gateway's second face, and a shopper's browser that
- * enters the card. A card's token is the card itself here: it goes from the browser to the gateway,
+ * enters the card. Here a card's token is the card itself: it goes from the browser to the gateway,
  * and the adapter never sees it.
  */
 export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject {
@@ -29,7 +29,7 @@ export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject
     timeoutMs,
   });
 
-  /** Types the card into the form, if the payment waits for one. */
+  /** Types the card into the form, if the payment is waiting for one. */
   async function enter(card: string, { session }: Begun): Promise<void> {
     if (!session) return;
     const { status, text } = await confirmInSession(url, session.client_secret, card);
@@ -98,8 +98,8 @@ export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject
 }
 
 /**
- * A shopper's browser confirms the payment of a session with a card, `number` or
- * `number-year-month`.
+ * Confirms a session's payment with a card (`number` or `number-year-month`), as a shopper's browser
+ * would.
  */
 export async function confirmInSession(
   url: string,

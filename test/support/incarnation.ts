@@ -14,9 +14,9 @@ import type { Clock } from '#platform/shared/clock.ts';
 import { gatewayEnv, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
-// A stage on which several processes of the service act, one step at a time. Each statement and
-// each call to the gateway waits until the test starts it. So the test decides their order, and
-// between which two of them a process dies.
+// A stage on which several processes of the service act, one step at a time. Each statement and each
+// call to the gateway waits until the test starts it. So the test decides their order, and between
+// which two steps a process dies.
 
 const never = new Promise<never>(() => {});
 
@@ -30,7 +30,10 @@ export type Step = {
 
 export type Stage = ReturnType<typeof createStage>;
 
-/** A step that was started and has not ended. A statement runs in the backend with that pid. */
+/**
+ * A step that was started and has not ended. If it is a statement, it runs in the backend with that
+ * pid.
+ */
 type Running = { process: Incarnation; pid: number | null; since: number };
 
 /** A call to the gateway that takes longer than this counts as blocked. */
@@ -43,7 +46,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   let isFree = true;
   let heard: (() => void)[] = [];
 
-  /** Whether every running step waits for another one. A slow machine alone does not count. */
+  /** Whether every running step waits for another one. Mere slowness does not count. */
   async function isHeldUp(): Promise<boolean> {
     const all = [...running];
     const pids = all.flatMap(({ pid }) => pid ?? []);
@@ -60,7 +63,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
 
   return {
     waiting,
-    /** From now on steps either run freely or wait until each is started. */
+    /** From now on steps either run freely, or each waits until it is started. */
     free(value: boolean): void {
       isFree = value;
       if (isFree) for (const step of [...waiting]) step.go();
@@ -96,7 +99,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
         for (const hear of heard.splice(0)) hear();
       }
     },
-    /** Notes a call to the gateway in flight. It may outlive the process that sent it. */
+    /** Records a call to the gateway in flight. It may outlive the process that sent it. */
     sent<T>(call: Promise<T>): Promise<T> {
       asking.add(call);
       call.catch(() => {}).finally(() => asking.delete(call));
@@ -140,11 +143,11 @@ export type Incarnation = {
   /** Resolves to null when the process dies, for callers that wait for an answer. */
   died: Promise<null>;
   /**
-   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back,
-   * what it sent may arrive or not, and it does nothing more.
+   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back, what
+   * it sent may or may not arrive, and it does nothing more.
    */
   kill(): void;
-  /** Closes its connections to the database. It lives on and does not know what arrived. */
+  /** Closes its connections to the database. It lives on without knowing what arrived. */
   cut(): void;
 };
 
@@ -155,7 +158,7 @@ export async function incarnate(
     gatewayUrl: string;
     clock: Clock;
     gatewayTimeoutMs: number;
-    /** Whether each call that moves money asks first if it may (decision 0097). */
+    /** Whether each call that moves money first asks whether it may (decision 0097). */
     isGuarded?: boolean;
     /** The part of the API that a test is about. */
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
@@ -166,7 +169,7 @@ export async function incarnate(
   const end = new AbortController();
   const clock: Clock = {
     ...options.clock,
-    // The sleeps of a process end with it, so that no test waits for a dead process.
+    // A process's sleeps end with it, so that no test waits for a dead process.
     sleep: (milliseconds, signal) =>
       mortal(() =>
         options.clock.sleep(
@@ -206,11 +209,11 @@ export async function incarnate(
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-    // A server runs the statements of a connection in order, also those that were sent together.
+    // A server runs the statements of a connection in order, even those sent together.
     let last: Promise<unknown> | null = null;
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
-      // It is sent together with the next statement, with or without a setting.
+      // BEGIN is sent together with the next statement, with or without a setting.
       if (/^begin\b/.test(text)) return mortal(() => query(...args));
       const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
       const { processID } = client as unknown as { processID: number };
@@ -232,8 +235,8 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Each call is a step. The money guard wraps it, so that the guard's statements and its look at
-  // the gateway's heartbeats are steps of their own.
+  // Each call is a step. The money guard wraps it, so that the guard's statements and its reading of
+  // the gateway's heartbeats are separate steps.
   const stepped = eachGateway(
     openGateways(config.gateways, { clock, log }),
     (gateway) =>
@@ -274,7 +277,7 @@ export async function incarnate(
       end.abort();
       stage.forget(self);
       disconnect();
-      // Ends the watch of its connections, which would keep the test process alive.
+      // This stops watching its connections, which would keep the test process alive.
       deps.database.close().catch(() => {});
       die(null);
     },
@@ -282,17 +285,17 @@ export async function incarnate(
   };
   app.setValidatorCompiler(() => () => true);
   app.addHook('onRequest', async (request, reply) => {
-    // An injected request has no socket. Closing it leaves the caller without an answer.
+    // An injected request has no socket. Closing the answer leaves the caller without one.
     Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
   });
   app.register((api) => options.serve(api, self.deps));
-  // The first request makes the app ready. Most processes only work, and die before that.
+  // The first request makes the app ready. Most processes only do due work, and die before that.
   return self;
 }
 
 /**
- * How far a test's time has moved. The next story begins at an earlier time, and that counts as a
- * move too.
+ * How far a test's time has moved. The next story begins at an earlier time, which also counts as a
+ * move.
  */
 function elapsedOn(clock: Clock): () => number {
   let last = clock.now().epochMilliseconds;

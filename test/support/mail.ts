@@ -5,12 +5,12 @@ export type ReceivedMail = { from: string; to: string[]; source: string; secure:
 export type MailServer = {
   url: string;
   mails: ReceivedMail[];
-  /** How many connections were opened so far. */
+  /** How many connections have been opened so far. */
   connections(): number;
   stop(): Promise<void>;
 };
 
-/** A real SMTP server on loopback that keeps what it is given. */
+/** A real SMTP server on loopback that stores what it gets. */
 export async function startMailServer(
   options: SMTPServerOptions & { user?: string; password?: string } = {},
 ): Promise<MailServer> {

@@ -7,7 +7,7 @@ import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { assertSound, type Paying, type Shopper } from './payments.ts';
 import { type Account, send } from './service.ts';
 
-// Shared by the tests of captures, collections and refunds.
+// Helpers for the tests of captures, collections and refunds.
 
 export const cards = {
   laterInsufficientFunds: '4000000000777005',
@@ -17,7 +17,7 @@ export const cards = {
   refundFails: '4000000000005126',
 };
 
-/** Whole orders are paid out, less 5 % and VAT. */
+/** Whole orders are paid out, minus 5 % and VAT. */
 export const wholeTerms: WantedTerms = {
   from_on: null,
   funding: 'whole',
@@ -29,7 +29,7 @@ export const wholeTerms: WantedTerms = {
   reserve_days: 0,
 };
 
-/** The payments of a checkout as `2 scheduled 2026-12-15`, and what refunds took from them. */
+/** The payments of a checkout as `2 scheduled 2026-12-15`, with what refunds took from them. */
 export async function planOf(shopper: Shopper): Promise<string[]> {
   const rows = await shopper.rows('instalments');
   return rows
@@ -80,7 +80,7 @@ export async function askRefund(
   return answer.body.data.id;
 }
 
-/** A refund that the merchant requests and an operator approves. */
+/** Makes a refund that the merchant requests and an operator approves. */
 export async function refundNow(
   paying: Paying,
   shopper: Shopper,
@@ -90,7 +90,10 @@ export async function refundNow(
   return await approveRefund(paying.service.deps, 'nomsa', id);
 }
 
-/** A cardholder disputes a collected payment, and the service finds out. Returns our id of it. */
+/**
+ * Makes a cardholder dispute a collected payment, and the service find out. Returns our id of the
+ * dispute.
+ */
 export async function openDispute(
   { gateway, service: { deps } }: Paying,
   shopper: Shopper,
@@ -121,7 +124,7 @@ export async function partsOf(shopper: Shopper, refund_id: string): Promise<stri
     .map(({ instalment, kind, amount, status }) => `${instalment} ${kind} ${amount} ${status}`);
 }
 
-/** All invariants hold, and the books agree with the gateway's to the cent. */
+/** Asserts that all invariants hold, and that the books agree with the gateway's to the cent. */
 export async function assertBalanced(paying: Paying, shopper: Shopper): Promise<void> {
   await assertSound(paying);
   const { differences } = await checkLedger(paying.service.deps);

@@ -54,9 +54,9 @@ import {
 export const visa = '4242424242424242';
 export const challengeCard = '4000002500003155';
 
-/** The settings with which a service finds a test's gateway. */
+/** The settings by which a service finds a test's gateway. */
 export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol?: Protocol }) => ({
-  // A service of the tests has keys of the first adapter unless it is told otherwise.
+  // By default a service in the tests has the keys of the first adapter.
   ...(protocol !== 'stripe' && { STRIPE_SECRET_KEY: '', STRIPE_PUBLISHABLE_KEY: '' }),
   ...environmentOf([
     {
@@ -67,7 +67,7 @@ export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol
   ]),
 });
 
-/** The tables with due rows, and what does their work. */
+/** The tables with due rows, and the functions that do their work. */
 const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][] = [
   ['payment_attempts', recoverAttempts],
   ['callbacks', deliverDueCallbacks],
@@ -83,7 +83,7 @@ const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][
   ['statement_mails', sendDueStatements],
 ];
 
-/** The next time at which a row falls due. A paused payment does not. */
+/** The next time at which a row falls due. A paused payment never does. */
 const findNextDue = `select min(due_at) as due_at from (${[
   ...dueWork.map(([table]) => table),
   'retention_dates',
@@ -101,7 +101,7 @@ const findDue = `select name from (${dueWork
   )
   .join(' union all ')}) due group by name`;
 
-/** The hosted page with its requests, and nothing else. */
+/** Serves only the hosted page and its requests. */
 export async function servePages(api: FastifyInstance, deps: PageDeps): Promise<void> {
   for (const routes of [pageRoutes, paymentRoutes, planRoutes]) {
     api.register((scope) => routes(scope, deps));
@@ -113,7 +113,7 @@ export type Paying = {
   gateway: GatewayUnderTest;
   clock: ReturnType<typeof movableClock>;
   account: Account;
-  /** Where callbacks go, unless a checkout says otherwise. */
+  /** Where callbacks go by default. */
   receiver: Receiver;
   /** Creates a checkout and a shopper with its link. */
   shopper(changes?: object, account?: Account): Promise<Shopper>;
@@ -167,7 +167,10 @@ export async function startPaying(
   return payingOn({ service, gateway, clock, account, receiver });
 }
 
-/** The same shoppers, gateway and clock, served by another service. Closing it closes only that. */
+/**
+ * The same shoppers, gateway and clock, served by another service. Closing this one closes only that
+ * service.
+ */
 export function continueOn(paying: Paying, service: Service): Paying {
   return { ...payingOn({ ...paying, service }), close: () => service.close() };
 }
@@ -178,7 +181,7 @@ function payingOn(
   const { service, gateway, clock, account, receiver } = parts;
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
-  // At most of the times that a test reaches, one kind of work is due. One statement finds out
+  // At most of the times that a test reaches, only one kind of work is due. One statement finds out
   // which.
   async function listDue(): Promise<Set<string>> {
     const { rows } = await service.deps.database.pool.query<{ name: string }>({
@@ -192,7 +195,7 @@ function payingOn(
   async function work(): Promise<void> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
-      // If there is a retention period, this also makes the rows that fall due.
+      // With a retention period, this also creates the rows that fall due.
       let moved = service.deps.retentionDays === null ? 0 : await findExpired(service.deps);
       const due = await listDue();
       for (const [table, run] of dueWork) if (due.has(table)) moved += await run(service.deps);
@@ -235,7 +238,7 @@ function payingOn(
 
 type PayOptions = {
   card?: string;
-  /** The card's last month, `2027-03`. */
+  /** The last month in which the card works, `2027-03`. */
   expires?: string;
   /** Used instead of a new token for the card. */
   token?: string;
@@ -244,14 +247,14 @@ type PayOptions = {
 
 export type Shopper = ReturnType<typeof shopperOf>;
 
-/** A shopper with a payment link, who sends what the page sends. */
+/** A shopper with a payment link, who sends what the page would send. */
 function shopperOf(
   { service, gateway, app }: { service: Service; gateway: GatewayUnderTest; app: FastifyInstance },
   merchant_id: string,
   id: string,
 ) {
   const url = `/pay/${paymentToken(service.deps.sealing, { merchant_id, id })}`;
-  // Every shopper has an address of their own, so that declines of one do not limit another.
+  // Every shopper has their own address, so that one's declines do not limit another.
   let remoteAddress = `10.${[...Buffer.from(id.slice(-6), 'hex')].join('.')}`;
 
   async function send(
@@ -331,13 +334,13 @@ function shopperOf(
       return begun.status === 'begun' ? await confirm(begun, await cardOf(options)) : begun;
     },
     cancel: (number_of_payments = 1) => page('POST', 'cancel', { number_of_payments }),
-    /** Answers the bank's challenge without returning from the bank. */
+    /** Answers the bank's challenge without returning to the page. */
     async decide(decision: 'approve' | 'decline' | 'close'): Promise<void> {
       const { challenge_url } = await page('GET', 'state');
       assert.ok(challenge_url);
       await answerChallenge(challenge_url, decision);
     },
-    /** The bank sends the browser back. */
+    /** The bank sends the browser back to the page. */
     async comeBack(): Promise<PayPage> {
       const answer = await send('GET', 'return?payment_intent=pi_1&redirect_status=succeeded');
       assert.deepEqual([answer.status, answer.headers.location], [303, url]);
@@ -364,7 +367,7 @@ function shopperOf(
       return rows[0] ? rows[0].payload.toString('utf8') : null;
     },
     books: (): Promise<Books> => gateway.books({ checkout: id }),
-    /** The authorisations that are live at the gateway, by their amounts. */
+    /** The amounts of the authorisations that are live at the gateway. */
     async live(): Promise<number[]> {
       const { payment_intents } = await gateway.books({ checkout: id });
       return payment_intents
@@ -374,9 +377,9 @@ function shopperOf(
   };
 }
 
-/** All invariants hold. Call it when no due work is left. */
+/** Asserts that all invariants hold. Call it when no due work is left. */
 export async function assertSound({ service, clock }: Pick<Paying, 'service' | 'clock'>) {
-  // Messages move no money, so a test need not send them itself.
+  // Messages move no money, so tests need not send them themselves.
   while ((await sendDueMessages(service.deps)) > 0);
   assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
 }

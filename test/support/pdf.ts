@@ -15,7 +15,7 @@ function objectsOf(pdf: Buffer): Map<string, { text: string; stream: string }> {
   return found;
 }
 
-/** From the codes of a font's glyphs to letters. */
+/** Maps the codes of a font's glyphs to letters. */
 function lettersOf(cmap: string): Map<string, string> {
   const letters = new Map<string, string>();
   const read = (hex: string) => Buffer.from(hex.trim(), 'hex').swap16().toString('utf16le');

@@ -6,10 +6,10 @@ import { answerChallenge } from './gateway.ts';
 import { confirmInSession } from './hyperswitch.ts';
 import type { Paying, Shopper } from './payments.ts';
 
-// A shopper who proved the e-mail address and acts on the plan, as the page does.
+// A shopper who has proved the e-mail address and acts on the plan as the page would.
 
 type PayOptions = {
-  /** Another card; the stored one if none is given. */
+  /** Another card; if absent, the stored one. */
   card?: string;
   keep?: boolean;
   /** The amount that the page showed, if the plan has changed since. */
@@ -19,7 +19,7 @@ type PayOptions = {
 
 export type Acting = Awaited<ReturnType<typeof actingOn>>;
 
-/** Opens a session without a mail. `plan.test.ts` tests the way with a mail. */
+/** Opens a session without a mail. `plan.test.ts` tests the way through a mail. */
 export async function actingOn(paying: Paying, shopper: Shopper, through: Shopper = shopper) {
   const session = paying.service.deps.random.bytes(32).toString('base64url');
   const now = paying.clock.now();
@@ -36,7 +36,7 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
     return answer.body;
   }
 
-  /** A card that the shopper enters, before the attempt begins or in its session. */
+  /** Enters a card, before the attempt begins or in its session. */
   async function entered(card: string | null) {
     if (card === null) return { card_token: null };
     return paying.gateway.protocol === 'stripe'

@@ -8,9 +8,9 @@ import type { Story } from './seeds.ts';
 export type Move = readonly [weight: number, play: () => Promise<void>];
 
 export type Player = {
-  /** One of two processes, or the process that replaced a dead one. */
+  /** One of two processes, or the one that replaced a dead process. */
   living(): Promise<Incarnation>;
-  /** An actor begins something. Its steps wait to be played. */
+  /** Begins an actor's work, whose steps wait to be played. */
   begin(actor: string, acting: Promise<unknown>): void;
   isBusy(actor: string): boolean;
   /** Plays until every actor has ended and `moves` offers nothing more. */
@@ -32,7 +32,7 @@ export function createPlayer(
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
     kills: { count: number; weight: number };
     cuts?: { count: number; weight: number };
-    /** Checks what must be true when a process has died. */
+    /** Checks what must be true after a process has died. */
     assertWhole(): Promise<void>;
   },
 ): Player {
@@ -49,7 +49,7 @@ export function createPlayer(
     const steps = stepsOf(process);
     note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
     kills -= 1;
-    // Its last request may be in flight, and may arrive.
+    // Its last request may be in flight, and may still arrive.
     if (chance.isLucky(0.3)) chance.pick(steps).go();
     await turn();
     process.kill();

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 
-// Another version of the program beside this one. Only the sources and the migrations are copied,
-// because they make a version. Packages, the built page and the rest are links.
+// Makes another version of the program beside this one. Only the sources and the migrations, which
+// differ between versions, are copied. Packages, the built page and the rest are links.
 
 const root = path.join(import.meta.dirname, '../..');
 const parts = ['src', 'migrations'];
@@ -17,7 +17,7 @@ async function link(folder: string): Promise<string> {
   return path.join(folder, 'src/cli/main.ts');
 }
 
-/** This program with one more migration. Returns its entry. */
+/** Copies this program with one more migration. Returns its entry file. */
 export async function copyWithMigration(folder: string, migration: string): Promise<string> {
   await fs.mkdir(folder);
   for (const name of parts) {
@@ -43,7 +43,7 @@ export function findReleasedCommit(): string | null {
   }
 }
 
-/** The program as it was at a commit, with the packages and the page of today. */
+/** Copies the program as it was at a commit, with today's packages and page. */
 export async function copyOfCommit(folder: string, commit: string): Promise<string> {
   await fs.mkdir(folder);
   const archive = git('archive', '--format=tar', commit, ...parts);

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// A merchant's receiver, written with Node alone, as a shop would write it.
+// A merchant's receiver, written only with Node, as a shop would write it.
 
 /** A request as it was received. */
 export type Received = {
@@ -26,7 +26,7 @@ export type Answering = (
 export type Receiver = {
   url: string;
   received: Received[];
-  /** Requests that have come, are not answered, and whose connection is open. */
+  /** Requests that have arrived and are not answered, and whose connection is open. */
   inFlight(): number;
   /** The requests to a path. */
   at(path: string): Received[];
@@ -34,7 +34,7 @@ export type Receiver = {
   close(): Promise<void>;
 };
 
-/** Answers 200 unless a test says otherwise. */
+/** Starts a receiver that answers 200 by default. */
 export async function startReceiver(answer: Answering = () => ({})): Promise<Receiver> {
   let inFlight = 0;
   const server = http.createServer((request, response) => {
@@ -80,13 +80,16 @@ function equal(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Authentication, rule 8: compares over the raw bytes, in constant time. */
+/** Compares over the raw bytes, in constant time (contract, Authentication, rule 8). */
 export function isSigned({ headers, raw }: Received, signingKey: string): boolean {
   const given = Buffer.from(String(headers['x-signature'] ?? ''), 'base64');
   return equal(given, createHmac('sha512', signingKey).update(raw).digest());
 }
 
-/** Standard Webhooks: the signature covers an id and a time, which protects against replays. */
+/**
+ * Checks a signature of Standard Webhooks, which covers an id and a time and so protects against
+ * replays.
+ */
 export function isSignedStandardly({ headers, raw }: Received, signingKey: string): boolean {
   const [version, given = ''] = String(headers['webhook-signature'] ?? '').split(',');
   const prefix = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;

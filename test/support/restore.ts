@@ -40,8 +40,8 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
 }
 
 /**
- * Puts a copy in the place of the database that it was made of, as a restore does. Connections are
- * closed; a pool opens new ones.
+ * Replaces a database with a copy of it, as a restore does. Connections are closed; a pool opens new
+ * ones.
  */
 export async function putBack(databaseUrl: string, backup: { url: string }): Promise<void> {
   const name = new URL(databaseUrl).pathname.slice(1);
@@ -57,14 +57,14 @@ export async function putBack(databaseUrl: string, backup: { url: string }): Pro
 
 export type Restorable = {
   url: string;
-  /** Copies the data folder, as a backup of the disk does. The server stops meanwhile. */
+  /** Copies the data folder, as a backup of the disk would. The server stops in the meantime. */
   save(): Promise<void>;
-  /** Puts the copy in the place of the data folder. The server stops meanwhile. */
+  /** Replaces the data folder with the copy. The server stops in the meantime. */
   restore(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** A PostgreSQL server of its own, whose data folder can be saved and restored. */
+/** A separate PostgreSQL server whose data folder can be saved and restored. */
 export async function startRestorable(): Promise<Restorable> {
   const folder = await temporaryFolder();
   const dataDir = path.join(folder.path, 'server');
@@ -83,7 +83,7 @@ export async function startRestorable(): Promise<Restorable> {
     await work();
     server = await startEmbeddedPostgres({ dataDir, log });
   };
-  // As root, the server runs as another user, so owners must be kept.
+  // As root, the server runs as another user, so owners must be preserved.
   const copyTo = async (from: string, to: string) => {
     await promisify(execFile)('cp', ['-a', from, to]);
   };

@@ -9,8 +9,8 @@ import { systemClock } from '#platform/shared/clock.ts';
 import { onDatabase, serverUrl } from './database-server.ts';
 import { log } from './service.ts';
 
-// A data folder with a migrated cluster, made once in a run. To make one takes a sandbox longer than
-// the rest of its start.
+// A data folder with a migrated cluster, which is made once in a run. Making one takes a sandbox
+// longer than the rest of its start.
 
 const model = path.join(os.tmpdir(), 'sandbox-model');
 
@@ -23,7 +23,7 @@ export async function copySandboxModel(dataDir: string): Promise<void> {
     if (isMade === null) await makeModel();
   });
   const cluster = await fs.lstat(path.join(model, 'postgres'));
-  // As root a cluster may be elsewhere, and a link is no copy.
+  // As root a cluster may be elsewhere, and copying the link would not copy the cluster.
   if (!cluster.isSymbolicLink()) execFileSync('cp', ['-a', model, dataDir]);
 }
 
@@ -34,7 +34,7 @@ async function makeModel(): Promise<void> {
     const database = openDatabase(server.url, { log, maxConnections: 2 });
     await migrate(database, { clock: systemClock, log });
     await database.close();
-    // Tests kill programs, not the machine. What a program has written survives that.
+    // Tests kill programs, not the machine, and what a program has written survives that.
     await onDatabase(server.url, (client) => client.query('alter system set fsync = off'));
   } finally {
     await server.stop();

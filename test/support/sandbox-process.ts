@@ -45,7 +45,7 @@ export type Program = {
 export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry): Program {
   const { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS } = process.env;
   const child = spawn(process.execPath, [program, ...args], {
-    // A test run starts hundreds of these, and a short one spends most of its time on modules.
+    // A test run starts hundreds of these, and a short one spends most of its time loading modules.
     env: { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS, TMPDIR: os.tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -98,7 +98,7 @@ export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file:
 
 /**
  * Starts `tranche sandbox`, and returns once it has written its sandbox.json. Its cluster is a copy,
- * unless it runs in another way than by the command.
+ * unless it is not started by the command.
  */
 export async function startSandbox(
   dataDir: string,
@@ -116,14 +116,14 @@ export async function startSandbox(
     async () => {
       if (program.hasExited()) throw new Error(`the sandbox did not start: ${program.stderr()}`);
       const now = await fs.stat(name).catch(() => null);
-      // A killed sandbox leaves its file behind. Wait for a new one.
+      // A killed sandbox leaves its file behind, so this waits for a new one.
       if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
       return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
-      // A machine that runs other tests takes its time.
+      // A machine that also runs other tests may take long.
     },
     300,
   ).catch(async (error) => {
-    // The caller does not know this process yet, so end it here.
+    // The caller does not know this process yet, so it is ended here.
     await kill(program);
     if (env.PORT === '0' && wasPortTaken(program)) return null;
     throw error;
@@ -132,7 +132,7 @@ export async function startSandbox(
   return { ...program, dataDir, env, file };
 }
 
-/** It chose free ports, and another program took one before it listened there. */
+/** The sandbox chose free ports, and another program took one before it could listen there. */
 const wasPortTaken = (program: Program) => /Port \d+ is in use/.test(program.stderr());
 
 export type ServeReady = Program & { metricsUrl: string; baseUrl: string };
@@ -148,7 +148,7 @@ export async function startServe(
     if (program.hasExited()) throw new Error(`it did not start: ${program.stderr()}`);
     return program.lines().find(({ msg }) => msg === 'the service is ready');
   }).catch(async (error) => {
-    // The caller does not know this process yet, so end it here.
+    // The caller does not know this process yet, so it is ended here.
     await kill(program);
     if ((env.PORT ?? '0') === '0' && wasPortTaken(program)) return null;
     throw error;
@@ -161,13 +161,13 @@ export async function startServe(
   };
 }
 
-/** Kills a program, if it still runs. */
+/** Kills a program if it is still running. */
 export async function kill(program: Pick<Program, 'child' | 'exited'>): Promise<void> {
   program.child.kill('SIGKILL');
   await program.exited;
 }
 
-/** Stops a program by a signal, and returns how long that took. */
+/** Stops a program with a signal, and returns how long that took. */
 export async function stop(
   program: Program,
   signal: NodeJS.Signals = 'SIGTERM',
@@ -189,13 +189,13 @@ export async function liftLimits(databaseUrl: string, integration_id: string): P
   );
 }
 
-/** One checkout that a client tried to create. */
+/** A checkout that a client tried to create. */
 export type Attempt = {
   reference: string;
   integration_id: string;
   /** With a key the client retries until it has an answer, as the contract suggests. */
   key: string | null;
-  /** The status of every answer that came. */
+  /** The statuses of all answers that came. */
   statuses: number[];
   unanswered: number;
   id: string | null;
@@ -208,7 +208,7 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-// Tells apart two loads in one database.
+// Distinguishes two loads in one database.
 let loads = 0;
 
 /** Merchants' servers that create checkouts over several connections until `stop`. */
@@ -240,7 +240,7 @@ export function startLoad(
         attempt.unanswered += 1;
       }
       const isDone = attempt.key === null || attempt.id !== null || stopping;
-      // A pause leaves processor time to what the test measures.
+      // The pause leaves processor time for what the test measures.
       await sleep(20);
       if (isDone) return;
     }
@@ -275,7 +275,7 @@ export function startLoad(
 }
 
 /**
- * Checks everything that must be true of a database after faults during a load. Returns a sentence
+ * Checks everything that must be true in a database after faults during a load. Returns a sentence
  * for each violation. Attempts in flight count as unanswered.
  */
 export async function findDamage(databaseUrl: string, attempts: Attempt[]): Promise<string[]> {

@@ -2,16 +2,16 @@ import type { TestContext } from 'node:test';
 import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
 import { isLong } from './service.ts';
 
-// Shared by seeded tests. A seed is a story that can be repeated.
+// Helpers for seeded tests. A seed is a story that can be repeated.
 
 export type Chance = {
-  /** At least 0, below 1. */
+  /** At least 0 and below 1. */
   next(): number;
-  /** An integer from one to another, both included. */
+  /** An integer in a range, including both ends. */
   between(from: number, to: number): number;
   isLucky(probability: number): boolean;
   pick<T>(list: readonly T[]): T;
-  /** Picks one of several things by their weights. */
+  /** Picks one of several things according to their weights. */
   weigh<T>(list: readonly (readonly [weight: number, thing: T])[]): T;
 };
 
@@ -22,13 +22,13 @@ export type Story = {
   note(kind: string, text?: string): void;
 };
 
-/** How many seeds a run plays: `npm run test:long` takes more time. */
+/** How many seeds a run plays; `npm run test:long` plays more. */
 export type SeedCounts = { usual: number; long: number };
 
 /**
  * Plays many seeds and returns how often each event happened. Each scene plays one story at a time;
- * while one waits for its database or gateway, another continues. With TRANCHE_SEED it plays only
- * that seed and prints every event.
+ * while one scene waits for its database or gateway, another continues. With TRANCHE_SEED it plays
+ * only that seed and prints every event.
  */
 export async function playSeeds<Scene>(
   t: TestContext,

@@ -37,8 +37,8 @@ async function onEveryNode(statement: string): Promise<void> {
 }
 
 /**
- * A migrated database for one test file, distributed if there is Citus. It is a clone of a template
- * that the first file creates.
+ * Creates a migrated database for one test file, distributed if there is Citus. It is a clone of a
+ * template that the first file creates.
  */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
@@ -49,7 +49,7 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
       template,
     ]);
     if (rowCount === 0) await createTemplate(template);
-    // By default PostgreSQL writes a clone through its log, which takes four times the processor
+    // By default PostgreSQL writes a clone through its log, which takes four times as much processor
     // time.
     return createDatabase(`template ${template} strategy file_copy`);
   });
@@ -77,11 +77,11 @@ async function createTemplate(name: string): Promise<void> {
 
 const scansFile = process.env.TRANCHE_INDEX_SCANS;
 
-/** For `npm test -- --indexes`: notes how often each index of a database was used. */
+/** For `npm test -- --indexes`: records how often each index of a database was used. */
 async function noteIndexScans(name: string): Promise<void> {
   if (scansFile === undefined) return;
   await onDatabase(urlOf(name), async (client) => {
-    // A server process tells its counts when it ends.
+    // A server process reports its counts when it ends.
     await client.query(
       `select pg_terminate_backend(pid, 10000) from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid()`,
@@ -107,7 +107,7 @@ export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
 async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onEveryNode(`create database ${name} ${from}`);
-  // The tables of a test are small, and the server would read through them.
+  // The tables of a test are small, so the server would rather scan them than use an index.
   if (scansFile) await onEveryNode(`alter database ${name} set enable_seqscan = off`);
   return {
     url: urlOf(name),
@@ -166,7 +166,7 @@ export function testConfig(
       DATABASE_URL: databaseUrl,
       FOUR_EYES_ABOVE: '1000000',
     }),
-    // Not called unless a test starts a gateway and passes its address.
+    // It is never called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
     ...env,
@@ -186,7 +186,7 @@ export const productionSettings = {
   FOUR_EYES_ABOVE: '1000000',
 };
 
-/** Resolves no names, so that no test uses the network. A test can pass its own answers. */
+/** Resolves no names, so that tests do not use the network. A test can pass its own answers. */
 const resolveNowhere: Resolve = async (hostname) => {
   throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
 };
@@ -234,7 +234,7 @@ const unlimited = { max_requests: 1_000_000, window_seconds: 1 };
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** A merchant with one integration. Its limits are lifted unless a test asks for them. */
+/** Creates a merchant with one integration. Its limits are lifted unless a test wants them. */
 export async function createAccount(
   { deps }: Pick<Service, 'deps'>,
   options: { refund_mode?: RefundMode; limits?: 'spec' | 'none' } = {},

@@ -66,8 +66,8 @@ export async function startShop(options: { protocol?: Protocol } = {}): Promise<
       );
     };
     // The page shows its outcome for two seconds before it returns, and a slow machine may not read
-    // it in time. So a return gets its answer only when the test waits for it: until then, the
-    // browser shows the page.
+    // it in time. So a return is answered only when the test waits for it; until then, the browser
+    // shows the page.
     const site = request.headers['sec-fetch-site'] ?? 'none';
     if (site === 'none' || admitted.includes(path)) answer();
     else held.push({ path, answer });
@@ -111,20 +111,20 @@ export type Visit = {
   link: string;
   success_url: string;
   cancel_url: string;
-  /** Navigations of the browser from now on. */
+  /** The browser's navigations from now on. */
   requests: { method: string; url: string; body: string | null }[];
-  /** Another tab of the same shopper. */
+  /** Opens another tab of the same shopper. */
   openTab(): Promise<Page>;
   /** Moves this merchant's clock and does the work that becomes due. */
   advance(by: Temporal.DurationLike): Promise<void>;
-  /** The gateway does not answer this checkout's payments until released. */
+  /** Keeps the gateway from answering this checkout's payments until released. */
   hold(when?: 'before' | 'after' | 'drop_before' | 'drop_after'): Promise<Hold>;
 };
 
 type Hold = { reached(): Promise<void>; release(): Promise<void> };
 
 export type VisitOptions = {
-  /** The checkout's status at the end, after due work. */
+  /** The checkout's expected status at the end, after due work. */
   ends: CheckoutStatus;
   /** Overrides fields of the checkout. */
   checkout?: object;
@@ -134,11 +134,11 @@ export type VisitOptions = {
   browser?: Parameters<Browser['newContext']>[0];
   /** The merchant's local time at the start, today or tomorrow, if it matters. */
   startAt?: string;
-  /** How many payments the gateway holds or took at the end, if more than the first. */
+  /** How many payments the gateway holds or took at the end, if more than one. */
   payments?: number;
-  /** Do not open the link. */
+  /** Whether the link is not opened. */
   closed?: boolean;
-  /** Console errors that the scenario causes. */
+  /** Console errors that the scenario may cause. */
   tolerates?: RegExp;
 };
 
@@ -148,8 +148,8 @@ const holdMilliseconds = 2 * hangMilliseconds;
 let orders = 0;
 
 /**
- * A test with a merchant, a checkout and a browser context of its own. At its end it checks the
- * invariants, the gateway's books, and what the browser did.
+ * A test with its own merchant, checkout and browser context. At its end it checks the invariants,
+ * the gateway's books, and what the browser did.
  */
 export function visitTest(
   title: string,
@@ -232,8 +232,8 @@ export function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // An upper bound; the test releases it earlier. Shorter than the service's gateway
-            // time-out.
+            // An upper bound, shorter than the service's gateway time-out. The test releases it
+            // earlier.
             ms: holdMilliseconds,
             // The gateway's client retries a request whose connection broke.
             times: isDrop ? 2 : 1,
@@ -282,8 +282,8 @@ export function visitTest(
 }
 
 /**
- * Keeps the page that a shopper saw when a scenario failed: without it, a time-out names only what
- * was missing.
+ * Records what a shopper saw when a scenario failed: otherwise a time-out only names what was
+ * missing.
  */
 async function describeTabs(context: BrowserContext, requests: Visit['requests']): Promise<string> {
   const lines = context.pages().map(async (page) => {
@@ -327,10 +327,10 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** Runs one at a time: each waits for work that another test has claimed. */
+/** Runs one at a time, because each waits for work that another test has claimed. */
 export function workOnce(paying: Paying): Promise<void> {
   const mine = working.then(() => paying.work());
-  // A failure belongs to one test only.
+  // A failure must fail only one test.
   working = mine.catch(() => {});
   return mine;
 }
@@ -360,7 +360,7 @@ export function cardField(page: Page, name: 'Card number' | 'Expiry' | 'Security
     .getByRole('textbox', { name, exact: true });
 }
 
-/** Types digit by digit as a person does, or at once where typing does not matter. */
+/** Types digit by digit like a person, or at once where typing does not matter. */
 export async function typeCard(page: Page, number: string, byKeys = false): Promise<void> {
   const entries = [
     ['Card number', number],
@@ -381,8 +381,8 @@ export async function pay(page: Page, number: string, number_of_payments = 1): P
 }
 
 /**
- * The browser is at exactly this address, and the merchant's server got the request. A return waits
- * for this call, so what the page says before it can be read at leisure.
+ * Asserts that the browser is at exactly this address and that the merchant's server got the
+ * request. A return waits for this call, so the test has time to read the page before it.
  */
 export async function landed(
   { shop }: Pick<Visit, 'shop'>,

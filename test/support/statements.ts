@@ -3,8 +3,8 @@ import { type Database, openDatabase } from '#platform/database/database.ts';
 import { log } from './service.ts';
 
 /**
- * Runs the work on connections of its own. Returns its statements in order, each as its verb and
- * its first table.
+ * Runs the work on separate connections. Returns its statements in order, each as its verb and its
+ * first table.
  */
 export async function statementsOf(
   url: string,
@@ -13,7 +13,7 @@ export async function statementsOf(
   const database = openDatabase(url, { log, maxConnections: 1 });
   const recorder = recordStatements(database.pool);
   try {
-    // The first statement of a connection sets it up.
+    // The first statement of a connection sets up the connection.
     await database.pool.query('select');
     return await recorder.during(() => work(database));
   } finally {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 // Reads the declarations of the pinned SDK and reports where a value departs from them. The compiler
-// checks how the test gateway builds its objects. This checks what arrives on the wire.
+// checks how the test gateway builds its objects; this checks what it sends.
 
 type Declaration =
   | { kind: 'interface'; members: Map<string, { optional: boolean; type: string }> }
@@ -96,7 +96,7 @@ function check(value: unknown, type: string, scope: string, path: string): strin
   if (choices.length === 1) return checkOne(value, choices[0] ?? '', scope, path);
   const results = choices.map((choice) => checkOne(value, choice, scope, path));
   if (results.some((problems) => problems.length === 0)) return [];
-  // If no alternative fits, report the one that matched deepest.
+  // If no alternative fits, this reports the one that matched deepest.
   return results.toSorted((left, right) => depthOf(right) - depthOf(left))[0] ?? [];
 }
 

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Changes rows that the database guards, as an attacker with a superuser's rights could. */
+/** Changes rows that the database protects, as an attacker with superuser rights could. */
 export async function tamper(
   pool: pg.Pool,
   text: string,
@@ -9,7 +9,7 @@ export async function tamper(
   const client = await pool.connect();
   try {
     await client.query('begin');
-    // Triggers do not fire in a session that replicates.
+    // Triggers do not fire in a replication session.
     await client.query('set local session_replication_role = replica');
     const result = await client.query(text, values);
     await client.query('commit');

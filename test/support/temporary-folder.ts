@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { until } from './until.ts';
 
-/** A folder that is removed with everything that was started in it. */
+/** A folder that is removed together with everything that was started in it. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-faults-'));
   // As root, the embedded server runs as another user, which has to reach its data.
@@ -17,7 +17,7 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
   };
 }
 
-/** Waits for the server of a killed sandbox, and removes what is not below its folder. */
+/** Waits for the server of a killed sandbox to end, and removes its files outside of the folder. */
 async function removeCluster(dataDir: string): Promise<void> {
   const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
   if (home === null) return;
@@ -28,7 +28,7 @@ async function removeCluster(dataDir: string): Promise<void> {
   await fs.rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
-/** The PostgreSQL server of a sandbox, by its postmaster.pid. */
+/** The id of a sandbox's PostgreSQL server, from its postmaster.pid. */
 export async function postmasterPid(dataDir: string): Promise<number | null> {
   const file = path.join(dataDir, 'postgres/data/postmaster.pid');
   const text = await fs.readFile(file, 'utf8').catch(() => '');

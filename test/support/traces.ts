@@ -1,6 +1,9 @@
 import type { Database } from '#platform/database/database.ts';
 
-/** No text fits into these. Every other type is searched, also types that a later migration brings. */
+/**
+ * Types that cannot contain text. Every other type is searched, including types that a later
+ * migration adds.
+ */
 const typesWithoutText = [
   'bigint',
   'boolean',
@@ -15,7 +18,7 @@ const typesWithoutText = [
 
 /**
  * The columns of the whole database that contain one of the texts, bytes included. A text of four
- * digits is searched as a word, because random IDs contain any digits.
+ * digits is searched for as a word, because random IDs contain any digits.
  */
 export async function findTraces(database: Database, texts: string[]): Promise<string[]> {
   const { rows: columns } = await database.pool.query(

@@ -8,7 +8,7 @@ export async function until<T>(
   seconds = 120,
 ): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = performance.now() + seconds * 1000;
-  // Asks ever less often, because asking takes the processor from what it waits for.
+  // It polls less and less often, because polling takes processor time from what it waits for.
   for (let pause = 5; ; pause = Math.min(pause * 1.3, 150)) {
     const value = await condition();
     if (value) return value as NonNullable<Exclude<T, false>>;

@@ -159,7 +159,7 @@ export const groups: Group[] = [
   },
 ];
 
-/** A shop's words, where they differ from the service's. */
+/** A shop's own titles, where they differ from the service's. */
 const shopTitles: Record<string, string> = {
   Payments: 'Sales',
   'Set-up': 'Your shop',

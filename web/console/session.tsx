@@ -39,7 +39,7 @@ export function useSession(): Session {
   return session;
 }
 
-/** The one merchant of a person who works for it. Null for the service's staff, and for several. */
+/** The merchant of a person who works for one. Null for the service's staff, and for several. */
 export function useShop(): string | null {
   const { scope } = useSession();
   const { merchant } = useChoice();
@@ -47,7 +47,7 @@ export function useShop(): string | null {
   return scope.length === 1 ? (scope[0] ?? null) : merchant;
 }
 
-/** Whether the person may do something. The server decides again. */
+/** Whether the person may do something. The server checks again. */
 export function useCan(): (permission: string) => boolean {
   const { permissions } = useSession();
   return (permission) => permissions.includes(permission);

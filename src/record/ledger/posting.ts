@@ -6,7 +6,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
  * zero, and at any moment
  *
- * amount = collected + outstanding + refunded + cancelled + disputed
+ *   amount = collected + outstanding + refunded + cancelled + disputed
  *
  * where `collected` is what came from the card minus what went back to it, `refunded` is what was
  * refunded to it, and `cancelled` is what refunds took from payments before they were collected.

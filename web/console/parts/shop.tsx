@@ -8,7 +8,7 @@ import { Card, Status, Time } from './basics.tsx';
 import { bounded } from './list.tsx';
 import { Unread } from './states.tsx';
 
-/** The first page of a shop: what needs a person, how sales are, and when money comes. */
+/** The first page of a shop: what needs a person, recent sales, and the next payout. */
 export function Shop({ merchant }: { merchant: string }) {
   const found = useQuery({
     queryKey: ['/api/home', merchant],
