@@ -65,12 +65,13 @@ const readiness = async ({ app }: Pick<Service, 'app'>) => {
   return { status: statusCode, ...JSON.parse(body) };
 };
 
-/** How far the newest checkout's creation is from now, in seconds. */
-async function newestAge(): Promise<number> {
+/** The newest checkout was created now, give or take far less than a wrong clock is off. */
+async function assertDatedNow(): Promise<void> {
   const { rows } = await healthy.deps.database.pool.query(
     'select created_at from checkouts order by number desc limit 1',
   );
-  return (Date.now() - Date.parse(rows[0].created_at)) / 1000;
+  const hours = (Date.now() - Date.parse(rows[0].created_at)) / 3_600_000;
+  assert.ok(Math.abs(hours) < 1, rows[0].created_at);
 }
 
 async function assertWhole(): Promise<void> {
@@ -81,7 +82,8 @@ async function assertWhole(): Promise<void> {
 for (const hours of [24, -24]) {
   test(`a node whose clock is ${hours} hours off does not start`, async () => {
     await assert.rejects(startNode(settableClock(hours)), {
-      message: new RegExp(`86400 seconds ${hours > 0 ? 'ahead of' : 'behind'} the database`),
+      // A round trip that takes long makes the figure less exact.
+      message: new RegExp(`86[34]\\d\\d seconds ${hours > 0 ? 'ahead of' : 'behind'} the database`),
     });
   });
 
@@ -94,16 +96,16 @@ for (const hours of [24, -24]) {
       clock.set(hours);
       // At once, before any comparison.
       assert.equal((await create(node)).status, 200);
-      assert.ok(Math.abs(await newestAge()) < 30, 'the jump is not shown');
+      await assertDatedNow();
       await until('/readyz to report it', async () => {
         const { reason = '' } = await readiness(node);
-        return /86400 seconds/.test(reason);
+        return /86[34]\d\d seconds/.test(reason);
       });
       assert.equal((await create(node)).status, 200);
-      assert.ok(Math.abs(await newestAge()) < 30);
+      await assertDatedNow();
       // A healthy node is not affected: neither its times nor its rate limits.
       assert.equal((await create(healthy)).status, 200);
-      assert.ok(Math.abs(await newestAge()) < 30);
+      await assertDatedNow();
       clock.set(0);
       await until('/readyz to be fine again', async () => (await readiness(node)).status === 'ok');
     } finally {
@@ -136,7 +138,7 @@ test('tranche database repair-clock undoes what a wrong clock did to shared rows
   assert.deepEqual(repaired, { list_positions: 1, leases: 1, due_rows: 1 });
   // A limit that a wrong clock left behind does not outlive the next request.
   assert.equal((await create(healthy)).status, 200);
-  assert.ok(Math.abs(await newestAge()) < 30);
+  await assertDatedNow();
   const again = await tranche.json('database', 'repair-clock');
   assert.deepEqual(again, { list_positions: 0, leases: 0, due_rows: 0 });
   const { rows } = await pool.query(
