@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 after(() => folder.remove());
 
-/** Longer than the balancer needs to see that a node is not ready any more. */
+/** Longer than the balancer uses a node without asking whether it is ready. */
 const drainSeconds = 3;
 
 /** Nodes behind a balancer under load. `program` undefined is this program. */

@@ -9,7 +9,10 @@ import { request } from './http.ts';
 
 const checkMilliseconds = 100;
 
-type Node = { url: string; agent: http.Agent; isReady: boolean };
+/** A node that was not asked for this long, because a machine paused, is asked before it is used. */
+const staleMilliseconds = 1_000;
+
+type Node = { url: string; agent: http.Agent; isReady: boolean; askedAt: number };
 
 export type Balancer = {
   url: string;
@@ -26,10 +29,18 @@ export async function startBalancer(): Promise<Balancer> {
   const counts = new Map<string, number>();
   let turn = 0;
 
-  const server = http.createServer((incoming, outgoing) => {
-    const ready = [...nodes.values()].filter(({ isReady }) => isReady);
-    turn += 1;
-    const node = ready[turn % ready.length];
+  async function choose(): Promise<Node | undefined> {
+    for (;;) {
+      const ready = [...nodes.values()].filter(({ isReady }) => isReady);
+      turn += 1;
+      const node = ready[turn % ready.length];
+      if (!node || performance.now() - node.askedAt < staleMilliseconds) return node;
+      await check(node);
+    }
+  }
+
+  const server = http.createServer(async (incoming, outgoing) => {
+    const node = await choose();
     if (!node) {
       outgoing.writeHead(503).end('no node is ready');
       return;
@@ -54,7 +65,9 @@ export async function startBalancer(): Promise<Balancer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
   async function check(node: Node): Promise<void> {
+    const askedAt = performance.now();
     const answer = await request(`${node.url}/readyz`).catch(() => null);
+    node.askedAt = askedAt;
     node.isReady = answer?.status === 200;
   }
   let closed = false;
@@ -70,7 +83,7 @@ export async function startBalancer(): Promise<Balancer> {
     requests: (url) => counts.get(url) ?? 0,
     async add(url) {
       const agent = new http.Agent({ keepAlive: true });
-      const node = { url, agent, isReady: false };
+      const node = { url, agent, isReady: false, askedAt: 0 };
       while (!node.isReady) await check(node);
       nodes.set(url, node);
     },
