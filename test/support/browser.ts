@@ -1,4 +1,4 @@
-import { type Browser, type BrowserServer, chromium } from 'playwright-core';
+import { type Browser, type BrowserServer, chromium, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.mjs';
 
 const executablePath = findChromium();
@@ -57,9 +57,34 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
   });
 }
 
+/**
+ * Pages give up after a time: a message of the console leaves after six seconds, and a card form
+ * counts as missing after fifteen. A loaded machine may take that long, so they wait longer here.
+ */
+const patience = `{
+  const setTimer = window.setTimeout;
+  window.setTimeout = (run, milliseconds, ...given) => {
+    const isLimit = milliseconds === 6_000 || milliseconds >= 15_000;
+    const longer = Math.max(milliseconds, ${2 * hangMilliseconds});
+    return setTimer(run, isLimit ? longer : milliseconds, ...given);
+  };
+}`;
+
 /** Connects to the run's Chromium. Closing the connection closes the contexts opened over it. */
 export async function connectBrowser(): Promise<Browser> {
   const browser = await chromium.connect(process.env.TEST_BROWSER_URL ?? '');
-  browser.on('context', (context) => context.setDefaultTimeout(hangMilliseconds));
+  browser.on('context', (context) => {
+    context.setDefaultTimeout(hangMilliseconds);
+    void context.addInitScript(patience);
+  });
   return browser;
+}
+
+/** A clock that the test moves. Its timers replace the browser's, so they need patience too. */
+export async function installClock(
+  page: Page,
+  options?: Parameters<Page['clock']['install']>[0],
+): Promise<void> {
+  await page.clock.install(options);
+  await page.addInitScript(patience);
 }
