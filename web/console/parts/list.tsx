@@ -213,6 +213,8 @@ export function List<Row>(given: ListProps<Row>) {
         next={data?.next ?? null}
         csv={withQuery(`${props.path}.csv`, csvQuery)}
         go={(after) => {
+          // The page that is still shown leads to the one that is being read.
+          if (isPlaceholderData && after !== '') return;
           setFilters({ after });
           if (after === '') return;
           setHere(-1);
