@@ -6,7 +6,7 @@ import { readImage } from '#platform/shared/file-type.ts';
 import { declineRefund } from '#purchases/refunds/review-refund.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeViolations } from '../support/axe.ts';
-import { noBrowser } from '../support/browser.ts';
+import { installClock, noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
 import type { ConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleScene, hostile, startConsoleScene } from '../support/console-scene.ts';
@@ -139,6 +139,8 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       await askRefund(paying, shopper, 1_200),
     ];
     const { page } = await console.withSession(t, ['refunds']);
+    // The panel of an action that has ended goes after ten minutes.
+    await installClock(page, { time: paying.clock.now().epochMilliseconds });
     await page.goto(`${url}/refunds`);
     await page
       .getByRole('row', { name: /R.11,00/ })
@@ -181,6 +183,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
   test('all callbacks that match are resent, as one bulk action with progress', async (t) => {
     const { paying, url } = console;
     const { page } = await console.withSession(t, ['support']);
+    await installClock(page, { time: paying.clock.now().epochMilliseconds });
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query(
       `update callbacks set status = 'exhausted', due_at = null where checkout_id = $1
