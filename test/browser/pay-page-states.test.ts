@@ -5,6 +5,7 @@ import { startCardEntry, startGallery } from '../../web/pay/gallery.ts';
 import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 type Gallery = Awaited<ReturnType<typeof startGallery>>;
 
@@ -200,6 +201,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     await busy.waitFor();
     await page.keyboard.press('Enter');
     await busy.click({ force: true });
+    await until('the request', () => asked.length > 0);
     assert.equal(asked.length, 1);
   });
 

@@ -217,8 +217,8 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       const opened = context.waitForEvent('page');
       await banner.getByRole('link', { name: 'Mailbox' }).click();
       const mailbox = await opened;
-      assert.equal(new URL(mailbox.url()).origin, sandbox.file.mailbox_url);
       await heading(mailbox, 'Mailbox').waitFor();
+      assert.equal(new URL(mailbox.url()).origin, sandbox.file.mailbox_url);
       await mailbox.close();
       await cancelButton(page).click();
       await page.waitForURL(orderUrl);

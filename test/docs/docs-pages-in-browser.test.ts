@@ -141,7 +141,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     const [first] = await results.allInnerTexts();
     assert.match(first ?? '', /^When a callback is lost/);
     await page.keyboard.press('ArrowDown');
-    assert.equal(await results.nth(1).getAttribute('aria-selected'), 'true');
+    await results.nth(1).and(page.locator('[aria-selected=true]')).waitFor();
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await page.waitForURL(`${origin}/docs/guides/callbacks#when-a-callback-is-lost`);
@@ -151,7 +151,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await field.fill('nothing of this kind');
     await page.getByText('Nothing was found.').waitFor();
     await page.keyboard.press('Escape');
-    assert.equal(await field.isVisible(), false);
+    await field.waitFor({ state: 'hidden' });
     await page.close();
   });
 
@@ -159,6 +159,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await open('/docs/guides/quickstart');
     await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm start');
     await page.close();
     const tabbed = await open('/docs/guides/signing');

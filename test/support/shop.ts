@@ -320,7 +320,7 @@ const watchScript = `
         const what = (node?.outerHTML ?? node?.data ?? 'something that is gone').slice(0, 120);
         return what + ' from ' + place(previousRect) + ' to ' + place(currentRect);
       });
-      window.shifted.push(value + ' after ' + Math.round(startTime) + ' ms: ' + moved.join(', '));
+      window.shifted.push({ at: startTime, what: value + ': ' + moved.join(', ') });
     }
   }).observe({ type: 'layout-shift', buffered: true });
 `;
