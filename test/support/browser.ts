@@ -60,6 +60,7 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
 /**
  * Pages give up after a time: a message of the console leaves after six seconds, and a card form
  * counts as missing after fifteen. A loaded machine may take that long, so they wait longer here.
+ * The messages stay, and what they cover can be clicked.
  */
 const patience = `{
   const setTimer = window.setTimeout;
@@ -68,6 +69,9 @@ const patience = `{
     const longer = Math.max(milliseconds, ${2 * hangMilliseconds});
     return setTimer(run, isLimit ? longer : milliseconds, ...given);
   };
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('.mantine-Notifications-root { pointer-events: none }');
+  document.adoptedStyleSheets.push(sheet);
 }`;
 
 /** Connects to the run's Chromium. Closing the connection closes the contexts opened over it. */
