@@ -12,6 +12,7 @@ const source = fs.readFileSync(
 
 type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
+type Inspected = [children: FrameContext[], result: string];
 
 /**
  * Returns the problems that axe finds in a page and its frames. Loading axe takes much longer than
@@ -38,15 +39,18 @@ async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
 
 /**
  * The results of a frame and its frames, as JSON. Playwright takes as long to copy an object of this
- * size as axe takes to make it, while a string is cheap.
+ * size as axe takes to make it, while a string is cheap. On a loaded machine each question to the
+ * browser waits its turn, so there are few.
  */
 async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
-  if (!(await frame.evaluate('"axe" in window'))) await frame.evaluate(source);
-  const [children, result] = await Promise.all([
-    frame.evaluate<FrameContext[]>(`axe.utils.getFrameContexts(${of})`),
-    frame.evaluate<string>(`axe.runPartial(${of}, {}).then(JSON.stringify)`),
-  ]);
+  const run = `(async () => [
+    axe.utils.getFrameContexts(${of}),
+    JSON.stringify(await axe.runPartial(${of}, {})),
+  ])()`;
+  const [children, result] =
+    (await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`)) ??
+    (await frame.evaluate<Inspected>(`${source};${run}`));
   const results = await Promise.all(
     children.map(async ({ frameSelector, frameContext }) => {
       const selector = JSON.stringify(frameSelector);
