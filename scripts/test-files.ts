@@ -19,6 +19,7 @@ export const slowFiles = [
   'test/callbacks/kills.test.ts',
   'test/console/console-work-in-browser.test.ts',
   'test/console/console-in-browser.test.ts',
+  'test/console/console-settings-in-browser.test.ts',
   'test/money/collections.test.ts',
   'test/payments/payment-faults.test.ts',
   'test/console/identity-matrix.test.ts',

@@ -11,6 +11,7 @@ import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { openConsole } from '../support/console.ts';
 import { type Service, startService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // Shows what only a browser can show: which cookies it accepts and sends, what it frames, and what
 // its authenticator signs for which site.
@@ -94,7 +95,7 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
       </script>`;
     const evil = await context.newPage();
     await evil.goto(`http://localhost:${portOf(elsewhere)}`);
-    await until(() => refused.length >= 2);
+    await until('both to be refused', () => refused.length >= 2);
     for (const { status } of refused) assert.equal(status, 403);
     assert.ok(
       refused.some(({ hasCookie }) => hasCookie),
@@ -210,11 +211,3 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     }
   });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 120_000;
-  while (!condition()) {
-    assert.ok(performance.now() < deadline, 'the condition came true');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
