@@ -62,7 +62,7 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
  * counts as missing after fifteen. A loaded machine may take that long, so they wait longer here.
  * The messages stay, and what they cover can be clicked.
  */
-const patience = `{
+const waitLonger = `{
   const setTimer = window.setTimeout;
   window.setTimeout = (run, milliseconds, ...given) => {
     const isLimit = milliseconds === 6_000 || milliseconds >= 15_000;
@@ -79,16 +79,16 @@ export async function connectBrowser(): Promise<Browser> {
   const browser = await chromium.connect(process.env.TEST_BROWSER_URL ?? '');
   browser.on('context', (context) => {
     context.setDefaultTimeout(hangMilliseconds);
-    void context.addInitScript(patience);
+    void context.addInitScript(waitLonger);
   });
   return browser;
 }
 
-/** A clock that the test moves. Its timers replace the browser's, so they need patience too. */
+/** A clock that the test moves. Its timers replace the browser's, so they wait longer too. */
 export async function installClock(
   page: Page,
   options?: Parameters<Page['clock']['install']>[0],
 ): Promise<void> {
   await page.clock.install(options);
-  await page.addInitScript(patience);
+  await page.addInitScript(waitLonger);
 }
