@@ -19,7 +19,10 @@ create table operator_actions (
   person_id  uuid,
   roles      text[],
   address    text,
-  session_id uuid
+  session_id uuid,
+  -- The merchant that the person acted for, if they are one of its own people. Its administrators read
+  -- the action. The service's staff acts for none.
+  merchant_id uuid
 );
 create unique index operator_actions_by_number on operator_actions (number);
 create index operator_actions_by_time on operator_actions (at, id);
@@ -27,6 +30,8 @@ create index operator_actions_of_subject on operator_actions (subject_id, at);
 create index operator_actions_of_operator on operator_actions (operator, at, id);
 create index operator_actions_of_person on operator_actions (person_id, at, id)
   where person_id is not null;
+create index operator_actions_of_merchant on operator_actions (merchant_id, at, id)
+  where merchant_id is not null;
 
 -- The texts that people wrote or searched for in an action. The chained row has the digest of the
 -- salt and the text. Erasing removes both, so that the text cannot be guessed from the digest, and

@@ -10,7 +10,7 @@ const list = listCommand(auditList, {
   name: 'audit list',
   help: `Lists changes by operators, the newest first, with times in UTC. --subject selects one
 merchant, integration, checkout or refund, --operator one operator, --person one person at the
-console. --json has the details of each change.
+console. --merchant selects what a merchant's own people did. --json has the details of each change.
 
 The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR stated.`,
   example: 'tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11',

@@ -38,7 +38,7 @@ export async function changePage(
     const changed = (merchant: MerchantRow) =>
       Object.fromEntries(names.map((name) => [name, merchant[name]]));
     const details = { ...changed(result), before: changed(before) };
-    return { subject_id: result.id, details, result };
+    return { subject_id: result.id, merchant_id: result.id, details, result };
   });
 }
 

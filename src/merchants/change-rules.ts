@@ -76,7 +76,7 @@ export async function changeRules(
       ...(four_eyes_above !== undefined && { four_eyes_above: merchant.four_eyes_above }),
     });
     const details = { ...changed(result), before: changed(before) };
-    return { subject_id: result.id, details, result };
+    return { subject_id: result.id, merchant_id: result.id, details, result };
   });
 
   async function changeThreshold(

@@ -41,6 +41,8 @@ type Rows = {
   bankRun: string;
   reference: string;
   email: string;
+  /** An action of the person. */
+  action: string;
 };
 
 let paying: Paying;
@@ -49,7 +51,6 @@ let own: Rows;
 let foreign: Rows;
 let alert: string;
 let difference: string;
-let action: string;
 
 before(async () => {
   paying = await startPaying();
@@ -58,8 +59,6 @@ before(async () => {
   foreign = await createRows('foreign', await createAccount(paying.service));
   alert = await createAlert('books_differ');
   difference = await createAlert('gateway_unknown_to_us');
-  const { pool } = paying.service.deps.database;
-  action = (await pool.query('select id from operator_actions limit 1')).rows[0].id;
 });
 after(async () => {
   await app.close();
@@ -134,10 +133,12 @@ async function createRows(name: string, account: Account): Promise<Rows> {
        'en-ZA', 'Africa/Johannesburg')`,
     [account.merchant.id, statement, `Shop of ${name}`],
   );
+  const person = await personOf(account);
   return {
     account,
     link,
-    person: await personOf(account),
+    person,
+    action: await noteAs(person, account.merchant.id, shopper.id),
     dispute,
     file,
     payout,
@@ -150,6 +151,22 @@ async function createRows(name: string, account: Account): Promise<Rows> {
     reference,
     email,
   };
+}
+
+/** The action of a merchant's own person. */
+async function noteAs(person: ConsolePerson, merchant_id: string, checkout: string) {
+  const { deps } = paying.service;
+  const { id: person_id, session_id, email } = person;
+  const origin = {
+    ...{ person_id, session_id, roles: ['till'], merchant_ids: [merchant_id] },
+    ...{ address: '192.0.2.9', counts_from: null },
+  };
+  await addNote({ ...deps, origin }, email, { merchant_id, id: checkout }, 'a note of a shop');
+  const { rows } = await deps.database.pool.query(
+    'select id from operator_actions where merchant_id = $1',
+    [merchant_id],
+  );
+  return rows[0].id as string;
 }
 
 const personOf = ({ merchant }: Account) =>
@@ -175,7 +192,7 @@ function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: 
     'payout-exports': { id: rows.bankRun, ofMerchant: false },
     alerts: { id: alert, ofMerchant: false },
     differences: { id: difference, ofMerchant: false },
-    audit: { id: action, ofMerchant: false },
+    audit: { id: rows.action, ofMerchant: true },
     people: { id: rows.person.id, ofMerchant: true },
     sessions: { id: unknown, ofMerchant: false },
     passkeys: { id: unknown, ofMerchant: false },
@@ -293,7 +310,9 @@ const tracesOf = (rows: Rows) => {
 };
 
 function assertNoTrace(route: ConsoleRoute, answer: Answer, rows: Rows): void {
-  const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+  const whole = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+  // The audit repeats the id that a person of the same shop asked for, and found nothing.
+  const text = whole.replaceAll(/"+filters"+:\{[^}]*\}/g, '');
   for (const trace of tracesOf(rows)) {
     assert.ok(!text.includes(trace), `${named(route)} shows ${trace}: ${text.slice(0, 500)}`);
   }

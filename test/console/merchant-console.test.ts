@@ -136,6 +136,53 @@ test('people of merchants get their links and mails to it, and the staff to the 
   assert.equal(addressIn('office@example.com'), `${staffUrl}/register#`);
 });
 
+test('its administrator reads what its own people did, and nothing of other merchants or of the staff', async () => {
+  const other = await createAccount(service);
+  const own = account.merchant.id;
+  const [admin, both] = await Promise.all([
+    ofShop(),
+    addPerson(service, { roles: ['merchant-admin'], merchant_ids: [own, other.merchant.id] }),
+  ]);
+  const staffAdmin = await addPerson(service, { roles: ['admin'] });
+  const change = async (console: ReturnType<typeof staff>, person: ConsolePerson, id: string) => {
+    const path = `/api/merchants/${id}`;
+    const body = { short_name: `Shop ${person.id.slice(-4)}` };
+    assert.equal((await ask(console, person, 'PATCH', path, { body })).status, 200);
+  };
+  await change(shop(), admin, own);
+  await change(shop(), both, other.merchant.id);
+  await change(shop(), both, own);
+  await change(staff(), staffAdmin, own);
+  const read = async (console: ReturnType<typeof staff>, person: ConsolePerson, query = '') => {
+    const { status, body } = await ask(console, person, 'GET', `/api/audit${query}`);
+    assert.equal(status, 200);
+    type Row = { action: string } & Record<
+      'operator' | 'subject_id' | 'number' | 'address',
+      unknown
+    >;
+    return (body.data as Row[]).filter(({ action }) => action === 'merchants page');
+  };
+  const rows = await read(shop(), admin);
+  assert.deepEqual(
+    rows.map(({ operator, subject_id }) => [operator, subject_id]),
+    [
+      [both.email, own],
+      [admin.email, own],
+    ],
+  );
+  assert.ok(rows.every(({ number, address }) => number === null && address !== null));
+  // A person of two merchants reads each one's, and one at a time if they choose it.
+  assert.equal((await read(shop(), both)).length, 3);
+  assert.equal((await read(shop(), both, `?merchant=${other.merchant.id}`)).length, 1);
+  assert.equal((await read(shop(), admin, `?merchant=${other.merchant.id}`)).length, 0);
+  assert.equal((await read(shop(), admin, `?person=${staffAdmin.id}`)).length, 0);
+  assert.equal((await read(staff(), staffAdmin)).length, 4);
+  assert.equal((await read(staff(), staffAdmin, `?merchant=${own}`)).length, 2);
+  const { body: one } = await ask(staff(), staffAdmin, 'GET', `/api/audit?person=${staffAdmin.id}`);
+  const hidden = await ask(shop(), admin, 'GET', `/api/audit/${one.data[0].id}`);
+  assert.equal(hidden.status, 404);
+});
+
 test('its address must be https, a name, and neither the shoppers’ host nor the staff’s', () => {
   const settings = { ...productionSettings, CONSOLE_URL: staffUrl };
   const read = (url?: string) =>

@@ -180,6 +180,7 @@ export const shopPages: Record<string, { label?: string; about?: string } | null
     label: 'Keys and callbacks',
     about: 'The credentials that your server calls the API with.',
   },
+  '/audit': { label: 'What people did' },
 };
 
 /** The navigation of a shop. Its settings are one page, unless several shops are looked at. */

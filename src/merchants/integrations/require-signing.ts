@@ -18,6 +18,7 @@ export async function requireSigning(
     const signing_required_at = integration.signing_required_at ?? now;
     return {
       subject_id: integration.id,
+      merchant_id: integration.merchant_id,
       details: { signing_required_at },
       result: { id: integration.id, signing_required_at },
     };

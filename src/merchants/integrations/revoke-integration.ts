@@ -20,6 +20,7 @@ export async function revokeIntegration(
     const revoked_at = integration.revoked_at ?? now;
     return {
       subject_id: integration.id,
+      merchant_id: integration.merchant_id,
       details: { revoked_at },
       result: { id: integration.id, revoked_at },
     };

@@ -78,6 +78,7 @@ export async function rotateCredential(
     }
     return {
       subject_id: id,
+      merchant_id: integration.merchant_id,
       details: { credential, old_valid_until },
       result: { id, value, old_valid_until },
     };

@@ -41,6 +41,7 @@ export async function setEvents(
     const was = { events: before.events, events_url: before.events_url };
     return {
       subject_id: before.id,
+      merchant_id: before.merchant_id,
       details: { events, events_url, before: was },
       result: { id: before.id, events, events_url },
     };

@@ -28,6 +28,7 @@ export async function setRefundMode(
     }
     return {
       subject_id: before.id,
+      merchant_id: before.merchant_id,
       details: { refund_mode, before: { refund_mode: before.refund_mode } },
       result: { id: before.id, refund_mode },
     };

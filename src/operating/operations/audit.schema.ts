@@ -27,14 +27,15 @@ export const Action = Type.Object({
   host: nullable(Type.String()),
   action: Type.String(),
   subject_id: nullable(Id),
+  /** The merchant that one of its own people acted for. */
+  merchant_id: nullable(Id),
   details: Type.Unknown(),
 });
 export type Action = Type.Static<typeof Action>;
 
-/** GET /api/audit. The newest first. */
+/** GET /api/audit. The newest first. With a merchant: what its own people did. */
 export const AuditQuery = Type.Object({
-  after: paging.after,
-  limit: paging.limit,
+  ...paging,
   subject: Type.Optional(Id),
   person: Type.Optional(Id),
   /** The name that an action was recorded under. */

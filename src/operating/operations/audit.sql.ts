@@ -1,4 +1,4 @@
-import type { Scope } from '#operating/search/scope.sql.ts';
+import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import {
   type NumberedAction,
@@ -14,18 +14,14 @@ export type ActionFilter = {
   operator?: string | undefined;
 };
 
-/**
- * The newest actions first. They belong to no merchant, so only a scope of all merchants includes
- * them.
- */
+/** The newest actions first. A merchant's people see those of the merchant's own people. */
 export async function pageActions(
   db: Handle,
   scope: Scope,
   filter: ActionFilter,
   page: PageOf,
 ): Promise<Page<NumberedAction>> {
-  if (scope !== 'all merchants') return { rows: [], last: null };
-  let query = selectActions(db);
+  let query = scoped(selectActions(db), scope);
   for (const [column, value] of Object.entries(filter)) {
     if (value !== undefined) query = query.where(column as keyof ActionFilter, '=', value);
   }

@@ -5,7 +5,7 @@ import { namesFor } from './actors.ts';
 import { Action, AuditQuery } from './audit.schema.ts';
 import { type ActionFilter, pageActions } from './audit.sql.ts';
 import { defineList, type List, type PageRequest, readList } from './list.ts';
-import type { Viewer } from './viewer.ts';
+import { scopeOf, type Viewer } from './viewer.ts';
 
 /** Who changed what, the newest first. */
 export const auditList = defineList({
@@ -14,8 +14,12 @@ export const auditList = defineList({
   permission: 'audit.read',
   query: AuditQuery,
   row: Action,
-  read: (viewer, { subject, person, operator }, page) =>
-    readActions(viewer, { subject_id: subject, person_id: person, operator }, page),
+  read: (viewer, { subject, person, operator, ...of }, page) =>
+    readActions(
+      { ...viewer, scope: scopeOf(viewer, of) },
+      { subject_id: subject, person_id: person, operator },
+      page,
+    ),
   columns: [
     ['Number', (row) => row.number],
     ['At', (row) => row.at],
@@ -63,7 +67,6 @@ export async function presentActions(
 ): Promise<Action[]> {
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
-  const untraced = { address: null, session_id: null, os_user: null, host: null };
   return actions.map((action) => {
     const shown = show(action.person_id, action.operator);
     return {
@@ -71,12 +74,21 @@ export async function presentActions(
       number: action.number ?? null,
       name: shown.name,
       ...(may('audit.read') ? {} : untraced),
-      ...(scope === 'all merchants' || shown.person_id !== null ? {} : asStaff(action)),
+      ...(scope === 'all merchants' ? {} : forMerchant(action, shown)),
     };
   });
 }
 
-function asStaff({ roles }: OperatorAction) {
+const untraced = { address: null, session_id: null, os_user: null, host: null };
+
+/** The place in the chain would tell a merchant how much the others do. */
+function forMerchant(
+  { roles, details }: OperatorAction,
+  { person_id }: { person_id: string | null },
+) {
+  const { invited_by: _, ...rest } = details as { invited_by?: string };
+  const own = { number: null, details: rest };
+  if (person_id !== null) return own;
   const name = roles?.[0] ?? 'operator';
-  return { operator: name, name, person_id: null, roles: null };
+  return { ...own, ...untraced, operator: name, name, person_id: null, roles: null };
 }

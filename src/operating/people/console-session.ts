@@ -98,8 +98,8 @@ export function originOf(
   const since = secondPersonHours === 0 ? session.created_at : later;
   const aged = since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
   const counts_from = person.unconfirmed_since === null ? aged : 'unconfirmed';
-  const { id: person_id, roles } = person;
-  return { person_id, roles, address, session_id: session.id, counts_from };
+  const { id: person_id, roles, merchant_ids } = person;
+  return { person_id, roles, merchant_ids, address, session_id: session.id, counts_from };
 }
 
 export function idleSince(clock: Clock): Timestamp {

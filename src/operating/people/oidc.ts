@@ -200,8 +200,9 @@ async function tie(
   const now = timestamp(deps.clock.now());
   const found = await reading(deps, (db) => findOpenSession(db, session_id, now));
   if (!found) throw new NotRecognised('the session has ended');
-  const { email, roles, id: person_id } = found.person;
-  const origin = { person_id, roles, address: browser.address, session_id, counts_from: null };
+  const { email, roles, merchant_ids, id: person_id } = found.person;
+  const { address } = browser;
+  const origin = { person_id, roles, merchant_ids, address, session_id, counts_from: null };
   await operate({ ...deps, origin }, email, 'issuer tie', async (db, at) => {
     const person = await lockPerson(db, person_id);
     if (!person || !(await findOpenSession(db, session_id, at)))

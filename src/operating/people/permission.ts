@@ -67,7 +67,6 @@ const needAllMerchants: ReadonlySet<Permission> = new Set([
   'differences.close',
   'alerts.read',
   'alerts.handle',
-  'audit.read',
   // A merchant's administrator must not vouch for a second address of their own.
   'people.confirm',
 ]);
@@ -151,6 +150,7 @@ export const rolePermissions = {
     'credentials.rotate',
     'payouts.read',
     'bank.propose',
+    'audit.read',
     'people.read',
     'people.manage',
   ],

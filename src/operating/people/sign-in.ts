@@ -137,7 +137,7 @@ export async function signInByLink(
 export async function open(
   deps: WebauthnDeps,
   browser: Browser,
-  { id: person_id, email, roles }: Person,
+  { id: person_id, email, roles, merchant_ids }: Person,
   method: SessionMethod,
   action: string,
   before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
@@ -146,7 +146,8 @@ export async function open(
   // The token is always new: another person could know one that the browser already had.
   const token = newToken(deps.random);
   const { address } = browser;
-  const origin = { person_id, roles, address, session_id: id, counts_from: null };
+  const known = { person_id, roles, merchant_ids };
+  const origin = { ...known, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
     // An administrator who revokes the person waits for this lock, and then ends the new session
     // too.

@@ -32,7 +32,8 @@ export async function retriggerCallback(
         'This callback is being delivered right now. Look again in a moment.',
       );
     }
-    return { subject_id: id, details: { checkout_id: claimed.checkout_id }, result: claimed };
+    const { merchant_id, checkout_id } = claimed;
+    return { subject_id: id, merchant_id, details: { checkout_id }, result: claimed };
   });
   await deliverCallback(deps, callback, 'operator', operator);
   return (await findCallback(deps.database.db, key)) as Callback;

@@ -49,7 +49,7 @@ export async function answerShopper(
     }
     const entries = await listEntries(db, key, entriesMax);
     const details = { request_id: answer.request_id, solves: answer.solves };
-    const done = { subject_id: checkout_id, details, result: null };
+    const done = { subject_id: checkout_id, merchant_id: merchant.id, details, result: null };
     if (entries.some(({ id }) => id === answer.request_id)) return done;
     if (conversation.moved_at !== answer.seen_at) {
       throw new OperatorError('There are newer texts here. Read them, then answer.');
@@ -86,6 +86,7 @@ export async function solveConversation(
       throw new OperatorError('There are newer texts here. Read them first.');
     }
     await moveConversation(db, key, { status: 'solved', moved_at: conversation.moved_at });
-    return { subject_id: key.checkout_id, details: {}, result: null };
+    const { merchant_id, checkout_id: subject_id } = key;
+    return { subject_id, merchant_id, details: {}, result: null };
   });
 }

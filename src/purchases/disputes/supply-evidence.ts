@@ -107,7 +107,7 @@ async function change(
     const current = await lockDispute(db, dispute);
     refuseUnlessOpen(current);
     const details = await work(db, current, timestamp(onOwnClock(deps.clock, merchant).now()));
-    const { id, dispute_ref } = current;
-    return { subject_id: id, details: { dispute_ref, ...details }, result: null };
+    const { merchant_id, id, dispute_ref } = current;
+    return { subject_id: id, merchant_id, details: { dispute_ref, ...details }, result: null };
   });
 }

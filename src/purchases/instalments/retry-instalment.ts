@@ -51,7 +51,8 @@ export async function retryInstalment(
     const declines = await listCardDeclines(tx, key.merchant_id, [key.checkout_id], merchant.now());
     const forbidding = findForbidding(declines, card, [number], merchant.now());
     if (forbidding) throw new OperatorError(explainForbidden(id, forbidding));
-    return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
+    const { merchant_id, checkout_id: subject_id } = key;
+    return { subject_id, merchant_id, details: { instalment: number }, result: payment };
   });
   await collectInstalments(deps, merchant, [claimed]);
   return (await findInstalment(db, key, number)) as Instalment;

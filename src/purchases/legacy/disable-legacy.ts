@@ -25,6 +25,7 @@ export async function disableLegacy(
     const disabled_at = known.disabled_at ?? now;
     return {
       subject_id: integration.id,
+      merchant_id: integration.merchant_id,
       details: { enabled: false, client_id, disabled_at },
       result: { id: integration.id, client_id, disabled_at },
     };

@@ -33,6 +33,7 @@ export async function enableLegacy(
     });
     return {
       subject_id: integration.id,
+      merchant_id: integration.merchant_id,
       details: { enabled: true, client_id },
       result: { id: integration.id, client_id, client_secret },
     };

@@ -23,6 +23,7 @@ export async function cancelPaymentLink(
     if (status === 'paid') throw new OperatorError('This link was paid. Refund the order instead.');
     if (status === 'expired') throw new OperatorError('This link has expired already.');
     await moveLinkCancelled(db, key, timestamp(now));
-    return { subject_id: key.id, details: { merchant_id: key.merchant_id }, result: null };
+    const { merchant_id, id: subject_id } = key;
+    return { subject_id, merchant_id, details: { merchant_id }, result: null };
   });
 }

@@ -65,6 +65,6 @@ export async function offerPaymentLink(
     const by = { id: deps.random.uuid(), integration_id: integration.id, signed: false };
     const { id, amount, reusable, expires_at } = await writeLink(db, merchant, content, by);
     const details = { merchant_id, amount, reusable, expires_at };
-    return { subject_id: id, details, result: id };
+    return { subject_id: id, merchant_id, details, result: id };
   });
 }

@@ -113,7 +113,7 @@ export async function proposeAccount(
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
     // The holder is left out: it may name a person, and the audit cannot be erased.
     const details = { number, bank, branch_code, last4, before: inUse(earlier) };
-    return { subject_id: id, details, result };
+    return { subject_id: id, merchant_id: id, details, result };
   });
 }
 

@@ -47,10 +47,10 @@ export async function requestRefund(
   const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     // The reason is left out: it may name the shopper, and the audit cannot be erased.
-    const details = { checkout_id, amount };
+    const about = { merchant_id: merchant.id, details: { checkout_id, amount } };
     const written = await findEarlier(db, merchant.id, wanted);
     if (written) {
-      return { subject_id: written.id, details, result: { refund: written, isClaimed: false } };
+      return { ...about, subject_id: written.id, result: { refund: written, isClaimed: false } };
     }
     if (checkout?.status !== 'successful') {
       throw new OperatorError(
@@ -77,11 +77,11 @@ export async function requestRefund(
       reason,
     });
     if (!isApproved) {
-      return { subject_id: id, details, result: { refund: reserved, isClaimed: false } };
+      return { ...about, subject_id: id, result: { refund: reserved, isClaimed: false } };
     }
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
-    return { subject_id: id, details, result: { refund: claimed, isClaimed: true } };
+    return { ...about, subject_id: id, result: { refund: claimed, isClaimed: true } };
   });
   // If it is not claimed, another person has to approve it, or an identical request processes it.
   return isClaimed ? await processRefund(deps, merchant, refund) : refund;

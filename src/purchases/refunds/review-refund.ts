@@ -165,7 +165,7 @@ export async function declineRefund(
     const details = { reason: new FreeText(reason) };
     assert(declined, 'the refund is locked');
     await announceRefund(deps, db, merchant, declined);
-    return { subject_id: refund.id, details, result: declined };
+    return { subject_id: refund.id, merchant_id: merchant.id, details, result: declined };
   });
 }
 
@@ -190,7 +190,8 @@ async function reviewed(
     const result = await change(db, found, { ...lease, at, merchant });
     const { id, checkout_id, amount } = result.refund;
     const isFirst = result.refund.approved_at === null && { approval: 'first of two' };
-    return { subject_id: id, details: { checkout_id, amount, ...isFirst }, result };
+    const details = { checkout_id, amount, ...isFirst };
+    return { subject_id: id, merchant_id: merchant.id, details, result };
   });
   const { refund, parts } = claimed;
   return refund.approved_at === null ? refund : await processRefund(deps, merchant, refund, parts);

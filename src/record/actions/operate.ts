@@ -18,6 +18,8 @@ export type Origin =
       roles: string[];
       address: string;
       session_id: string;
+      /** The merchants of one of a merchant's own people. Absent or null for the service's staff. */
+      merchant_ids?: string[] | null;
       /**
        * The time from which the person counts as one of two approvers. Null if they have no
        * passkey, `unconfirmed` if a merchant's administrator gave them access that no administrator
@@ -45,14 +47,31 @@ export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | nul
 export const showOperator = ({ origin }: Pick<OperatorDeps, 'origin'>, operator: string): string =>
   origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
 
-const unknownOrigin = {
-  os_user: null,
-  host: null,
-  person_id: null,
-  roles: null,
-  address: null,
-  session_id: null,
-};
+function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
+  const at = origin && 'os_user' in origin ? origin : null;
+  const by = origin && 'person_id' in origin ? origin : null;
+  return {
+    os_user: at?.os_user ?? null,
+    host: at?.host ?? null,
+    person_id: by?.person_id ?? null,
+    roles: by?.roles ?? null,
+    address: by?.address ?? null,
+    session_id: by?.session_id ?? null,
+  };
+}
+
+/**
+ * The merchant whose own person acts. Someone of several merchants acts for the one that the action is
+ * about, and for none if it is about themselves.
+ */
+function merchantOf(
+  { origin }: Pick<OperatorDeps, 'origin'>,
+  about?: string | null,
+): string | null {
+  const own = (origin && 'person_id' in origin && origin.merchant_ids) || [];
+  if (own.length === 1) return own[0] ?? null;
+  return about && own.includes(about) ? about : null;
+}
 
 /** An operator asked for something that cannot be done. The message says what to do instead. */
 export class OperatorError extends Error {}
@@ -80,6 +99,8 @@ export async function operate<T>(
     subject_id: string | null;
     details: object;
     result: T;
+    /** The merchant that it is about. A person of one merchant need not say it. */
+    merchant_id?: string | null;
     /** Set if the action turned out to be a different one: its name in the audit. */
     action?: string;
     /** Set if the action ends the session that it is made in. */
@@ -101,8 +122,9 @@ export async function operate<T>(
     const [changed] = await Promise.all([change(db, at), locked]);
     const { subject_id, result, endsOwnSession = false, ...done } = changed;
     const { details, texts } = takeTexts(deps.random, done.details);
-    const { counts_from: _, ...origin } = { ...unknownOrigin, counts_from: null, ...deps.origin };
-    const row = { id, at, operator, action, subject_id, ...done, details, ...origin };
+    const merchant_id = merchantOf(deps, done.merchant_id);
+    const what = { id, at, operator, action, subject_id, ...done, details, merchant_id };
+    const row = { ...what, ...columnsOf(deps) };
     committed = result;
     const append = { texts, endsOwnSession, commit };
     if (!(await appendOperatorAction(db, row, append))) throw new SessionEnded();

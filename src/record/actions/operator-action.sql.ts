@@ -22,6 +22,8 @@ export type OperatorAction = {
   roles: string[] | null;
   address: string | null;
   session_id: string | null;
+  /** The merchant that one of its own people acted for. Null for the service's staff. */
+  merchant_id: string | null;
 };
 
 export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
@@ -47,6 +49,7 @@ const actionColumns = [
   'roles',
   'address',
   'session_id',
+  'merchant_id',
 ] as const;
 
 /** The texts of an action by field. An erased text says that it was erased. */

@@ -19,6 +19,7 @@ declare module '#platform/database/tables.ts' {
       roles: Fixed<string[] | null>;
       address: Fixed<string | null>;
       session_id: Fixed<string | null>;
+      merchant_id: Fixed<string | null>;
     };
     action_texts: {
       action_id: Fixed<string>;

@@ -15,7 +15,9 @@ const bytesOf = (prefix: string) =>
     ${prefix}subject_id, ${prefix}details) || case when ${prefix}os_user is null
       then '[]' else jsonb_build_array(${prefix}os_user, ${prefix}host) end
     || case when ${prefix}person_id is null then '[]' else jsonb_build_array(${prefix}person_id,
-      ${prefix}roles, ${prefix}address, ${prefix}session_id) end)::text, 'UTF8')`);
+      ${prefix}roles, ${prefix}address, ${prefix}session_id) end
+    || case when ${prefix}merchant_id is null then '[]'
+      else jsonb_build_array(${prefix}merchant_id) end)::text, 'UTF8')`);
 
 /**
  * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
@@ -61,7 +63,7 @@ type Written = Omit<OperatorAction, 'details'> & { details: string };
 /** The position of an action in the chain: its number, and the hash of all actions up to it. */
 const nextOf = (action: Written, isOpen: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
-  const { person_id, roles, address, session_id, details } = action;
+  const { person_id, roles, address, session_id, merchant_id, details } = action;
   return sql<Next>`
     select c.number + 1 as number, sha256(c.hash || ${bytesOf('a.')}) as hash,
       ${isOpen} as is_open
@@ -70,7 +72,8 @@ const nextOf = (action: Written, isOpen: RawBuilder<boolean>) => {
       ${action.action}::text as action, ${subject_id}::uuid as subject_id,
       ${details}::jsonb as details, ${os_user}::text as os_user,
       ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
-      ${address}::text as address, ${session_id}::uuid as session_id) a`;
+      ${address}::text as address, ${session_id}::uuid as session_id,
+      ${merchant_id}::uuid as merchant_id) a`;
 };
 
 const selectNext = compileOnce((_db, action: Written) => nextOf(action, sql`true`));

@@ -37,7 +37,8 @@ export async function addNote(
       name: operator,
       text: trimmed,
     });
-    return { subject_id: checkout.id, details: { note_id: id }, result: note };
+    const { merchant_id, id: subject_id } = checkout;
+    return { subject_id, merchant_id, details: { note_id: id }, result: note };
   });
 }
 

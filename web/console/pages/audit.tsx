@@ -6,9 +6,10 @@ import { count, money, sentence, shortTime, words } from '../format.ts';
 import { Facts, Id, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails } from '../parts/details.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import { TextFilter } from '../parts/filters.tsx';
+import { MerchantFilter, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useSession } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 
 /** The person, or the name stated at the command line together with the system's user and host. */
@@ -159,12 +160,19 @@ const columns: Column<Action>[] = [
 export default function AuditPage() {
   const [filters] = useFilters();
   const { opened, hrefOf, close } = useOpened('action');
+  const isStaff = useSession().scope === 'all';
   return (
     <>
       <PageHead
-        title="Audit"
-        about="Every action of an operator, the newest first. Rows are chained and cannot be changed."
-      />
+        title={isStaff ? 'Audit' : 'What your people did'}
+        about={
+          isStaff
+            ? 'Every action of an operator, the newest first. Rows are chained and cannot be changed.'
+            : 'Every action of your own people, the newest first. No one can change or delete a row.'
+        }
+      >
+        <MerchantFilter />
+      </PageHead>
       <div className="filters">
         <TextFilter name="subject" label="Id of the object" placeholder="Id of the object" />
         {filters.person && (
@@ -175,8 +183,8 @@ export default function AuditPage() {
       </div>
       <List
         path="/api/audit"
-        takes={['subject', 'person']}
-        label="Audit"
+        takes={['merchant', 'subject', 'person']}
+        label={isStaff ? 'Audit' : 'What your people did'}
         wrap
         columns={columns}
         keyOf={(row) => row.id}
@@ -184,7 +192,9 @@ export default function AuditPage() {
         empty={{
           icon: 'audit',
           title: 'No actions yet',
-          text: 'What people change here, and at the command line, is written down with their names.',
+          text: isStaff
+            ? 'What people change here, and at the command line, is written down with their names.'
+            : 'What your people change here is written down with their names.',
         }}
       />
       {opened && <ActionDialog id={opened} close={close} />}

@@ -86,7 +86,8 @@ export async function sendAgain(
     const { kind, facts } = message;
     const about = `${causeOf(message)}#${copies.length + 2}`;
     await queueMessages(deps, db, [{ ...key, kind, about, facts, at: timestamp(merchant.now()) }]);
-    return { subject_id: checkout_id, details: { message: id, kind }, result: null };
+    const details = { message: id, kind };
+    return { subject_id: checkout_id, merchant_id: merchant.id, details, result: null };
   });
 }
 
