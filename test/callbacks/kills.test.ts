@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
+import { deadlineSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { post, request } from '../support/http.ts';
 import { isSigned, type Reply, startReceiver } from '../support/receiver.ts';
@@ -48,10 +49,12 @@ async function startScene(t: TestContext) {
         );
         return rows;
       }),
-    /** Kills the service and starts it again. */
-    async restart(): Promise<void> {
+    /** Kills the service and starts it again. Returns when it was dead. */
+    async restart(): Promise<number> {
       await kill(sandbox);
+      const killedAt = performance.now();
       sandbox = await startSandbox(sandbox.dataDir);
+      return killedAt;
     },
     /** Advances the merchant's clock. Waits in real time for the leases of a killed process. */
     pass: (by: string) =>
@@ -75,6 +78,10 @@ type Row = {
   sent_attempt: number | null;
   outcomes: string[];
 };
+
+/** Nothing shows that its first attempt was sent. */
+const isUnsent = ({ sent_attempt, outcomes }: Row) =>
+  sent_attempt !== 1 && outcomes[0] === 'unknown';
 
 const cancel = ({ payment_url }: { payment_url: string }) =>
   request(`${payment_url}/cancel`, {
@@ -101,24 +108,29 @@ describe('a service that is killed', { concurrency: true }, () => {
         );
         return checkouts.map(({ id }) => id);
       };
+      const begun = performance.now();
       const slow = await deliver();
       await until('slow exchanges to be marked', async () =>
         (await read(slow)).every(({ sent_attempt }) => sent_attempt === 1),
       );
       await deliver();
-      await restart();
+      const seconds = ((await restart()) - begun) / 1000;
       held.resolve({});
       await Promise.all(shoppers);
+      // On a busy machine the deadline of an exchange may have come before the kill.
+      const possible = seconds < deadlineSeconds ? ['unknown'] : ['unknown', 'failed'];
       for (const row of await read(all.map(({ id }) => id))) {
-        assert.deepEqual([row.status, row.outcomes[0]], ['cancelled', 'unknown']);
+        const [first = ''] = row.outcomes;
+        assert.equal(row.status, 'cancelled');
+        assert.ok(possible.includes(first), `${first} after ${seconds} seconds`);
         // A callback that was not certainly sent may have been sent again: its lease runs out in
         // real time.
-        if (row.sent_attempt !== 1) continue;
-        assert.deepEqual([row.callback, row.outcomes], ['pending', ['unknown']]);
+        if (isUnsent(row)) continue;
+        assert.deepEqual([row.callback, row.outcomes], ['pending', [first]]);
       }
       // The kill may have come late enough for more of them to be marked.
       const rows = await read(all.map(({ id }) => id));
-      const marked = new Set(rows.filter((row) => row.sent_attempt === 1).map(({ id }) => id));
+      const marked = new Set(rows.filter((row) => !isUnsent(row)).map(({ id }) => id));
       const deliveries = (isMarked: boolean) =>
         all.filter(({ id }) => marked.has(id) === isMarked).map(({ at }) => receiver.at(at).length);
       await pass('1m');
@@ -132,7 +144,8 @@ describe('a service that is killed', { concurrency: true }, () => {
       );
       await pass('4m');
       for (const row of await read(all.map(({ id }) => id))) {
-        assert.deepEqual([row.callback, row.outcomes], ['delivered', ['unknown', 'delivered']]);
+        const [first] = row.outcomes;
+        assert.deepEqual([row.callback, row.outcomes], ['delivered', [first, 'delivered']]);
       }
       for (const { at } of all) {
         const [one, two, ...more] = receiver.at(at);

@@ -59,6 +59,8 @@ export async function startReceiver(answer: Answering = () => ({})): Promise<Rec
       response.writeHead(reply.status ?? 200, reply.headers).end(reply.body ?? '');
     });
   });
+  // A pause of this process must not end a connection that is about to be used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const receiver: Receiver = {
