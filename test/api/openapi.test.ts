@@ -16,6 +16,7 @@ import type { Json, JsonObject, OpenApiDocument } from '#platform/http/openapi.t
 import { signExample } from '#platform/http/openapi.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { droppedFields, fieldMapping } from '#purchases/legacy/translate-checkout.ts';
+import { frozenClock } from '../support/expectations.ts';
 import { createPlugin, credentialsOf, legacyBody, sendLegacy, toForm } from '../support/legacy.ts';
 import {
   type Account,
@@ -25,7 +26,6 @@ import {
   createCheckout,
   createSuccessfulCheckout,
   liftLimits,
-  movableClock,
   type Service,
   send,
   startService,
@@ -44,7 +44,7 @@ const documentNames = Object.keys(documentPaths) as DocumentName[];
 const audiences = ['merchants', 'intermediaries'] as const;
 const pages = ['/docs', '/docs/intermediary'];
 
-const clock = movableClock();
+const clock = frozenClock();
 let service: Service;
 let documents: Record<DocumentName, OpenApiDocument>;
 

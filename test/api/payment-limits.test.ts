@@ -45,18 +45,21 @@ describe('the payment page is limited', () => {
     assert.equal((await shopper.send('GET', 'state')).status, 200);
   });
 
-  test('per link and network: 20 returns a minute, which look the payment up once or twice', async () => {
+  test('per link and network: 20 returns a minute, which look the payment up once a second', async () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: numberOf('challenge') });
     const path = '/v1/payment_intents/:id';
     // A fault that strikes every look-up and changes nothing counts them.
     await paying.gateway.fault({ fault: 'latency', ms: 0, method: 'GET', path, times: 1_000 });
+    const begun = performance.now();
     const answers = await inParallel(100, () => shopper.send('GET', 'return'));
+    const seconds = Math.ceil((performance.now() - begun) / 1000);
     assert.deepEqual(countStatuses(answers), { 303: 20, 429: 80 });
     const { body } = await paying.gateway.call('GET', '/_test/faults');
     await paying.clearFaults();
     const lookUps = body.data[0].struck;
-    assert.ok(lookUps === 1 || lookUps === 2, `${lookUps} look-ups`);
+    const isSpaced = lookUps >= 1 && lookUps <= 1 + seconds;
+    assert.ok(isSpaced, `${lookUps} look-ups in ${seconds} seconds`);
   });
 
   test('per link and network: 10 documents a minute, and pages go on', async () => {

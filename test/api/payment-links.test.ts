@@ -154,13 +154,6 @@ describe('creating', () => {
     assertRefusedLike(await post({ amount: 160_000 }, key), 422, /was already used/);
   });
 
-  test('has the limits of checkouts', async () => {
-    const account = await createAccount(paying.service, { limits: 'spec' });
-    const ask = () =>
-      send(paying.service, account, 'POST', '/api/payment-links', { body: content() });
-    assert.deepEqual([(await ask()).status, (await ask()).status], [200, 429]);
-  });
-
   test('an intermediary creates and reads links of merchants that it manages, no others', async () => {
     const { deps } = paying.service;
     const managed = await createAccount(paying.service);

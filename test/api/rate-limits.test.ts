@@ -26,7 +26,7 @@ import {
 
 type Request = ['GET' | 'POST', string, object?];
 
-/** The contract's table. The answers do not matter here: every request counts. */
+/** The contract's table and ours. The answers do not matter here: every request counts. */
 const table: [Request, number, number][] = [
   [['GET', '/api/config'], 5, 3600],
   [['GET', `/api/merchants/${randomUUID()}/config`], 5, 3600],
@@ -36,6 +36,9 @@ const table: [Request, number, number][] = [
   [['POST', '/api/refunds', { checkout_id: randomUUID(), amount: 1 }], 1, 1],
   [['GET', '/api/refunds'], 1, 60],
   [['GET', `/api/refunds/${randomUUID()}`], 5, 60],
+  [['POST', '/api/payment-links', {}], 1, 1],
+  [['GET', '/api/payment-links'], 1, 60],
+  [['GET', `/api/payment-links/${randomUUID()}`], 5, 60],
   [['GET', '/api/payouts'], 1, 60],
   [['GET', `/api/payouts/${randomUUID()}`], 5, 60],
 ];
