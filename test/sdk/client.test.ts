@@ -22,6 +22,7 @@ import {
   UnauthorizedError,
   UnprocessableError,
 } from '../../sdk/src/index.ts';
+import { frozenClock } from '../support/expectations.ts';
 import { wholeTerms } from '../support/money.ts';
 import {
   type Account,
@@ -34,15 +35,17 @@ import {
   sign,
   startService,
 } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // The SDK against the real service on a real port. A proxy between them causes the faults.
 
+const clock = frozenClock();
 let service: Service;
 let address: string;
 let proxy: Proxy;
 
 before(async () => {
-  service = await startService();
+  service = await startService({ clock });
   address = await service.app.listen({ host: '127.0.0.1', port: 0 });
   proxy = await startProxy();
 });
@@ -77,12 +80,16 @@ async function startProxy(): Promise<Proxy> {
       return void response.end('<h1>Oh dear</h1>');
     }
     const sent = http.request(`${address}${url}`, { method, headers }, (answer) => {
+      // The time for which a refusal asks passes at once on the service's clock.
+      clock.advance({ seconds: Number(answer.headers['retry-after'] ?? 0) });
       if (trouble === 'drop_after') return void request.socket.destroy();
       response.writeHead(answer.statusCode ?? 0, answer.headers);
       answer.pipe(response);
     });
     sent.end(raw);
   });
+  // A pause of this process must not end a connection that is about to be used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -337,12 +344,12 @@ describe('a list', () => {
     assert.equal(proxy.passed.length, 1);
 
     const controller = new AbortController();
-    const begun = performance.now();
     const listing = all(tranche.checkouts.list({ signal: controller.signal }));
     const refused = assert.rejects(listing, /enough/);
-    setTimeout(() => controller.abort(new Error('enough')), 50);
+    await until('the refusal', () => proxy.passed.length === 2);
+    controller.abort(new Error('enough'));
     await refused;
-    assert.ok(performance.now() - begun < 30_000, 'it did not wait for the minute to end');
+    assert.equal(proxy.passed.length, 2);
   });
 
   test('sends the secret only to the base address, whatever a link says', async () => {
@@ -517,12 +524,16 @@ describe('a request that can be repeated is retried', () => {
   for (const trouble of troubles) {
     test(`after ${trouble}, and creates nothing twice`, async () => {
       const account = await createAccount(service);
-      const options = trouble === 'hang' ? { timeoutMs: 500 } : {};
+      const isHang = trouble === 'hang';
+      const options = isHang ? { timeoutMs: 500, maxRetries: 50 } : {};
       const tranche = troubled(account, [trouble, trouble], options);
       const { id } = await tranche.checkouts.create(fields);
       assert.equal((await tranche.checkouts.get(id)).id, id);
       assert.equal(await countCheckouts(account), 1);
-      assert.equal(proxy.passed.filter(({ method }) => method === 'POST').length, 3);
+      const posts = proxy.passed.filter(({ method }) => method === 'POST');
+      // A busy machine may need longer than this time for an answer.
+      assert.ok(posts.length === 3 || (isHang && posts.length > 3), `${posts.length} requests`);
+      assert.equal(new Set(posts.map(({ headers }) => headers['idempotency-key'])).size, 1);
     });
   }
 
@@ -539,29 +550,33 @@ describe('a request that can be repeated is retried', () => {
     const account = await createAccount(service, { limits: 'spec' });
     const tranche = troubled(account, []);
     for (let count = 0; count < 5; count += 1) await tranche.config();
-    const begun = performance.now();
     const error = await failure(tranche.config());
     assert.ok(error instanceof RateLimitedError);
     assert.deepEqual([error.status, error.code], [429, 'rate_limited']);
     assert.match(error.detail, /Try again in 3600 seconds/);
-    assert.ok(Number(error.retryAfterSeconds) > 3_500);
-    assert.ok(performance.now() - begun < 30_000);
+    assert.equal(error.retryAfterSeconds, 3_600);
+    assert.equal(proxy.passed.length, 6);
   });
 
   test('in a list no later than the client or the call allows', async () => {
     const account = await createAccount(service, { limits: 'spec' });
-    await all(clientOf(account).checkouts.list());
-    const impatient = clientOf(account, { maxWaitMs: 0 });
+    let requests = 0;
+    const counting: typeof fetch = (...args) => {
+      requests += 1;
+      return fetch(...args);
+    };
+    const patient = clientOf(account, { fetch: counting });
+    await all(patient.checkouts.list());
+    const impatient = clientOf(account, { fetch: counting, maxWaitMs: 0 });
     const explicit = { maxWaitMs: undefined };
-    const begun = performance.now();
     for (const listing of [
       impatient.checkouts.list(),
       impatient.checkouts.list(explicit),
-      clientOf(account).checkouts.list({ maxWaitMs: 0 }),
+      patient.checkouts.list({ maxWaitMs: 0 }),
     ]) {
       assert.ok((await failure(all(listing))) instanceof RateLimitedError);
     }
-    assert.ok(performance.now() - begun < 30_000);
+    assert.equal(requests, 4);
   });
 
   test('at most as often as allowed', async () => {
