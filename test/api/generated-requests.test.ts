@@ -146,11 +146,12 @@ function plainValues(schema: JsonObject, depth: number): fc.Arbitrary<unknown> {
     case 'object': {
       const properties = (schema.properties ?? {}) as Record<string, JsonObject>;
       const required = (schema.required ?? []) as string[];
-      return fc.record(
-        Object.fromEntries(
-          Object.entries(properties).map(([name, one]) => [name, valuesOf(one, depth + 1)]),
-        ),
-        { requiredKeys: fc.sample(fc.boolean(), 1)[0] ? Object.keys(properties) : required },
+      const members = Object.fromEntries(
+        Object.entries(properties).map(([name, one]) => [name, valuesOf(one, depth + 1)]),
+      );
+      return fc.oneof(
+        fc.record(members, { requiredKeys: Object.keys(properties) }),
+        fc.record(members, { requiredKeys: required }),
       );
     }
     default:
