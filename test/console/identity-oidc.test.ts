@@ -26,6 +26,8 @@ let service: Service;
 let app: FastifyInstance;
 before(async () => {
   provider = createServer();
+  // A pause of this process must not end a connection that is about to be used again.
+  provider.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => provider.listen(0, 'localhost', resolve));
   issuer = `http://localhost:${(provider.address() as AddressInfo).port}`;
   const oidc = new Provider(issuer, {

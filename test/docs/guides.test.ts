@@ -95,7 +95,7 @@ function writeScript(blocks: Block[], outputs: string): string {
         // With `exec` the job is the program itself, so that the trap stops it and not only a shell.
         `(exec ${block.text}) > ${out} 2> ${out}.err &`,
         // The program is ready once it says that it listens.
-        `for n in $(seq 300); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
+        `for n in $(seq 1200); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
       );
     } else if (block.language === 'sh' && !(block.text in elsewhere)) {
       script.push(`{\n${block.text}\n} > ${out} 2> ${out}.err`);
