@@ -21,13 +21,13 @@ import { statementsOf } from '../support/statements.ts';
 import { tamper } from '../support/tamper.ts';
 
 // Everything that an answer is made from has 100,000 rows. While the process answers, it must go on
-// answering others: between two turns of the event loop it may work for 100 ms at most. The test counts
-// processor time of the thread, so that other processes of the machine do not matter.
+// answering others: between two turns of the event loop it may not work for as long as it takes to
+// write and read so many rows as JSON. The test compares processor time of the thread, so that neither
+// other processes nor the speed of the machine matter.
 
 const rowCount = 100_000;
 /** A list reads a page of an index, whatever its length, so fewer rows show the same sooner. */
 const listCount = isLong ? rowCount : 3_000;
-const stretchMillisecondsMax = 100;
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -177,15 +177,32 @@ after(async () => {
   await paying?.close();
 });
 
+/** The processor time of this thread, in milliseconds. */
+function readThreadTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** How long this machine takes, at this moment, to write and read all rows as JSON. */
+function measureRows(): number {
+  const at = '2026-11-15T08:00:00.000Z';
+  const rows = Array.from({ length: rowCount }, (_, n) => ({
+    ...{ id: `0199a8f2-31b4-7c05-8e6d-${n}`, status: 'successful', amount: 150_000 + n },
+    ...{ client_reference_id: `order-${n}`, customer: { email: refundedEmail }, created_at: at },
+  }));
+  const before = readThreadTime();
+  JSON.parse(JSON.stringify(rows));
+  return readThreadTime() - before;
+}
+
 /** The longest processor time of this thread between two turns of the event loop. */
 function watchTurns(): () => Promise<number> {
   let longest = 0;
   let isOn = true;
-  let before = process.threadCpuUsage();
+  let before = readThreadTime();
   const turn = () => {
-    const now = process.threadCpuUsage();
-    const used = now.user + now.system - before.user - before.system;
-    longest = Math.max(longest, used / 1_000);
+    const now = readThreadTime();
+    longest = Math.max(longest, now - before);
     before = now;
     // A timer fires at the next turn after its time. Without a pause this loop would itself work
     // for as long as it watches.
@@ -202,19 +219,22 @@ function watchTurns(): () => Promise<number> {
 }
 
 /**
- * The first answer of its kind may compile code or collect garbage, so only a stretch that is long
- * three times counts.
+ * The first answers of a kind may compile code or collect garbage, so only a stretch that is long ten
+ * times counts.
  */
 async function turning<T>(path: string, read: () => Promise<T>): Promise<T> {
-  const stretches: number[] = [];
+  const stretches: string[] = [];
   for (;;) {
     const stop = watchTurns();
     // A watch that goes on after a refusal would keep the process alive.
     const answer = await read().finally(stop);
     const longest = await stop();
-    if (longest < stretchMillisecondsMax) return answer;
-    stretches.push(longest);
-    assert.ok(stretches.length < 3, `${path} worked for ${stretches} ms without a turn`);
+    // No machine handles all rows in so short a time.
+    if (longest < 20) return answer;
+    const limit = measureRows();
+    if (longest < limit) return answer;
+    stretches.push(`${longest.toFixed(1)} of ${limit.toFixed(1)}`);
+    assert.ok(stretches.length < 10, `${path} worked for ${stretches} ms without a turn`);
   }
 }
 
@@ -244,7 +264,7 @@ const lists = [
   'audit',
 ];
 
-describe('with 100,000 rows below each answer, the event loop turns within 100 ms of work', () => {
+describe('with 100,000 rows below each answer, the event loop turns before so many are handled', () => {
   async function holds(path: string, expect: { status?: number; linesMin?: number } = {}) {
     const { status, lines } = await turning(path, () => download(path));
     assert.equal(status, expect.status ?? 200, path);
@@ -526,17 +546,15 @@ test('an export takes 1,000 payouts in few statements, whatever it must leave ou
   const bank = { holder: 'Bean There', bank: 'Absa', branch_code: '632005' };
   await proposeAccount(deps, 'nomsa', id, { ...bank, account_number });
   await confirmAccount(deps, 'sipho', id, { number: 1, account_number });
-  const approved = `update payouts set status = 'approved', first_approver = 'nomsa',
-    approver = 'sipho', approved_at = created_at`;
   // The oldest are for an earlier account.
-  await tamper(
-    deps.database.pool,
-    `${approved}, bank_account = case when number > ${1000 + 1500} then 1 end`,
-  );
+  const approved = `update payouts set status = 'approved', first_approver = 'nomsa',
+    approver = 'sipho', approved_at = created_at, export_id = null, exported_at = null,
+    bank_account = case when number > ${1000 + 1500} then 1 end`;
   const console = { app, deps };
-  const exported = await turning('export', () =>
-    ask(console, admin, 'POST', '/api/payouts/export'),
-  );
+  const exported = await turning('export', async () => {
+    await tamper(deps.database.pool, approved);
+    return await ask(console, admin, 'POST', '/api/payouts/export');
+  });
   assert.equal(exported.status, 200);
   const { body } = exported;
   assert.deepEqual([body.payouts, body.is_full, body.to_approve_again.length], [1_000, true, 100]);
