@@ -46,7 +46,8 @@ type Waiting = { fault: string; release: () => void };
 
 export type Faults = ReturnType<typeof createFaults>;
 
-export function createFaults() {
+/** `onWait` is told when a fault makes a request wait. */
+export function createFaults(onWait: () => void = () => {}) {
   const faults: Fault[] = [];
   const waiting = new Set<Waiting>();
   let count = 0;
@@ -101,6 +102,7 @@ export function createFaults() {
         };
         const timer = setTimeout(waiter.release, fault.ms);
         waiting.add(waiter);
+        onWait();
       });
     },
   };

@@ -29,6 +29,8 @@ export type TestGatewayOptions = {
   account?: Partial<Account>;
   /** Where events are posted. */
   webhook?: Webhook;
+  /** Told when a fault makes a request wait. */
+  onWait?: () => void;
 };
 
 export type TestGateway = { url: string; close(): Promise<void> };
@@ -41,7 +43,7 @@ type Faces = { stripe: Face; hyperswitch: Face };
 /** Starts the sandbox's card gateway: its books, its faces and its pages. */
 export async function startTestGateway(options: TestGatewayOptions): Promise<TestGateway> {
   const store = new Store(options.stateFile);
-  const faults = createFaults();
+  const faults = createFaults(options.onWait);
   const webhooks = options.webhook ? createWebhooks(options.webhook) : null;
   const running: Running = {
     secretKey: options.secretKey,

@@ -18,7 +18,7 @@ let folder: string;
 let file: string;
 let payout: { id: string; reference: string };
 before(async () => {
-  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 5_000 });
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
   const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
   const { clock } = paying;
   nomsa = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock });

@@ -24,7 +24,7 @@ import { actingOn } from '../support/plan-attempts.ts';
 
 let paying: Paying;
 before(async () => {
-  paying = await startPaying({ protocol: 'hyperswitch', gatewayTimeoutMs: 250 });
+  paying = await startPaying({ protocol: 'hyperswitch' });
 });
 after(() => paying.close());
 afterEach(async () => {

@@ -8,7 +8,7 @@ import { createAccount } from '../support/service.ts';
 
 let paying: Paying;
 before(async () => {
-  paying = await startPaying({ gatewayTimeoutMs: 250 });
+  paying = await startPaying({ givesUp: true });
 });
 after(() => paying.close());
 afterEach(async () => {
@@ -92,7 +92,8 @@ test('a request that was sent a moment ago is not taken for lost, and its hold i
     const account = await createAccount(paying.service);
     const shopper = await paying.shopper({}, account);
     // The request travels slowly: it has its effect long after we stopped waiting for it.
-    await paying.gateway.fault({ fault: 'hold_key', method: 'POST', path: calls.authorise });
+    const held = { fault: 'hold_key', method: 'POST', path: calls.authorise, ms: 600_000 } as const;
+    await paying.gateway.fault(held);
     assert.equal((await shopper.pay(3)).status, 'paying');
     if (leave === 'cancels') await shopper.cancel(3);
     // On the merchant's clock the key is forgotten; the real clock has not moved.

@@ -19,7 +19,6 @@ import {
   visa,
 } from '../support/payments.ts';
 import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
-import { until } from '../support/until.ts';
 
 let paying: Paying;
 before(async () => {
@@ -233,7 +232,7 @@ test('an approval for a card that the shopper abandoned is not the outcome, even
   const path = '/v1/payment_intents/:id';
   await paying.gateway.fault({ fault: 'latency_after', method: 'GET', path, ms: 60_000 });
   const back = shopper.comeBack();
-  await until('the gateway to be asked', () => hasStruck(paying));
+  await paying.gateway.struck('latency_after');
   // The second tab still shows the challenge. There the shopper chooses another card.
   assert.equal((await shopper.pay(3, { card: challengeCard })).status, 'challenge');
   await paying.clearFaults();
@@ -322,7 +321,7 @@ describe('a shopper cancels', () => {
       ms: 60_000,
     });
     const pay = shopper.pay(3);
-    await until('the gateway to have the request', async () => await hasStruck(paying));
+    await paying.gateway.struck('latency');
     assert.equal((await shopper.state()).status, 'paying');
     assert.equal((await shopper.cancel(1)).status, 'cancelled');
     await paying.clearFaults();
@@ -357,12 +356,6 @@ describe('a shopper cancels', () => {
     assert.deepEqual(await shopper.live(), []);
   });
 });
-
-/** Whether a fault has struck a request. */
-async function hasStruck({ gateway }: Pick<Paying, 'gateway'>): Promise<boolean> {
-  const { body } = await gateway.call('GET', '/_test/faults');
-  return body.data.some((fault: { struck: number }) => fault.struck > 0);
-}
 
 test('two tabs and a double click that pay at once make one attempt and one outcome', async () => {
   const shopper = await paying.shopper();

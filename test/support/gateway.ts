@@ -31,6 +31,8 @@ export type GatewayUnderTest = {
   /** A token for a card number or a `pm_…`. By default the card expires in three years. */
   tokenFor(card: string, expires?: string): Promise<string>;
   fault(fault: Partial<Fault>): Promise<void>;
+  /** Whether the newest fault of this kind has struck. */
+  hasStruck(kind: Fault['fault']): Promise<boolean>;
   /** Resolves when the newest fault of this kind has struck. */
   struck(kind: Fault['fault']): Promise<void>;
   books(filter: { checkout?: string; customer?: string }): Promise<Books>;
@@ -183,6 +185,12 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
     return { status: response.status, headers: response.headers, body: await response.json() };
   }
 
+  const hasStruck = async (kind: Fault['fault']): Promise<boolean> => {
+    const { body } = await call('GET', '/_test/faults');
+    const newest = (body.data as Fault[]).findLast(({ fault }) => fault === kind);
+    return (newest?.struck ?? 0) > 0;
+  };
+
   return {
     url,
     protocol: 'stripe',
@@ -212,12 +220,9 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
       });
       if (response.status !== 200) throw new Error(await response.text());
     },
+    hasStruck,
     async struck(kind) {
-      for (;;) {
-        const { body } = await call('GET', '/_test/faults');
-        const faults: Fault[] = body.data;
-        if (faults.findLast(({ fault }) => fault === kind)?.struck) return;
-      }
+      while (!(await hasStruck(kind)));
     },
     async books(filter) {
       const { body } = await call('GET', '/_test/books', filter);

@@ -65,9 +65,9 @@ export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject
     },
   };
 
-  const { call, fault, struck, books } = useGateway(url);
+  const { call, fault, hasStruck, struck, books } = useGateway(url);
   return {
-    ...{ url, gateway, call, fault, struck, books },
+    ...{ url, gateway, call, fault, hasStruck, struck, books },
     protocol: 'hyperswitch',
     quick: () => useHyperswitch(url, 250).gateway,
     begins: true,

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
 import type { Protocol } from '#gateway/settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -134,6 +136,8 @@ export async function startPaying(
     /** The face of the test gateway, and the adapter for it. */
     protocol?: Protocol;
     gatewayTimeoutMs?: number;
+    /** The service gives up on its calls to the gateway when a fault makes one of them wait. */
+    givesUp?: boolean;
     log?: Logger;
     start?: string;
     /** The origins whose pages may show the card frame. */
@@ -144,7 +148,9 @@ export async function startPaying(
     random?: Random;
   } = {},
 ): Promise<Paying> {
-  const started = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
+  const patience = createPatience();
+  const { pageOrigins = [], givesUp = false } = options;
+  const started = await startGateway({ pageOrigins, ...(givesUp && { onWait: patience.end }) });
   const gateway: GatewayUnderTest =
     options.protocol === 'hyperswitch' ? { ...started, ...useHyperswitch(started.url) } : started;
   const receiver = await startReceiver();
@@ -163,8 +169,39 @@ export async function startPaying(
     await receiver.close();
     throw error;
   });
+  if (givesUp) patience.limit(service.deps.gateways);
   const account = await createAccount(service);
   return payingOn({ service, gateway, clock, account, receiver });
+}
+
+/**
+ * Calls to the gateway that end when the test says so, as if their time limit had passed. A short
+ * limit in real time would also end the calls that a busy machine is slow to answer.
+ */
+function createPatience() {
+  const waiting = new Set<(error: Error) => void>();
+  return {
+    limit(gateways: Gateways): void {
+      for (const gateway of gateways.names.map((name) => gateways.of(name))) {
+        for (const [name, member] of Object.entries(gateway)) {
+          if (typeof member !== 'function' || name === 'isAnswering') continue;
+          const call = member as (...args: unknown[]) => Promise<unknown>;
+          const limited = async (...args: unknown[]) => {
+            const { promise, reject } = Promise.withResolvers<never>();
+            waiting.add(reject);
+            return await Promise.race([call(...args), promise]).finally(() =>
+              waiting.delete(reject),
+            );
+          };
+          Object.assign(gateway, { [name]: limited });
+        }
+      }
+    },
+    end(): void {
+      const late = () => new OutcomeUnknown('the gateway did not answer in time', 'no_answer');
+      for (const reject of waiting) reject(late());
+    },
+  };
 }
 
 /**
