@@ -9,16 +9,18 @@ import {
   createAccount,
   createSuccessfulCheckout,
   log,
+  movableClock,
   type Service,
   startService,
 } from '../support/service.ts';
 
+const clock = movableClock();
 let service: Service;
 let account: Account;
 let checkout_id: string;
 let mailbox: Awaited<ReturnType<typeof startMailbox>>;
 before(async () => {
-  service = await startService();
+  service = await startService({ clock });
   account = await createAccount(service);
   checkout_id = await createSuccessfulCheckout(service, account);
   mailbox = await startMailbox({ ...service.deps, log }, 0);
@@ -31,11 +33,12 @@ after(async () => {
 async function keep(subject: string, html = '<html><head></head><body>Hello</body></html>') {
   const { deps } = service;
   const id = deps.random.uuid();
+  clock.advance({ seconds: 1 });
   await insertMailboxEntry(deps.database.db, {
     merchant_id: account.merchant.id,
     id,
     checkout_id,
-    sent_at: timestamp(deps.clock.now()),
+    sent_at: timestamp(clock.now()),
     sender: 'Karoo <pay@karoo.example>',
     recipient: 'thandi@example.com',
     subject,

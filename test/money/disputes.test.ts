@@ -969,7 +969,7 @@ test('an event is a hint: a signed one makes the dispute be read, and its body i
   await post(webhookSecret, 'evt_2');
   assert.equal((await shopper.rows('disputes'))[0].status, 'won');
   const answers = new Set<number>();
-  for (let forged = 0; forged < 60; forged += 1) {
+  for (let forged = 0; forged < 300 && !answers.has(429); forged += 1) {
     answers.add((await post('whsec_of_another')).statusCode);
   }
   assert.deepEqual([...answers], [400, 429], 'failures are counted per address');

@@ -93,8 +93,14 @@ test("the gateway's fees are posted once, however often they are read", async ()
 test('what the gateway charges without a payment is posted once and shown by the day', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
+  // Both are of one day.
+  const headers = {
+    'Tranche-Merchant': paying.account.merchant.id,
+    'Tranche-Merchant-Time': paying.clock.now().toString(),
+  };
+  const path = '/_test/balance_transactions';
   const moved = async (type: string, amount: string) =>
-    (await paying.gateway.call('POST', '/_test/balance_transactions', { type, amount })).body;
+    (await paying.gateway.call('POST', path, { type, amount }, headers)).body;
   const [charged, returned] = [
     await moved('stripe_fee', '-2300'),
     await moved('stripe_fee', '300'),

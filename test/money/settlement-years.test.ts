@@ -48,8 +48,6 @@ import { createAccount, isLong, send } from '../support/service.ts';
 // of each year the database is restored from a backup. Processes go on, and some die, but no money
 // moves until what the gateway did meanwhile is recorded. TRANCHE_SEED=17 repeats seed 17.
 
-const gatewayTimeoutMs = 120;
-
 let scene: Awaited<ReturnType<typeof startScene>>;
 before(async () => {
   scene = await startScene();
@@ -90,8 +88,9 @@ test('after a year of disputes, fees and payouts all accounts agree with the gat
   const count = await playSeeds(t, { usual: 3, long: 30 }, [scene], play);
   if (isReplay()) return;
   // Three seeds need not have everything. Thirty do.
-  const always = ['restored', 'recorded', 'dispute lost', 'dispute accepted', 'gateway fees'];
+  const always = ['restored', 'dispute lost', 'gateway fees'];
   const often = [
+    ...['recorded', 'dispute accepted'],
     ...['dispute won', 'fee returned', 'fee kept', 'holiday skipped', 'debt carried'],
     ...['fault struck', 'kill', 'payout paid'],
   ];
@@ -101,7 +100,8 @@ test('after a year of disputes, fees and payouts all accounts agree with the gat
 });
 
 async function play(story: Story, scene: Scene): Promise<void> {
-  const { chance, note } = story;
+  const { note } = story;
+  let { chance } = story;
   const { paying, stage } = scene;
   const { service, gateway, clock } = paying;
   const { pool } = service.deps.database;
@@ -409,10 +409,12 @@ async function play(story: Story, scene: Scene): Promise<void> {
    * workers that do not know it yet.
    */
   async function interleave(isStopped = false): Promise<void> {
+    const whole = chance;
+    // Which step is next depends on real time as well: on who is first to get a lock.
+    chance = whole.fork();
     let events = chance.between(2, 5);
     const kills = { count: 1, weight: 1 };
-    const player = createPlayer(story, scene, {
-      gatewayTimeoutMs,
+    const player = createPlayer({ chance, note }, scene, {
       isGuarded: true,
       serve: async () => {},
       kills,
@@ -458,6 +460,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await stage.answered();
     await assertWhole();
     await recount();
+    chance = whole;
   }
 
   /** An export whose answer was lost was made if its rows say so. */

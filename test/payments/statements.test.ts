@@ -10,6 +10,7 @@ import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { startWorker } from '#worker.ts';
 import { askRefund, wholeTerms } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { movableClock } from '../support/service.ts';
 import { recordStatements } from '../support/statements.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +21,7 @@ let paying: Paying;
 let shopper: Shopper;
 let recorder: ReturnType<typeof recordStatements>;
 before(async () => {
-  paying = await startPaying();
+  paying = await startPaying({ clock: standingClock() });
   recorder = recordStatements(paying.service.deps.database.pool);
   // The process knows the merchant and whether money may move, as one that has run for a while.
   const earlier = await paying.shopper();
@@ -146,6 +147,13 @@ test('a refund: requested, approved and completed', async () => {
     ...['update instalments', 'commit'],
   ]);
 });
+
+/** No real time passes, so a process remembers what it read until the test lets time pass. */
+function standingClock(): Paying['clock'] {
+  const clock = movableClock();
+  const monotonic = () => clock.now().epochMilliseconds;
+  return { ...clock, monotonic, after: () => () => {} };
+}
 
 /** A clock whose sleepers wake when the test says so, one after the other. */
 function steppedClock(clock: Clock) {

@@ -30,14 +30,8 @@ export type Step = {
 
 export type Stage = ReturnType<typeof createStage>;
 
-/**
- * A step that was started and has not ended. If it is a statement, it runs in the backend with that
- * pid.
- */
-type Running = { process: Incarnation; pid: number | null; since: number };
-
-/** A call to the gateway that takes longer than this counts as blocked. */
-const callMs = 40;
+/** A step that was started and has not ended. A number is the pid of a statement's backend. */
+type Running = { process: Incarnation; by: number | 'gateway' | 'pool' };
 
 export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   const waiting: Step[] = [];
@@ -49,16 +43,22 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   /** Whether every running step waits for another one. Mere slowness does not count. */
   async function isHeldUp(): Promise<boolean> {
     const all = [...running];
-    const pids = all.flatMap(({ pid }) => pid ?? []);
-    const isPatient = all.some(
-      ({ pid, since }) => pid === null && performance.now() - since < callMs,
-    );
-    if (isPatient) return false;
+    // The gateway answers every call by itself.
+    if (all.some(({ by, process }) => by === 'gateway' || (by === 'pool' && !isQueued(process)))) {
+      return false;
+    }
+    const pids = all.flatMap(({ by }) => (typeof by === 'number' ? by : []));
     const { rows } = await observer().query(
       'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
       [pids],
     );
     return rows.length === 0;
+  }
+
+  /** Whether all that want a connection wait until another actor of the process releases one. */
+  function isQueued(process: Incarnation): boolean {
+    const wanting = [...running].filter((one) => one.by === 'pool' && one.process === process);
+    return process.deps.database.pool.waitingCount >= wanting.length;
   }
 
   return {
@@ -71,7 +71,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
     async step<T>(
       process: Incarnation,
       at: Pick<Step, 'name' | 'to'>,
-      pid: number | null,
+      by: Running['by'],
       run: () => Promise<T>,
     ): Promise<T> {
       if (!isFree) {
@@ -87,10 +87,10 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
           waiting.push(step);
         });
       }
-      return process.isAlive() ? await this.during(process, pid, run) : never;
+      return process.isAlive() ? await this.during(process, by, run) : never;
     },
-    async during<T>(process: Incarnation, pid: number | null, run: () => Promise<T>): Promise<T> {
-      const one = { process, pid, since: performance.now() };
+    async during<T>(process: Incarnation, by: Running['by'], run: () => Promise<T>): Promise<T> {
+      const one = { process, by };
       running.add(one);
       try {
         return await run();
@@ -117,8 +117,8 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
       }
     },
     /**
-     * Waits until every actor is at a step, has ended, or is blocked by a lock or by a gateway that
-     * does not answer.
+     * Waits until every actor is at a step, has ended, or waits for another one: for a lock, or for
+     * a connection.
      */
     async quiet(): Promise<void> {
       for (;;) {
@@ -157,7 +157,6 @@ export async function incarnate(
     databaseUrl: string;
     gatewayUrl: string;
     clock: Clock;
-    gatewayTimeoutMs: number;
     /** Whether each call that moves money first asks whether it may (decision 0097). */
     isGuarded?: boolean;
     /** The part of the API that a test is about. */
@@ -165,7 +164,7 @@ export async function incarnate(
   },
 ): Promise<Incarnation> {
   const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
-  for (const one of config.gateways) one.timeoutMs = options.gatewayTimeoutMs;
+  for (const one of config.gateways) one.timeoutMs = 600_000;
   const end = new AbortController();
   const clock: Clock = {
     ...options.clock,
@@ -199,13 +198,13 @@ export async function incarnate(
   }
   const step = <T>(
     at: Pick<Step, 'name' | 'to'>,
-    pid: number | null,
+    by: Running['by'],
     run: () => Promise<T>,
-  ): Promise<T> => mortal(() => stage.step(self, at, pid, run));
+  ): Promise<T> => mortal(() => stage.step(self, at, by, run));
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-  pool.connect = (() => mortal(() => stage.during(self, null, connect))) as typeof pool.connect;
+  pool.connect = (() => mortal(() => stage.during(self, 'pool', connect))) as typeof pool.connect;
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
@@ -245,7 +244,7 @@ export async function incarnate(
           name,
           typeof member === 'function' && name !== 'isAnswering'
             ? (...args: unknown[]) =>
-                step({ to: 'gateway', name }, null, () =>
+                step({ to: 'gateway', name }, 'gateway', () =>
                   stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
                 )
             : member,

@@ -393,7 +393,8 @@ function shopperOf(
     // biome-ignore lint/suspicious/noExplicitAny: assertions read the rows.
     async rows(table: string): Promise<any[]> {
       const { rows } = await service.deps.database.pool.query(
-        `select * from ${table} where ${table === 'checkouts' ? 'id' : 'checkout_id'} = $1`,
+        `select * from ${table} where ${table === 'checkouts' ? 'id' : 'checkout_id'} = $1
+         ${table === 'instalments' ? 'order by number' : ''}`,
         [id],
       );
       return rows;

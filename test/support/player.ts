@@ -27,7 +27,6 @@ export function createPlayer(
   { chance, note }: Pick<Story, 'chance' | 'note'>,
   { paying, stage, processes }: Scene,
   options: {
-    gatewayTimeoutMs: number;
     isGuarded?: boolean;
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
     kills: { count: number; weight: number };
@@ -72,11 +71,10 @@ export function createPlayer(
       const index = chance.between(0, 1);
       const process = processes[index];
       if (process?.isAlive()) return process;
-      const { gatewayTimeoutMs, isGuarded = false, serve } = options;
+      const { isGuarded = false, serve } = options;
       const { databaseUrl } = paying.service;
       const { clock, gateway } = paying;
-      const how = { gatewayTimeoutMs, isGuarded, serve };
-      const given = { databaseUrl, gatewayUrl: gateway.url, clock, ...how };
+      const given = { databaseUrl, gatewayUrl: gateway.url, clock, isGuarded, serve };
       const born = await incarnate(stage, given);
       processes[index] = born;
       return born;
@@ -88,10 +86,10 @@ export function createPlayer(
     isBusy: (actor) => busy.has(actor),
     async play(moves) {
       stage.free(false);
-      const begun = performance.now();
+      let last = performance.now();
       for (;;) {
         await stage.quiet();
-        assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} do not end`);
+        assert.ok(performance.now() - last < 120_000, `${[...busy].join(' and ')} do not end`);
         if (failures.length > 0) throw failures[0];
         const can: Move[] = stage.waiting.map((step) => [
           stepWeight,
@@ -105,7 +103,9 @@ export function createPlayer(
         if (cuts > 0 && isAtStep) can.push([options.cuts?.weight ?? 0, cut]);
         can.push(...moves());
         if (can.length === 0 && busy.size === 0) break;
-        if (can.length > 0) await chance.weigh(can)();
+        if (can.length === 0) continue;
+        await chance.weigh(can)();
+        last = performance.now();
       }
       stage.free(true);
     },

@@ -13,6 +13,8 @@ export type Chance = {
   pick<T>(list: readonly T[]): T;
   /** Picks one of several things according to their weights. */
   weigh<T>(list: readonly (readonly [weight: number, thing: T])[]): T;
+  /** A chance of its own, for a part of a story whose length differs between runs. */
+  fork(): Chance;
 };
 
 export type Story = {
@@ -76,6 +78,7 @@ function chanceOf(seed: number): Chance {
     next,
     between: (from, to) => from + Math.floor(next() * (to - from + 1)),
     isLucky: (probability) => next() < probability,
+    fork: () => chanceOf(Math.floor(next() * 2 ** 31)),
     pick: <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T,
     weigh<T>(list: readonly (readonly [number, T])[]) {
       let at = next() * list.reduce((sum, [weight]) => sum + weight, 0);
