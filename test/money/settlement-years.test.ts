@@ -78,6 +78,8 @@ const faults = [
 const faultKinds = ['error_before', 'error_after', 'drop_before', 'drop_after'] as const;
 
 const refusals = [
+  // A fault may have struck the first payment, so that its outcome is not known yet.
+  /^Only successful checkouts can be refunded\.$/,
   /^Refund amount exceeds the refundable remainder of \d+ cents\.$/,
   /^Orders can only be refunded within 100 days of the purchase date\.$/,
   /^Order can't be refunded on the day of purchase\.$/,
