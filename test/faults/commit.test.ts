@@ -334,7 +334,13 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     await holder.query('select from alerts where id = $1 for update', [alert]);
     const take = ask({ app, deps: broken.deps }, person, 'POST', `/api/alerts/${alert}/take`);
     await until('the person to wait', () => waits('alerts'));
-    await until('every request', () => arrived === sent.length);
+    // A request that uses a connection has still to take its place.
+    const { pool } = broken.deps.database;
+    await until('every request to wait or to queue', async () => {
+      const locked = await waits('');
+      const busy = pool.totalCount - pool.idleCount;
+      return arrived === sent.length && pool.waitingCount === 0 && busy === locked;
+    });
     // Each has one deadline. A stage that began a new one would never end, as no more time passes.
     clock.advance({ seconds: 6 });
     return await Promise.all([take, ...sent]);
