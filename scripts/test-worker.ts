@@ -26,13 +26,6 @@ const root = path.dirname(import.meta.dirname);
 // A static import would load the runner before its scopes are in place.
 const { describe } = await import('node:test');
 
-// `npm test` generates the same cases every time, so that none fails by chance.
-const isGenerating = (file: string) =>
-  fs.readFileSync(path.join(root, file), 'utf8').includes("from 'fast-check'");
-if (!process.env.TRANCHE_TEST_LONG && files.some(isGenerating)) {
-  (await import('fast-check')).configureGlobal({ seed: 1 });
-}
-
 for (const file of files) {
   const start = performance.now();
   const before = readProcessorSeconds();
