@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { invitePerson } from '#operating/people/invite-person.ts';
-import { revokePerson } from '#operating/people/manage-people.ts';
+import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
@@ -414,6 +414,77 @@ describe('a merchant’s administrator', () => {
     assert.doesNotMatch(JSON.stringify(body), new RegExp(staff.email));
     const made = body.data.find((one: { email: string }) => one.email === email);
     assert.equal(made.invitation.made_by, 'admin');
+  });
+});
+
+describe('a mail about a person’s access', () => {
+  const cli = { os_user: 'root', host: 'pay-1' };
+  const textsTo = async (email: string) => {
+    while ((await sendPersonMails(service.deps)) > 0);
+    const { rows } = await service.deps.database.pool.query(
+      'select subject, text from mailbox where recipient = $1',
+      [email],
+    );
+    return rows.map(({ subject, text }) => `${subject}\n${text}`);
+  };
+  /** Every change of access that an operator makes, by the staff and by the command line. */
+  async function playAll(email: string, merchant_ids: string[] | null) {
+    const [staff, second] = [await admin(), await admin()];
+    const deps = { ...service.deps, origin: cli };
+    const was = { roles: ['till'], merchant_ids };
+    const wanted = { email, ...was };
+    const accept = async () =>
+      await register((await mailsTo(email)).findLast(({ token }) => token)?.token ?? '');
+    const { id } = (await post(withMail, staff, '/api/people', wanted)).body.person;
+    await accept();
+    await post(withMail, staff, '/api/people', wanted);
+    await post(withMail, second, `/api/people/${id}/release`, { was });
+    await accept();
+    const console = { app: withMail, deps: service.deps };
+    const wider = { body: { roles: ['till', 'viewer'] } };
+    assert.equal((await ask(console, staff, 'PATCH', `/api/people/${id}`, wider)).status, 200);
+    await changeAccess(deps, 'nomsa', id, { roles: ['till', 'viewer', 'support'] });
+    await service.deps.database.pool.query(
+      'update people set unconfirmed_since = now(), unconfirmed_by = $2 where id = $1',
+      [id, id],
+    );
+    const access = { roles: ['viewer', 'support', 'till'], merchant_ids };
+    const confirmed = await post(withMail, staff, `/api/people/${id}/confirm`, { was: access });
+    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+    await invitePerson(deps, 'nomsa', wanted);
+    await post(withMail, staff, `/api/people/${id}/revoke`);
+    return { id, names: [staff.email, second.email, 'nomsa', 'root@pay-1'] };
+  }
+
+  test('names no one of the service’s staff to a merchant’s person, and names a colleague', async () => {
+    const merchant_ids = [(await createAccount(service)).merchant.id];
+    const email = 'quiet@example.com';
+    const { id, names } = await playAll(email, merchant_ids);
+    const texts = await textsTo(email);
+    for (const name of names) assert.ok(!texts.join().includes(name), name);
+    const byService = texts.filter((text) => text.includes('The payment service '));
+    assert.equal(byService.length, 9, texts.join('\n\n'));
+    const boss = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
+    await post(withMail, boss, '/api/people', { email, roles: ['till'], merchant_ids });
+    const last = (await textsTo(email)).filter((text) => !texts.includes(text));
+    assert.equal(last.length, 1);
+    assert.ok(last[0]?.includes(`${boss.email} asked`), last[0]);
+    // A person of another merchant is no colleague, even if they came to act here meanwhile.
+    const elsewhere = [(await createAccount(service)).merchant.id];
+    await service.deps.database.pool.query('update people set merchant_ids = $2 where id = $1', [
+      boss.id,
+      elsewhere,
+    ]);
+    const was = { roles: ['till'], merchant_ids };
+    await post(withMail, await admin(), `/api/people/${id}/release`, { was });
+    const naming = (await textsTo(email)).filter((text) => text.includes(boss.email));
+    assert.deepEqual(naming, last);
+  });
+
+  test('names the operator to the service’s staff, and the user at the command line', async () => {
+    const { names } = await playAll('office-2@example.com', null);
+    const texts = (await textsTo('office-2@example.com')).join();
+    for (const name of names) assert.ok(texts.includes(name), name);
   });
 });
 

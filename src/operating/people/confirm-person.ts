@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
+  actorOf,
   type OperatorDeps,
   OperatorError,
   operate,
   personOf,
-  showOperator,
 } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { type Access, mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
@@ -46,8 +46,8 @@ export async function confirmPerson(
     mustCountAsPerson(deps);
     const change = { unconfirmed_since: null, unconfirmed_by: null };
     await updatePerson(db, id, change);
-    const facts = { by: showOperator(deps, operator) };
-    await queuePersonMail(deps, db, { person_id: id, kind: 'confirmed', facts, at: now });
+    const by = actorOf(deps, operator);
+    await queuePersonMail(deps, db, { person_id: id, kind: 'confirmed', by, at: now });
     const details = { email, roles, merchant_ids, unconfirmed_since, unconfirmed_by };
     return { subject_id: id, details, result: { ...person, ...change } };
   });

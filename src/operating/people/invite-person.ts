@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
+import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
+  actorOf,
   type OperatorDeps,
   OperatorError,
   operate,
   personOf,
-  showOperator,
 } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -116,7 +117,7 @@ export async function requestInvitation(
     const link = isHeld ? { token: null, access, now } : { token, now };
     const expires_at = await insertInvitation(deps, db, operator, person, link);
     if (!isHeld) {
-      const by = showOperator(deps, operator);
+      const by = actorOf(deps, operator);
       await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
     }
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
@@ -172,7 +173,8 @@ export async function releaseInvitation(
       await tell(deps, db, operator, { person, given, link: 'mail', by: held.made_by, now });
     }
     if (deps.sendsMessages) {
-      await mailLink(deps, db, { person, by: held.made_by, token, expires_at, mailId, now });
+      const by = { person_id: held.made_by_person_id, name: held.made_by };
+      await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
     }
     const url = deps.sendsMessages ? null : linkOf(deps, person, token);
     const details = { ...detailsOf(person, known, given), invited_by: held.made_by, expires_at };
@@ -317,26 +319,26 @@ async function tell(
 ): Promise<void> {
   const { person, given, link, now } = told;
   const { id: person_id, email } = person;
-  const by = showOperator(deps, operator);
+  const by = actorOf(deps, operator);
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
   if (person.registered_at === null) {
     const known = person.duplicate_of === null ? '' : ' They have access already, which stays.';
-    const detail = `${by} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
+    const detail = `${by.name} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;
   }
   const did = told.by
-    ? `${by} released the invitation of ${email} that ${told.by} made, as ${roles}.`
-    : `${by} invited ${email} again, as ${roles}.`;
+    ? `${by.name} released the invitation of ${email} that ${told.by} made, as ${roles}.`
+    : `${by.name} invited ${email} again, as ${roles}.`;
   const next = link === 'command line' ? ' The new link was printed at the command line.' : '';
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
     ...about,
     detail: `${did} ${given?.passkeys ?? 0} passkeys and ${given?.sessions ?? 0} sessions ended.${next} ${undo}`,
   });
-  const facts = { by, link };
-  await queuePersonMail(deps, db, { person_id, kind: 'invited_again', facts, at: now });
+  const facts = { link };
+  await queuePersonMail(deps, db, { person_id, kind: 'invited_again', by, facts, at: now });
 }
 
 /**
@@ -350,15 +352,14 @@ async function tellRequested(
   wanted: Access,
   now: Timestamp,
 ): Promise<void> {
-  const by = showOperator(deps, operator);
+  const by = actorOf(deps, operator);
   await raiseAlert(deps, db, {
     kind: 'person_invited',
     subject_id: person_id,
     caused_by: operator,
-    detail: `${by} wants to invite ${email} again, as ${showAccess(wanted)}. Their passkeys and sessions stay valid until another administrator has spoken to them and releases the invitation. If this was not agreed, do not release it.`,
+    detail: `${by.name} wants to invite ${email} again, as ${showAccess(wanted)}. Their passkeys and sessions stay valid until another administrator has spoken to them and releases the invitation. If this was not agreed, do not release it.`,
   });
-  const facts = { by };
-  await queuePersonMail(deps, db, { person_id, kind: 'invitation_requested', facts, at: now });
+  await queuePersonMail(deps, db, { person_id, kind: 'invitation_requested', by, at: now });
 }
 
 const endOf = (now: Timestamp) =>
@@ -396,7 +397,7 @@ async function mailLink(
   db: Handle,
   mail: {
     person: Person;
-    by: string;
+    by: Approver;
     token: string;
     expires_at: Timestamp;
     mailId: string;
@@ -406,11 +407,11 @@ async function mailLink(
   const { person, by, token, expires_at, mailId: id, now: at } = mail;
   if (person.duplicate_of !== null) {
     // The token is given to no one, so the link never opens.
-    const told = { person_id: person.id, kind: 'invited_elsewhere' as const, facts: { by }, at };
+    const told = { person_id: person.id, kind: 'invited_elsewhere' as const, by, at };
     return await queuePersonMail(deps, db, told);
   }
   const sealed_token = deps.sealing.seal(token, personMailContext({ id }));
   const link = { id, sealed_token };
-  const facts = { by, expires_at };
-  await queuePersonMail(deps, db, { person_id: person.id, kind: 'invitation', facts, link, at });
+  const about = { person_id: person.id, kind: 'invitation' as const, by };
+  await queuePersonMail(deps, db, { ...about, facts: { expires_at }, link, at });
 }

@@ -1,8 +1,9 @@
 import type { MerchantMail, MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { operatorRoles, type Permission, permissionsOf } from './permission.ts';
-import { findPerson, listToMail } from './person.sql.ts';
+import { listToMail } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
+import { nameToMerchants } from './queue-person-mail.ts';
 
 /** The permission that a person needs to get each kind of mail. */
 const readers: Record<MerchantMail['kind'], Permission> = {
@@ -20,9 +21,7 @@ export const mailsToMerchants = (deps: QueueDeps): MerchantMailDeps => ({
     );
     const ids = await listToMail(db, { merchant_id, roles }, recipientsMax);
     if (ids.length === 0) return;
-    const actor = by === null ? null : await findPerson(db, by);
-    const isTheirs = actor?.merchant_ids?.includes(merchant_id) ?? false;
-    const told = { ...facts, by: isTheirs && actor ? actor.email : 'The payment service' };
+    const told = { ...facts, by: await nameToMerchants(db, [merchant_id], by) };
     await insertPersonMails(
       db,
       ids.map((person_id) => ({

@@ -4,11 +4,11 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
+  actorOf,
   type OperatorDeps,
   OperatorError,
   operate,
   personOf,
-  showOperator,
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
@@ -93,11 +93,11 @@ async function tellWider(
   { before, person, now }: { before: Access; person: Person; now: Timestamp },
 ): Promise<void> {
   const { id: person_id, email } = person;
-  const by = showOperator(deps, operator);
-  const detail = `${by} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and look at what was done since then.`;
+  const by = actorOf(deps, operator);
+  const detail = `${by.name} made ${email} ${showAccess(person)}. Before: ${showAccess(before)}.${explainUnconfirmed(person)} If this was not agreed, revoke their access and look at what was done since then.`;
   const about = { subject_id: person_id, caused_by: operator };
   await raiseAlert(deps, db, { kind: 'access_widened', ...about, detail });
-  await queuePersonMail(deps, db, { person_id, kind: 'access_widened', facts: { by }, at: now });
+  await queuePersonMail(deps, db, { person_id, kind: 'access_widened', by, at: now });
 }
 
 /** The sentence of an alert about a person whom a merchant's administrator gave access. */
@@ -167,12 +167,12 @@ export async function revokePerson(
     }
     await updatePerson(db, person.id, { revoked_at: now });
     const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
-    const facts = { by: showOperator(deps, operator) };
+    const by = actorOf(deps, operator);
     await raiseAlert(deps, db, {
       ...{ kind: 'person_revoked', subject_id: person.id, caused_by: operator },
-      detail: `${facts.by} revoked ${person.email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
+      detail: `${by.name} revoked ${person.email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
     });
-    await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', facts, at: now });
+    await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', by, at: now });
     return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
   });
 }

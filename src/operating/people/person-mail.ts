@@ -25,7 +25,7 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
 /** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = {
-  /** The operator who did it, as alerts name them. Absent if the person did it. */
+  /** The operator who did it, as the person may know them. Absent if the person did it. */
   by?: string;
   /** The network address that it came from. */
   address?: string;

@@ -1,6 +1,8 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Approver } from '#platform/shared/approver.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { findPerson } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
@@ -14,15 +16,37 @@ export async function queuePersonMail(
   mail: {
     person_id: string;
     kind: PersonMailKind;
-    facts?: PersonMailFacts;
+    /** Who did it. Absent if the person did. */
+    by?: Approver;
+    facts?: Omit<PersonMailFacts, 'by'>;
     /** An invitation's link, with the id that its token was sealed with. */
     link?: { id: string; sealed_token: Buffer };
     at: Timestamp;
   },
 ): Promise<void> {
   if (!deps.sendsMessages) return;
-  const { person_id, kind, facts = {}, link, at } = mail;
+  const { person_id, kind, by, link, at } = mail;
+  const facts = { ...(by && { by: await nameTo(db, person_id, by) }), ...mail.facts };
   const id = link?.id ?? deps.random.uuid();
   const sealed_token = link?.sealed_token ?? null;
   await insertPersonMails(db, [{ id, person_id, kind, facts, sealed_token, created_at: at }]);
+}
+
+const nameTo = async (db: Handle, person_id: string, by: Approver): Promise<string> => {
+  const { merchant_ids = null } = (await findPerson(db, person_id)) ?? {};
+  return merchant_ids === null ? by.name : await nameToMerchants(db, merchant_ids, by.person_id);
+};
+
+/**
+ * The name of an operator in a mail to people of merchants. They read who of their colleagues acted,
+ * and no name of the service's staff or of its server.
+ */
+export async function nameToMerchants(
+  db: Handle,
+  merchant_ids: string[],
+  person_id: string | null,
+): Promise<string> {
+  const actor = person_id === null ? null : await findPerson(db, person_id);
+  const isColleague = actor?.merchant_ids?.some((id) => merchant_ids.includes(id)) ?? false;
+  return actor && isColleague ? actor.email : 'The payment service';
 }

@@ -1,5 +1,6 @@
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import type { Approver } from '#platform/shared/approver.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -46,6 +47,12 @@ export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | nul
  */
 export const showOperator = ({ origin }: Pick<OperatorDeps, 'origin'>, operator: string): string =>
   origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
+
+/** The operator of an action, as other people read them. */
+export const actorOf = (deps: Pick<OperatorDeps, 'origin'>, operator: string): Approver => ({
+  person_id: personOf(deps),
+  name: showOperator(deps, operator),
+});
 
 function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
   const at = origin && 'os_user' in origin ? origin : null;
