@@ -1,9 +1,4 @@
-import {
-  type OperatorDeps,
-  OperatorError,
-  operate,
-  showOperator,
-} from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { lockBulkAction, moveStopped } from './bulk-action.sql.ts';
 
 /** An operator stops a bulk action. Items that are done stay done. */
@@ -17,7 +12,9 @@ export async function stopBulkAction(
     if (action === null || action.finished_at !== null) {
       throw new OperatorError('This bulk action has already ended.');
     }
-    const stopped = `${showOperator(deps, operator)} stopped this.`;
+    // The person who began it reads this. The audit has the name from the command line.
+    const by = personOf(deps) === null ? 'An operator at the server' : operator;
+    const stopped = `${by} stopped this.`;
     await moveStopped(db, id, { finished_at: now, stopped });
     const { kind, done, failed, total } = action;
     return { subject_id: id, details: { kind, done, failed, total }, result: undefined };
