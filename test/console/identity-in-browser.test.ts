@@ -200,7 +200,8 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
         }),
       );
       const attributes = { secure: true, httpOnly: true, sameSite: 'Strict', path: '/' };
-      assert.deepEqual(cookies, [{ name: '__Host-tranche-console', ...attributes }]);
+      const name = `__Host-tranche-console-${portOf(secure as never)}`;
+      assert.deepEqual(cookies, [{ name, ...attributes }]);
       assert.equal((await call(page, 'GET', '/api/session')).status, 200);
       assert.equal(await page.evaluate('document.cookie'), '');
       await context.close();

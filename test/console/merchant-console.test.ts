@@ -97,6 +97,10 @@ test('its passkeys, cookies, policy and origin are its own, and it has no issuer
   const { body } = await ask(shop(), null, 'POST', '/api/sign-in/options');
   assert.equal(body.options.rpId, 'shops.example');
   assert.equal(cookieName(shopUrl), '__Host-tranche-console');
+  // On this machine both consoles may have the same host, and cookies ignore the port.
+  const names = ['https://localhost:4443', 'https://localhost:4444', 'https://localhost'];
+  assert.equal(new Set([...names, 'http://localhost:4443'].map(cookieName)).size, 4);
+  assert.ok(names.every((url) => cookieName(url).startsWith('__Host-')));
   const ways = await ask(shop(), null, 'GET', '/api/sign-in');
   assert.deepEqual(ways.body, { oidc: false, sandbox: false, is_for_merchants: true });
   const token = { token: newToken(service.deps.random) };

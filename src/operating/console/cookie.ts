@@ -1,14 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isLoopback } from '#platform/shared/loopback.ts';
 
 /**
- * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Over plain http,
- * which settings allow on this machine only, browsers differ on that prefix, and cookies ignore the
- * port. So the name then includes the port, and two sandboxes do not end each other's sessions
- * (decision 0072).
+ * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Browsers differ on
+ * that prefix over plain http, which settings allow on this machine only. Cookies ignore the port, and
+ * on this machine the staff's and the merchants' console, and two sandboxes, may have the same host.
+ * There the name has the port, so that they do not end each other's sessions (decision 0072).
  */
 export function cookieName(url: string): string {
-  const { protocol, port } = new URL(url);
-  return protocol === 'https:' ? '__Host-tranche-console' : `tranche-console-${port || '80'}`;
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== 'https:') return `tranche-console-${port || '80'}`;
+  return isLoopback(hostname)
+    ? `__Host-tranche-console-${port || '443'}`
+    : '__Host-tranche-console';
 }
 
 /** The cookie with the state of a sign-in while the person is at the OIDC issuer. */
