@@ -626,6 +626,21 @@ describe('the overview', () => {
     assert.equal(overview.due.length, 90);
   });
 
+  test('has the proof of all merchants’ books for those who may read differences', async () => {
+    const merchant_ids = [paying.account.merchant.id];
+    const people: [Parameters<typeof addPerson>[1], boolean][] = [
+      [{ roles: ['finance'] }, true],
+      [{ roles: ['viewer', 'support'] }, false],
+      [{ roles: ['admin'], merchant_ids }, false],
+      [{ roles: ['merchant-admin'], merchant_ids }, false],
+    ];
+    for (const [options, isShown] of people) {
+      const person = await addPerson(paying.service, options);
+      const { books } = await get('/api/overview', person);
+      assert.equal(books !== null, isShown, options.roles.join());
+    }
+  });
+
   test('says up to when it is complete, and an undecided attempt does not set that back', async (t) => {
     const { deps } = paying.service;
     const { pool } = deps.database;

@@ -89,6 +89,7 @@ export const overviewRoutes: ConsoleRoute[] = [
       return {
         ...overview,
         counts: readable(context, overview.counts),
+        books: context.may('differences.read') ? overview.books : null,
         oldest_refund_at: maySee(context, 'refunds_to_review') ? overview.oldest_refund_at : null,
         overdue_amount: maySee(context, 'overdue') ? overview.overdue_amount : null,
         story: await presentStory(context),

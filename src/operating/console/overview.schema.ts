@@ -49,9 +49,10 @@ export const Overview = Type.Object({
   /** How far the clock of the merchant whose clock is furthest ahead differs from the real one. */
   clock_ahead_ms: Type.Integer(),
   /**
-   * The result of the continuous check of the books. `proved_at` is when it last finished a pass.
+   * The result of the continuous check of the books. `proved_at` is when it last finished a pass. Null
+   * if the person may not read differences, because it is about all merchants.
    */
-  books: Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) }),
+  books: nullable(Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) })),
   /** The merchants' current day. */
   today: Day,
   /** One entry for each day of the period, oldest first; empty days are zeros. */

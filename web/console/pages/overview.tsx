@@ -122,8 +122,8 @@ const periodName = ({ days }: Overview, month: string | undefined) =>
   month ? monthName(month) : `${days.length} days`;
 
 /**
- * A count that the person may not read is null and has no figure. Each figure links to the list that
- * it counts, filtered by the same merchant.
+ * A count or proof that the person may not read is null and has no figure. Each figure links to the
+ * list that it counts, filtered by the same merchant.
  */
 function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
@@ -181,15 +181,19 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         note="Open or taken"
         none="None is open"
       />
-      <Figure
-        href={null}
-        label="Books"
-        value={books.proved_at === null ? 'Not proved yet' : books.agree ? 'Agree' : 'Disagree'}
-        state={books.agree ? '' : 'bad'}
-        note={
-          books.proved_at ? `Proved ${relativeTime(books.proved_at)}` : 'The first proof runs soon'
-        }
-      />
+      {books && (
+        <Figure
+          href={null}
+          label="Books"
+          value={books.proved_at === null ? 'Not proved yet' : books.agree ? 'Agree' : 'Disagree'}
+          state={books.agree ? '' : 'bad'}
+          note={
+            books.proved_at
+              ? `Proved ${relativeTime(books.proved_at)}`
+              : 'The first proof runs soon'
+          }
+        />
+      )}
     </section>
   );
 }
