@@ -1001,7 +1001,10 @@ describe('a bulk action', () => {
       ['The session that', ({ email }) => invitePerson(deps, 'test', { email, ...again })],
       ['stopped this', (who, url) => done(post(who, `${url}/stop`))],
       // The person may belong to a merchant: no name of the server's operators is shown to them.
-      ['An operator at the server stopped this.', (_, url) => tranche.json('bulk-actions', 'stop', url.split('/')[3] ?? '')],
+      [
+        'An operator at the server stopped this.',
+        (_, url) => tranche.json('bulk-actions', 'stop', url.split('/')[3] ?? ''),
+      ],
     ];
     for (const [why, end] of ends) {
       const reviewer = await person('refunds');

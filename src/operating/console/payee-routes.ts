@@ -17,7 +17,7 @@ import {
   type ShownAccount,
   setStatementAddress,
 } from '#purchases/payouts/set-bank-account.ts';
-import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
+import { actionRoute, type ConsoleRoute, type Context, countOfDay } from './route.ts';
 
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */
 export const payeeRoutes: ConsoleRoute[] = [
@@ -28,7 +28,10 @@ export const payeeRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { params: IdParams, body: ProposeAccount, response: Payee },
     run: (context, { params, body }) =>
-      change(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
+      change(context, params.id, async (id) => {
+        await countOfDay(context, 'account', [id]);
+        await proposeAccount(context.deps, context.operator, id, body);
+      }),
   }),
   actionRoute({
     method: 'POST',

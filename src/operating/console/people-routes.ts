@@ -19,7 +19,7 @@ import type { Person as PersonRow } from '#operating/people/person.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
-import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actionRoute, type ConsoleRoute, type Context, consoleRoute, countOfDay } from './route.ts';
 import { Done, Sessions } from './session.schema.ts';
 import { endSession, presentSessions } from './session-routes.ts';
 
@@ -45,6 +45,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { body: InviteBody, response: Invitation },
     async run(context, { body }) {
       const { deps, operator } = context;
+      await countOfDay(context, 'access', body.merchant_ids);
       const { person, ...invited } = await requestInvitation(deps, operator, body);
       return async () => ({ person: await presentPerson(context, person), ...invited });
     },
@@ -92,7 +93,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
     async run(context, { params, body }) {
       const { deps, operator } = context;
-      await mustSeePerson(context, params.id);
+      const { merchant_ids } = await mustSeePerson(context, params.id);
+      await countOfDay(context, 'access', merchant_ids);
       const person = await changeAccess(deps, operator, params.id, body);
       return () => presentPerson(context, person);
     },

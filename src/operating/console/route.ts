@@ -93,6 +93,21 @@ export function actionRoute<const S extends Schemas>(
   return { method, url, permission, fresh, schema, handle, ...kind };
 }
 
+/**
+ * Counts an action about these merchants towards their limits of the day, if one of their own people
+ * makes it. Merchants that the person does not have count nothing.
+ */
+export async function countOfDay(
+  { deps, scope }: Context,
+  what: Parameters<ConsoleDeps['rateLimits']['ofMerchant']>[1],
+  merchant_ids: string[] | null,
+): Promise<void> {
+  if (scope === 'all merchants') return;
+  const named = new Set(merchant_ids?.map((id) => id.toLowerCase()));
+  const own = scope.merchant_ids.filter((id) => named.has(id));
+  await Promise.all(own.map((id) => deps.rateLimits.ofMerchant(id, what)));
+}
+
 /** Makes the routes of several actions. */
 export const actionRoutes = (
   // biome-ignore lint/suspicious/noExplicitAny: `defineAction` checks each.

@@ -29,6 +29,7 @@ import {
   giverOf,
   mustLockId,
   refuseBeyondOwn,
+  refuseMoreRights,
   refuseOwnAccess,
   refuseToManage,
   sees,
@@ -105,14 +106,18 @@ export async function requestInvitation(
   const mailId = deps.random.uuid();
   return await operate(deps, operator, 'operators invite', async (db, now) => {
     const { known, isNew, giver } = await admit(deps, db, invited, now);
-    const access = wantedOf(invited);
+    const isRepeated = !isNew && isOpen(giver, known);
+    if (isRepeated) refuseOtherTerms(giver, known, invited);
+    const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
     const isHeld = !deps.sendsMessages || known.registered_at !== null;
     if (isHeld) await deleteHeldLinks(db, known.id);
     const given =
-      isHeld || isNew ? null : await giveAccess(deps, db, known, access, { giver, now });
+      isHeld || isNew || isRepeated
+        ? null
+        : await giveAccess(deps, db, known, access, { giver, now });
     const person = given?.person ?? known;
     if (isHeld && known.registered_at !== null)
-      await tellRequested(deps, db, operator, known, invited, now);
+      await tellRequested(deps, db, operator, known, access, now);
     else await tell(deps, db, operator, { person, given, link: 'mail', now });
     const link = isHeld ? { token: null, access, now } : { token, now };
     const expires_at = await insertInvitation(deps, db, operator, person, link);
@@ -183,12 +188,12 @@ export async function releaseInvitation(
 }
 
 /**
- * Why this operator may not release an invitation, or null. Only the service's staff releases a
- * merchant's new person, because only they can see whether the address has access elsewhere.
+ * Why this operator may not release an invitation, or null. Only the service's staff releases those of
+ * a merchant's people, because only they can see whether the person has access elsewhere.
  */
 export function explainBadReleaser(
   link: Pick<PersonLink, 'made_by' | 'made_by_person_id' | 'person_id'>,
-  person: Pick<Person, 'registered_at' | 'duplicate_of' | 'email'>,
+  person: Pick<Person, 'duplicate_of' | 'email'>,
   releaser: { operator: string; person_id: string | null; isStaff: boolean },
 ): string | null {
   const { operator, person_id, isStaff } = releaser;
@@ -198,8 +203,7 @@ export function explainBadReleaser(
       : operator === link.made_by;
   if (isMaker) return 'You made this invitation. Another administrator has to release it.';
   if (person_id === link.person_id) return 'You cannot release your own invitation.';
-  if (person.registered_at === null && !isStaff)
-    return 'An administrator of the payment service releases the invitation of a new person.';
+  if (!isStaff) return 'An administrator of the payment service releases this invitation.';
   if (person.duplicate_of !== null)
     return `${person.email} has access already. Change the merchants of that person, or revoke this invitation.`;
   return null;
@@ -220,6 +224,41 @@ const wantedOf = ({ name, roles, merchant_ids }: Invited): InvitedAccess => ({
   ...(name !== undefined && { name }),
   ...{ roles, merchant_ids },
 });
+
+/**
+ * The access that an invitation gives. A person who works for other merchants too keeps those: the
+ * inviter does not know of them, and the person who releases the invitation reads all.
+ */
+function accessFor(giver: Access | null, known: Person, invited: Invited): InvitedAccess {
+  const wanted = wantedOf(invited);
+  const others = known.revoked_at === null ? othersOf(giver, known) : [];
+  if (wanted.merchant_ids === null || others.length === 0) return wanted;
+  return { ...wanted, merchant_ids: [...new Set([...wanted.merchant_ids, ...others])].sort() };
+}
+
+/** The merchants of a person that a merchant's administrator does not have. */
+const othersOf = (giver: Access | null, { merchant_ids }: Access): string[] =>
+  giver?.merchant_ids ? (merchant_ids ?? []).filter((id) => !giver.merchant_ids?.includes(id)) : [];
+
+/** Whether a merchant's administrator invites a person who was invited and has not accepted yet. */
+const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): boolean =>
+  !confirms(giver) && registered_at === null && revoked_at === null;
+
+/**
+ * Such a person gets another link and nothing else, because they may be invited by another merchant
+ * too. Their name, roles and merchants are changed with their row.
+ */
+function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited): void {
+  const others = othersOf(giver, known);
+  const shared = (known.merchant_ids ?? []).filter((id) => !others.includes(id));
+  const isSame =
+    isDeepStrictEqual([known.roles, shared], [invited.roles, invited.merchant_ids]) &&
+    (invited.name === undefined || invited.name === known.name);
+  if (isSame) return;
+  throw new OperatorError(
+    `${known.email} is invited already, as ${known.name}: ${showAccess({ roles: known.roles, merchant_ids: shared })}. To send them another link, invite them as the same. To change this, open the person in the list.`,
+  );
+}
 
 type Admitted = { known: Person; isNew: boolean; giver: Access | null };
 
@@ -253,14 +292,12 @@ async function admit(
   if (await insertPerson(db, fresh)) return { known: fresh, isNew: true, giver };
   const known = (await lockPersonByEmail(db, email)) as Person;
   refuseOwnAccess(deps, known);
-  if (sees(giver, known)) {
-    refuseToManage(giver, known);
-    return { known, isNew: false, giver };
-  }
-  const duplicate = (await listDuplicates(db, known.id)).find((one) => sees(giver, one));
-  if (duplicate) {
-    refuseToManage(giver, duplicate);
-    return { known: duplicate, isNew: false, giver };
+  const seen = sees(giver, known)
+    ? known
+    : (await listDuplicates(db, known.id)).find((one) => sees(giver, one));
+  if (seen) {
+    refuseMoreRights(giver, seen);
+    return { known: seen, isNew: false, giver };
   }
   const stand = { ...fresh, duplicate_of: known.id };
   await insertPerson(db, stand);

@@ -281,15 +281,20 @@ export const sees = (giver: Access | null, person: Access): boolean =>
   giver.merchant_ids === null ||
   (person.merchant_ids?.some((id) => giver.merchant_ids?.includes(id)) ?? false);
 
-const mayManage = (giver: Access | null, person: Access): boolean =>
-  giver === null || (isWithin(person, giver) && !hasMoreRights(person, giver));
+const notManaged = () =>
+  new OperatorError(
+    'Only an administrator of the payment service can change the access of this person.',
+  );
 
 /** Refuses to change a person who also works for other merchants, or has more rights. */
 export function refuseToManage(giver: Access | null, person: Access): void {
-  if (mayManage(giver, person)) return;
-  throw new OperatorError(
-    'Only an administrator of the payment service can change the access of this person.',
-  );
+  refuseMoreRights(giver, person);
+  if (giver !== null && !isWithin(person, giver)) throw notManaged();
+}
+
+/** Refuses a person who has more rights, at whatever merchants. */
+export function refuseMoreRights(giver: Access | null, person: Access): void {
+  if (giver !== null && hasMoreRights(person, giver)) throw notManaged();
 }
 
 const definedOf = (wanted: Partial<Access>): Partial<Access> => ({

@@ -1,6 +1,6 @@
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Approver } from '#platform/shared/approver.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { findPerson } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';

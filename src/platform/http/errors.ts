@@ -58,8 +58,8 @@ export const rateLimitedText = (windowSeconds: number) =>
 export class RateLimited extends Error {
   readonly quota: Quota;
 
-  constructor(windowSeconds: number, quota: Quota) {
-    super(rateLimitedText(windowSeconds));
+  constructor(windowSeconds: number, quota: Quota, text = rateLimitedText(windowSeconds)) {
+    super(text);
     this.quota = quota;
   }
 }

@@ -108,6 +108,24 @@ const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 /** Attempts to sign in to the console, per client address. An office may share one. */
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
+/**
+ * What the people of a merchant may cause on one day: each is a row, an alert and mails. The service's
+ * staff has no such limit.
+ */
+const ofMerchantADay = {
+  /** Invitations, and changes of people's access. */
+  access: { max_requests: 50, window_seconds: 24 * 3600 },
+  /** Bank accounts that are proposed. */
+  account: { max_requests: 10, window_seconds: 24 * 3600 },
+} satisfies Record<string, Limit>;
+
+const tooManyToday = {
+  access:
+    'People of this merchant were invited or changed 50 times today. Go on tomorrow, or ask the payment service. You can still revoke a person.',
+  account:
+    'Ten bank accounts of this merchant were proposed today. Propose the right one tomorrow, or ask the payment service to propose it.',
+} satisfies Record<keyof typeof ofMerchantADay, string>;
+
 export type Count = { count: number; resetsInMilliseconds: number };
 
 /** Where the counts live. A window begins at its first hit, which sets its length. */
@@ -123,17 +141,17 @@ export type RateLimitStore = {
  */
 type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
 
-type Hit = (key: string, limit: Limit) => Promise<Quota>;
+type Hit = (key: string, limit: Limit, refusal?: string) => Promise<Quota>;
 
 export function createRateLimits(store: RateLimitStore) {
-  const hit: Hit = async (key, limit) => {
+  const hit: Hit = async (key, limit, refusal) => {
     const { count, resetsInMilliseconds } = await store.hit(key, limit.window_seconds);
     const quota = {
       limit: limit.max_requests,
       remaining: Math.max(0, limit.max_requests - count),
       resetSeconds: Math.max(1, Math.ceil(resetsInMilliseconds / 1000)),
     };
-    if (count > limit.max_requests) throw new RateLimited(limit.window_seconds, quota);
+    if (count > limit.max_requests) throw new RateLimited(limit.window_seconds, quota, refusal);
     return quota;
   };
   return {
@@ -274,6 +292,10 @@ const consoleLimits = (hit: Hit) => ({
   },
   async consoleSignIn(network: string): Promise<void> {
     await hit(`console sign-in address ${network}`, consoleSignIns);
+  },
+  /** An action of a merchant's own people. */
+  async ofMerchant(merchant_id: string, what: keyof typeof ofMerchantADay): Promise<void> {
+    await hit(`console ${what} ${merchant_id}`, ofMerchantADay[what], tooManyToday[what]);
   },
 });
 

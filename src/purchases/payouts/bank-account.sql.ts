@@ -2,30 +2,27 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { BankAccount } from './bank-account.ts';
 
-/** The newest accounts come first. */
-export async function listAccounts(db: Handle, merchant_id: string): Promise<BankAccount[]> {
-  return await db
+const newestFirst = (db: Handle, merchant_id: string) =>
+  db
     .selectFrom('bank_accounts')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
     .orderBy('number', 'desc')
-    .execute();
-}
+    .limit(1);
+
+/** The newest account, whether it was confirmed or not. */
+export const findNewestAccount = async (
+  db: Handle,
+  merchant_id: string,
+): Promise<BankAccount | null> => (await newestFirst(db, merchant_id).executeTakeFirst()) ?? null;
 
 /** The account that is in use: the newest that was confirmed. */
 export async function findAccountInUse(
   db: Handle,
   merchant_id: string,
 ): Promise<BankAccount | null> {
-  const row = await db
-    .selectFrom('bank_accounts')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('confirmed_at', 'is not', null)
-    .orderBy('number', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return row ?? null;
+  const confirmed = newestFirst(db, merchant_id).where('confirmed_at', 'is not', null);
+  return (await confirmed.executeTakeFirst()) ?? null;
 }
 
 /** The confirmed accounts of several merchants, the newest first. A merchant has only a few. */

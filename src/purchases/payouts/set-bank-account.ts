@@ -12,9 +12,10 @@ import { type OperatorDeps, OperatorError, operate, personOf } from '#record/act
 import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
+  findAccountInUse,
+  findNewestAccount,
   findStatementAddress,
   insertAccount,
-  listAccounts,
   listAllAccounts,
   moveConfirmed,
   moveSealedAccount,
@@ -48,14 +49,16 @@ export async function readPayee(
 ): Promise<Payee> {
   return await reading(deps, async (db) => {
     const merchant = await mustFindMerchant(db, merchant_id);
-    const accounts = (await listAccounts(db, merchant.id)).map(shown);
-    const account = accounts.find(({ confirmed_at }) => confirmed_at !== null) ?? null;
-    const [newest] = accounts;
+    const [newest, account, statement_email] = await Promise.all([
+      findNewestAccount(db, merchant.id),
+      findAccountInUse(db, merchant.id),
+      findStatementAddress(db, merchant.id),
+    ]);
     return {
       merchant,
-      account,
-      proposed: newest && newest.confirmed_at === null ? newest : null,
-      statement_email: await findStatementAddress(db, merchant.id),
+      account: account && shown(account),
+      proposed: newest && newest.confirmed_at === null ? shown(newest) : null,
+      statement_email,
     };
   });
 }
@@ -80,12 +83,12 @@ export async function proposeAccount(
     const { holder, bank, branch_code, account_number } = wanted;
     // Two proposals at once must not take the same number.
     await lockMerchant(db, id);
-    const earlier = await listAccounts(db, id);
-    refuseToReplaceUnseen(earlier[0], wanted.replaces);
-    const number = (earlier[0]?.number ?? 0) + 1;
+    const [newest, before] = await readAccounts(db, id);
+    refuseToReplaceUnseen(newest, wanted.replaces);
+    const number = (newest?.number ?? 0) + 1;
     const key = { merchant_id: id, number };
     const last4 = account_number.slice(-4);
-    await insertAccount(db, {
+    const account = {
       ...key,
       holder,
       bank,
@@ -99,7 +102,8 @@ export async function proposeAccount(
       confirmed_person_id: null,
       confirmed_at: null,
       wrong_numbers: 0,
-    });
+    };
+    await insertAccount(db, account);
     await raiseAlert(deps, db, {
       kind: 'bank_account_proposed',
       caused_by: operator,
@@ -110,17 +114,13 @@ export async function proposeAccount(
     const by = personOf(deps);
     const mail = { merchant_id: id, kind: 'bank_proposed' as const, facts, by, at: created_at };
     await deps.mailMerchant(db, mail);
-    const result = shown((await listAccounts(db, id))[0] as BankAccount);
     // The holder is left out: it may name a person, and the audit cannot be erased.
-    const details = { number, bank, branch_code, last4, before: inUse(earlier) };
-    return { subject_id: id, merchant_id: id, details, result };
+    const details = { number, bank, branch_code, last4, before };
+    return { subject_id: id, merchant_id: id, details, result: shown(account) };
   });
 }
 
-function refuseToReplaceUnseen(
-  newest: BankAccount | undefined,
-  replaces: number | undefined,
-): void {
+function refuseToReplaceUnseen(newest: BankAccount | null, replaces: number | undefined): void {
   if (!newest || newest.confirmed_at !== null || newest.number === replaces) return;
   throw new OperatorError(
     `Account ${newest.number}, which ends in ${newest.last4}, was proposed on ${newest.created_at.slice(0, 10)} and waits to be confirmed. Look at it first. A new proposal has to say that it replaces account ${newest.number}.`,
@@ -145,8 +145,7 @@ export async function confirmAccount(
     const { id } = merchant;
     // Numbers typed at the same time are counted one by one.
     await lockMerchant(db, id);
-    const accounts = await listAccounts(db, id);
-    const [newest] = accounts;
+    const [newest, before] = await readAccounts(db, id);
     if (!newest || newest.confirmed_at !== null) {
       throw new OperatorError(`No bank account of merchant ${id} waits to be confirmed.`);
     }
@@ -184,7 +183,7 @@ export async function confirmAccount(
       at,
     };
     await deps.mailMerchant(db, mail);
-    const details = { number, last4, before: inUse(accounts) };
+    const details = { number, last4, before };
     return { subject_id: id, details, result: shown(confirmed) };
   });
   if (confirmed !== null) return confirmed;
@@ -264,10 +263,16 @@ export function openAccount(sealing: Sealing, account: BankAccount): string | nu
   }
 }
 
-/** The account that payouts go to, for the audit. Null if there is none. */
-function inUse(accounts: BankAccount[]): { number: number; last4: string } | null {
-  const account = accounts.find(({ confirmed_at }) => confirmed_at !== null);
-  return account ? { number: account.number, last4: account.last4 } : null;
+/** The newest account, and for the audit the one that payouts go to. The caller has the merchant's lock. */
+async function readAccounts(
+  db: Handle,
+  merchant_id: string,
+): Promise<[newest: BankAccount | null, inUse: Pick<BankAccount, 'number' | 'last4'> | null]> {
+  const [newest, used] = await Promise.all([
+    findNewestAccount(db, merchant_id),
+    findAccountInUse(db, merchant_id),
+  ]);
+  return [newest, used && { number: used.number, last4: used.last4 }];
 }
 
 function shown({ sealed_account: _, wrong_numbers: __, ...account }: BankAccount): ShownAccount {
