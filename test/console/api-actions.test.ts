@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { changePage } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
@@ -38,6 +39,7 @@ import {
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount, liftLimits, rules } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -1164,6 +1166,33 @@ describe('the actions of the command line', () => {
       (one: { action: string }) => one.action === 'integrations limit',
     );
     assert.deepEqual(limited.details, { ...limit, before: { max_requests: 1, window_seconds: 1 } });
+  });
+
+  test('a merchant’s administrator does not multiply its limits by integrations, at once or in turn', async () => {
+    const { deps } = paying.service;
+    const { merchant } = await createAccount(paying.service);
+    const wanted = { merchant_id: merchant.id, refund_mode: 'manual' as const };
+    const [own, admin] = [
+      await addPerson(paying.service, { roles: ['merchant-admin'], merchant_ids: [merchant.id] }),
+      await person('admin'),
+    ];
+    for (let made = 1; made < 19; made += 1) await createIntegration(deps, 'test', wanted);
+    const create = (who: ConsolePerson) => post(who, '/api/integrations', wanted);
+    const answers = await Promise.all([create(own), create(own), create(own)]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409]);
+    const id = answers.find(({ status }) => status === 200)?.body.id;
+    await done(post(own, `/api/integrations/${id}/revoke`));
+    assert.match(await refused(409, create(own)), /ask an administrator of the payment service/);
+    await done(create(admin));
+    // A day later the revoked one is no longer counted.
+    await tamper(
+      deps.database.pool,
+      `update integrations set created_at = created_at - interval '25 hours',
+         revoked_at = case when id = $2 then revoked_at else now() end
+       where merchant_id = $1`,
+      [merchant.id, id],
+    );
+    await done(create(own));
   });
 
   test('a change of what another person has changed meanwhile is refused, and undoes nothing', async () => {

@@ -1,12 +1,18 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import { findMerchantRow, lockMerchant } from '#merchants/merchant.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { OperatorError, operate } from '#record/actions/operate.ts';
+import { OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
 import { sealingContext } from './callers.ts';
 import { insertClientSecret, insertSigningKey } from './credential.sql.ts';
-import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
+import {
+  countOwnIntegrations,
+  insertIntegration,
+  insertManagedMerchants,
+} from './integration.sql.ts';
 import {
   hashClientSecret,
   type Integration,
@@ -23,12 +29,13 @@ export type IssuedCredentials = { id: string; client_secret: string; signing_key
 
 /**
  * Issues credentials. The person who creates an integration sees them, so only a person with
- * `mayLiftReview` may create one whose refunds are not reviewed.
+ * `mayLiftReview` may create one whose refunds are not reviewed. Each integration has the contract's
+ * limits for itself, so only a person with `mayRaiseLimits` may create many.
  */
 export async function createIntegration(
   deps: IntegrationDeps,
   operator: string,
-  wanted: { refund_mode: RefundMode; mayLiftReview?: boolean } & (
+  wanted: { refund_mode: RefundMode; mayLiftReview?: boolean; mayRaiseLimits?: boolean } & (
     | { merchant_id: string }
     | { managed_merchant_ids: string[] }
   ),
@@ -45,6 +52,9 @@ export async function createIntegration(
       if (!isUuid(merchant) || !(await findMerchantRow(db, merchant))) {
         throw new OperatorError(`There is no merchant ${merchant}.`);
       }
+    }
+    if (merchant_id !== null && personOf(deps) !== null && wanted.mayRaiseLimits !== true) {
+      await refuseTooMany(db, merchant_id, now);
     }
     const integration: Integration = {
       id,
@@ -85,4 +95,17 @@ export async function createIntegration(
     const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };
     return { subject_id: id, details, result: { id, client_secret, signing_key } };
   });
+}
+
+const ownMax = 20;
+
+/** Those of the last day count too: a revoked one may have used its limits before the next. */
+async function refuseTooMany(db: Handle, merchant_id: string, now: Timestamp): Promise<void> {
+  // Two that are created at once are counted one by one.
+  await lockMerchant(db, merchant_id);
+  const since = timestamp(Temporal.Instant.from(now).subtract({ hours: 24 }));
+  if ((await countOwnIntegrations(db, merchant_id, since, ownMax)) < ownMax) return;
+  throw new OperatorError(
+    `This merchant has ${ownMax} integrations that are in force or were made within a day, and each has limits of its own. Revoke those that are not used and go on tomorrow, or ask an administrator of the payment service.`,
+  );
 }

@@ -238,6 +238,23 @@ export async function insertLimit(
     .execute();
 }
 
+/** Counts a merchant's own integrations that are in force or were made since, up to a number. */
+export async function countOwnIntegrations(
+  db: Handle,
+  merchant_id: string,
+  since: Timestamp,
+  max: number,
+): Promise<number> {
+  const rows = await db
+    .selectFrom('integrations')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where((where) => where.or([where('revoked_at', 'is', null), where('created_at', '>', since)]))
+    .limit(max)
+    .execute();
+  return rows.length;
+}
+
 /** A merchant's own integrations that are in force, the newest first. */
 export async function listOwnIntegrations(
   db: Handle,

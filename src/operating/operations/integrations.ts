@@ -253,6 +253,7 @@ export const integrationActions = {
       const created = await createIntegration(deps, operator, {
         refund_mode,
         mayLiftReview: may('review.lift'),
+        mayRaiseLimits: may('limits.raise'),
         ...wanted,
       });
       return () => created;
