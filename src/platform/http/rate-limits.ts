@@ -109,8 +109,8 @@ const listPages: Limit = { max_requests: 100, window_seconds: 3600 };
 const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
 
 /**
- * What the people of a merchant may cause on one day: each is a row, an alert and mails. The service's
- * staff has no such limit.
+ * Limits a day on actions of a merchant's own people, per merchant: each is a row, an alert and
+ * mails. The service's staff has no such limits.
  */
 const ofMerchantADay = {
   /** Invitations, and changes of people's access. */
