@@ -45,7 +45,7 @@ export function writeTypes(merchants: Description, intermediaries: Description):
     declare(`Intermediary${name}`, schema);
   }
   parts.push(
-    writeEndpoints('Endpoints', 'What each endpoint takes and answers.', merchants, names),
+    writeEndpoints('Endpoints', 'The request and the answer of each endpoint.', merchants, names),
   );
   parts.push(
     writeEndpoints(

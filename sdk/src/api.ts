@@ -1,10 +1,10 @@
 // Written by sdk/generate-types.ts from the descriptions that the service gives of itself.
 
-/** One thing that is wrong. */
+/** One problem with the request. */
 export type ErrorObject = {
   /** The HTTP status, as a string. */
   status: string;
-  /** What kind of error it is, for programs. */
+  /** The kind of error, for programs. */
   code:
     | 'bad_request'
     | 'unauthorized'
@@ -12,9 +12,9 @@ export type ErrorObject = {
     | 'unprocessable_entity'
     | 'internal_server_error'
     | 'service_unavailable';
-  /** What kind of error it is, for people. */
+  /** The kind of error, for people. */
   title: string;
-  /** What exactly is wrong. */
+  /** A sentence that says exactly what is wrong. */
   detail: string;
 };
 
@@ -39,7 +39,7 @@ export type Rule = {
   terms: number[];
 };
 
-/** What the service knows about a merchant. */
+/** A merchant and its rules. */
 export type Merchant = {
   /** Merchant identifier. */
   id: string;
@@ -123,7 +123,7 @@ export type Checkout = {
     client_reference_id: string;
     /** The instalment term that the shopper chose; null until then. */
     number_of_payments: number | null;
-    /** Until when the payment page can be opened. */
+    /** When the payment page expires. */
     expires_at: string;
   };
 };
@@ -176,7 +176,7 @@ export type PaymentLink = {
   attributes: {
     /** The address that shoppers open. */
     url: string;
-    /** The same address as a QR code, an SVG image. */
+    /** The same address as a QR code, in an SVG image. */
     qr_svg_url: string;
     /** `active` while a shopper can open it, then `paid`, `cancelled` or `expired`. A reusable link is never `paid`. */
     status: 'active' | 'paid' | 'cancelled' | 'expired';
@@ -190,9 +190,9 @@ export type PaymentLink = {
     reusable: boolean;
     /** Creation time. */
     created_at: string;
-    /** Until when a shopper can open it; null if it does not end by itself. */
+    /** When it expires; null if it never does. */
     expires_at: string | null;
-    /** The newest checkout that it made; null before a shopper continued from it. */
+    /** Its newest checkout; null before a shopper has continued from it. */
     checkout_id: string | null;
   };
 };
@@ -205,7 +205,7 @@ export type PaymentLinkCreateRequest = {
   /** Your identifier for the order. Each checkout of a reusable link adds a number to it: `till-1` becomes `till-1-1`, `till-1-2` and so on. */
   client_reference_id: string;
   customer?: Customer | undefined;
-  /** Until when a shopper can open the link, at most 30 days from now. Without it a link ends after 30 days, and a reusable one does not end by itself. */
+  /** When the link expires, at most 30 days from now. Without it a link expires after 30 days, and a reusable one never does. */
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
@@ -217,13 +217,13 @@ export type PaymentLinkCreateRequest = {
   cancel_url: string;
 };
 
-/** What you are paid on one business day. */
+/** The amount that you are paid on one business day. */
 export type Payout = {
   /** Payout ID. */
   id: string;
   type: 'payouts';
   attributes: {
-    /** What your bank statement shows. */
+    /** The reference on your bank statement. */
     reference: string;
     /** The business day of the payout. */
     business_date: string;
@@ -237,7 +237,7 @@ export type Payout = {
     number_of_lines: number;
     /** Creation time. */
     created_at: string;
-    /** When the bank paid it. Only once it did. */
+    /** When the bank paid it. Only once it has. */
     paid_at?: string | undefined;
     /** The bank's reference. Only once it was paid. */
     bank_reference?: string | undefined;
@@ -248,9 +248,9 @@ export type Payout = {
 export type PayoutLine = {
   /** `sale`, `refund`, `refund_reversed`, `dispute`, `dispute_reversed`, `dispute_fee`, `reserve`, `reserve_released` or `payout_returned`. More kinds may follow. */
   kind: string;
-  /** The checkout that it is about; null if it is about none. */
+  /** The checkout that it belongs to, or null. */
   checkout_id: string | null;
-  /** Your identifier of the order. */
+  /** Your identifier for the order. */
   client_reference_id: string | null;
   /** Cents before fees; negative if you owe them. */
   gross: number;
@@ -258,7 +258,7 @@ export type PayoutLine = {
   fee: number;
   /** The VAT on the fee. */
   vat: number;
-  /** `gross` less `fee` and `vat`. */
+  /** `gross` minus `fee` and `vat`. */
   net: number;
   /** When it happened. */
   at: string;
@@ -270,7 +270,7 @@ export type PayoutWithLines = {
   id: string;
   type: 'payouts';
   attributes: {
-    /** What your bank statement shows. */
+    /** The reference on your bank statement. */
     reference: string;
     /** The business day of the payout. */
     business_date: string;
@@ -284,7 +284,7 @@ export type PayoutWithLines = {
     number_of_lines: number;
     /** Creation time. */
     created_at: string;
-    /** When the bank paid it. Only once it did. */
+    /** When the bank paid it. Only once it has. */
     paid_at?: string | undefined;
     /** The bank's reference. Only once it was paid. */
     bank_reference?: string | undefined;
@@ -309,7 +309,7 @@ export type Callback = {
 
 /** Optional. The body may be empty. */
 export type CallbackAnswer = {
-  /** Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. Empty or malformed: ignored. */
+  /** Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. An empty or malformed URL is ignored. */
   redirect_url?: string | undefined;
 };
 
@@ -318,7 +318,7 @@ export type RefundEvent = {
   event: 'refund.updated';
   /** Names the event. Every attempt to deliver it carries the same value. */
   id: string;
-  /** Counts the changes of this object that you are told of, beginning with 1. */
+  /** Counts the events about this object, beginning with 1. */
   sequence: number;
   /** When the object changed. */
   created_at: string;
@@ -327,7 +327,7 @@ export type RefundEvent = {
   data: RefundRequest;
 };
 
-/** A cardholder takes a payment back through the bank. */
+/** A payment that the cardholder takes back through the bank. */
 export type Dispute = {
   /** Dispute ID. */
   id: string;
@@ -339,15 +339,15 @@ export type Dispute = {
     currency: string;
     /** `inquiry` while the bank only asks, `needs_response` until evidence is submitted, `under_review` while the bank decides, then `won`, `lost` or `closed`. */
     status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
-    /** Why the cardholder disputes it, as the network says. */
+    /** Why the cardholder disputes it, according to the card network. */
     reason: string;
     /** When the service learned of it. */
     created_at: string;
     /** The disputed checkout. */
     checkout_id: string;
-    /** Until when evidence is taken. Only if the bank named a time. */
+    /** The deadline for evidence. Only if the bank set one. */
     respond_by?: string | undefined;
-    /** When it ended. Only once it did. */
+    /** When it ended. Only once it has. */
     closed_at?: string | undefined;
   };
 };
@@ -357,7 +357,7 @@ export type DisputeEvent = {
   event: 'dispute.updated';
   /** Names the event. Every attempt to deliver it carries the same value. */
   id: string;
-  /** Counts the changes of this object that you are told of, beginning with 1. */
+  /** Counts the events about this object, beginning with 1. */
   sequence: number;
   /** When the object changed. */
   created_at: string;
@@ -371,7 +371,7 @@ export type PayoutEvent = {
   event: 'payout.updated';
   /** Names the event. Every attempt to deliver it carries the same value. */
   id: string;
-  /** Counts the changes of this object that you are told of, beginning with 1. */
+  /** Counts the events about this object, beginning with 1. */
   sequence: number;
   /** When the object changed. */
   created_at: string;
@@ -413,7 +413,7 @@ export type IntermediaryPaymentLinkCreateRequest = {
   /** Your identifier for the order. Each checkout of a reusable link adds a number to it: `till-1` becomes `till-1-1`, `till-1-2` and so on. */
   client_reference_id: string;
   customer?: Customer | undefined;
-  /** Until when a shopper can open the link, at most 30 days from now. Without it a link ends after 30 days, and a reusable one does not end by itself. */
+  /** When the link expires, at most 30 days from now. Without it a link expires after 30 days, and a reusable one never does. */
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
@@ -425,7 +425,7 @@ export type IntermediaryPaymentLinkCreateRequest = {
   cancel_url: string;
 };
 
-/** What each endpoint takes and answers. */
+/** The request and the answer of each endpoint. */
 export type Endpoints = {
   'GET /api/config': {
     body: null;

@@ -234,7 +234,7 @@ function checkKey(value: unknown): string {
   return value;
 }
 
-/** An empty id would request the list, and dots the path above. */
+/** An empty id would request the list, and dots would request the parent path. */
 function checkParameter(value: unknown): string {
   if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
     throw new TypeError('An id must be a string that is not empty.');

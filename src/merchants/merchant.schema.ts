@@ -29,7 +29,7 @@ export const MerchantResource = Type.Object(
       rules: Type.Array(RuleSchema, { description: 'Amount bands with instalment terms.' }),
     }),
   },
-  { title: 'Merchant', description: 'What the service knows about a merchant.' },
+  { title: 'Merchant', description: 'A merchant and its rules.' },
 );
 
 export function presentMerchant(merchant: MerchantRow): Type.Static<typeof MerchantResource> {

@@ -81,7 +81,7 @@ export async function readConversation(viewer: Viewer, id: string): Promise<Conv
       may_answer: checkout.erased_at === null,
       entries: entries.map((entry) => ({
         ...entry,
-        // A shopper's text has no name here.
+        // A shopper's text is shown without a name.
         ...(entry.name !== null && show(entry.person_id, entry.name)),
       })),
     };

@@ -84,8 +84,8 @@ export function openDatabase(
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
-        // The pool ends a connection by asking the server, and a frozen server would not answer that
-        // either.
+        // The pool would send the server a message to end the connection, but a frozen server does
+        // not answer.
         if (isQueryTimeout(error)) cut(client);
         throw error;
       }

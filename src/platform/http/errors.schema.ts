@@ -12,12 +12,12 @@ const ErrorObject = Type.Object(
         'internal_server_error',
         'service_unavailable',
       ],
-      { type: 'string', description: 'What kind of error it is, for programs.' },
+      { type: 'string', description: 'The kind of error, for programs.' },
     ),
-    title: Type.String({ description: 'What kind of error it is, for people.' }),
-    detail: Type.String({ description: 'What exactly is wrong.' }),
+    title: Type.String({ description: 'The kind of error, for people.' }),
+    detail: Type.String({ description: 'A sentence that says exactly what is wrong.' }),
   },
-  { title: 'Error', description: 'One thing that is wrong.' },
+  { title: 'Error', description: 'One problem with the request.' },
 );
 
 export const Errors = Type.Object(

@@ -86,7 +86,7 @@ const headers = {
     example: '0199a8f4-0d3b-7b90-a1c2-6e5d4c3b2a10',
   },
   RateLimitLimit: {
-    description: 'How many requests fit into the window.',
+    description: 'How many requests the window allows.',
     schema: { type: 'integer', minimum: 0 },
     example: 5,
   },

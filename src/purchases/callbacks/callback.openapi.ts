@@ -43,7 +43,7 @@ function headersFor(body: TSchema): WebhookHeader[] {
     ...formHeaderDescriptions,
     {
       name: 'webhook-id',
-      description: 'As X-Callback-Id, under the name that Standard Webhooks gives it.',
+      description: 'The same as X-Callback-Id, under its name in Standard Webhooks.',
       schema: { type: 'string', format: 'uuid' },
       example: exampleId,
     },

@@ -34,7 +34,7 @@ export const CallbackAnswer = Type.Object(
       Type.String({
         maxLength: 2048,
         description:
-          'Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. Empty or malformed: ignored.',
+          'Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. An empty or malformed URL is ignored.',
       }),
     ),
   },
@@ -64,7 +64,7 @@ export const eventBody = (event: {
       }),
       sequence: Type.Integer({
         minimum: 1,
-        description: 'Counts the changes of this object that you are told of, beginning with 1.',
+        description: 'Counts the events about this object, beginning with 1.',
       }),
       created_at: Type.String({ format: 'date-time', description: 'When the object changed.' }),
       merchant_id: Type.String({ format: 'uuid', description: 'The merchant that it belongs to.' }),

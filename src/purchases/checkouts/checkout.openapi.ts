@@ -103,7 +103,7 @@ export const listCheckoutsOperation: Operation = {
   operationId: 'listCheckouts',
   tag: 'Checkouts',
   summary: 'List checkouts',
-  description: 'The newest first. Following `links.next` until it is null walks all pages.',
+  description: 'The newest first. To read all pages, follow `links.next` until it is null.',
   answer: {
     description: 'One page of checkouts. A page past the end is empty.',
     example: {

@@ -144,7 +144,7 @@ export const CheckoutResource = Type.Object(
       }),
       expires_at: Type.String({
         format: 'date-time',
-        description: 'Until when the payment page can be opened.',
+        description: 'When the payment page expires.',
       }),
     }),
   },

@@ -39,7 +39,7 @@ export async function answerShopper(
     throw new OperatorError(`An answer has 1 to ${answerCharactersMax} characters.`);
   }
   if (!deps.sendsMessages) {
-    throw new OperatorError('This service sends no mail, so that the shopper cannot be answered.');
+    throw new OperatorError('This service sends no mail, so the shopper cannot be answered.');
   }
   await operate(deps, operator, 'conversations answer', async (db) => {
     const conversation = await lockConversation(db, key);

@@ -8,7 +8,7 @@ export const disputeUpdated = describeEvent({
   title: 'DisputeEvent',
   summary: 'A dispute changed',
   description:
-    'Sent when a cardholder disputes a payment of one of your checkouts, and whenever the status, the amount or the deadline changes. What of the order you can prove, such as its delivery, helps the operator to answer in time.',
+    'Sent when a cardholder disputes a payment of one of your checkouts, and whenever the status, the amount or the deadline changes. Whatever you can prove about the order, such as its delivery, helps the operator to answer in time.',
   resource: DisputeResource,
   example: {
     id: '0199c1a7-90d3-7e42-b5f6-7a8b9c0d1e2f',

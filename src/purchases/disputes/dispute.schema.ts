@@ -16,16 +16,16 @@ export const DisputeResource = Type.Object(
         description:
           '`inquiry` while the bank only asks, `needs_response` until evidence is submitted, `under_review` while the bank decides, then `won`, `lost` or `closed`.',
       }),
-      reason: Type.String({ description: 'Why the cardholder disputes it, as the network says.' }),
+      reason: Type.String({
+        description: 'Why the cardholder disputes it, according to the card network.',
+      }),
       created_at: time('When the service learned of it.'),
       checkout_id: Type.String({ format: 'uuid', description: 'The disputed checkout.' }),
-      respond_by: Type.Optional(
-        time('Until when evidence is taken. Only if the bank named a time.'),
-      ),
-      closed_at: Type.Optional(time('When it ended. Only once it did.')),
+      respond_by: Type.Optional(time('The deadline for evidence. Only if the bank set one.')),
+      closed_at: Type.Optional(time('When it ended. Only once it has.')),
     }),
   },
-  { title: 'Dispute', description: 'A cardholder takes a payment back through the bank.' },
+  { title: 'Dispute', description: 'A payment that the cardholder takes back through the bank.' },
 );
 
 export function disputeResource(dispute: Dispute): Type.Static<typeof DisputeResource> {

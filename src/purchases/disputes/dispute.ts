@@ -5,7 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Supplied } from './supplied.ts';
 
 /**
- * A cardholder takes a payment back through the bank. An `inquiry` only asks. A dispute that
+ * A payment that the cardholder takes back through the bank. An `inquiry` only asks. A dispute that
  * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`. Then
  * the bank has it `under_review` and decides: `won` returns the money, `lost` does not. `closed`
  * means that it ended without a decision.

@@ -39,10 +39,10 @@ function receiver(deps: EventDeps, gateway: GatewayName) {
     const hint = await deps.gateways.of(gateway).readEvent(raw, header);
     if (hint === null) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
-      throw badRequest('The signature does not fit the body.');
+      throw badRequest('The signature does not match the body.');
     }
-    // `recordLost` records payments before disputes, which pause plans. The gateway will send the
-    // event again.
+    // `recordLost` must record payments first, because a dispute pauses its plan. The gateway will
+    // send the event again.
     if (await isMoneyStopped(deps.money, gateway)) {
       throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }

@@ -280,7 +280,7 @@ function components(
   });
   return {
     securitySchemes: {
-      token: { type: 'http', scheme: 'bearer', description: 'What `POST /login` answers.' },
+      token: { type: 'http', scheme: 'bearer', description: 'The token from `POST /login`.' },
     },
     headers: {
       RequestId: shared.headers.RequestId,

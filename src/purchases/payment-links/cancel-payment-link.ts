@@ -21,7 +21,7 @@ export async function cancelPaymentLink(
     const now = merchant.now();
     const status = statusOf(link, now);
     if (status === 'paid') throw new OperatorError('This link was paid. Refund the order instead.');
-    if (status === 'expired') throw new OperatorError('This link has expired already.');
+    if (status === 'expired') throw new OperatorError('This link has already expired.');
     await moveLinkCancelled(db, key, timestamp(now));
     const { merchant_id, id: subject_id } = key;
     return { subject_id, merchant_id, details: { merchant_id }, result: null };

@@ -101,7 +101,7 @@ export const listLinksOperation: Operation = {
   operationId: 'listPaymentLinks',
   tag: 'Payment links',
   summary: 'List payment links',
-  description: 'The newest first. Following `links.next` until it is null walks all pages.',
+  description: 'The newest first. To read all pages, follow `links.next` until it is null.',
   answer: {
     description: 'One page of payment links. A page past the end is empty.',
     example: {

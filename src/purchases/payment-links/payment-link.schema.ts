@@ -25,7 +25,7 @@ export const linkMembers = {
   expires_at: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: `Until when a shopper can open the link, at most ${expiryDaysMax} days from now. Without it a link ends after ${expiryDaysMax} days, and a reusable one does not end by itself.`,
+      description: `When the link expires, at most ${expiryDaysMax} days from now. Without it a link expires after ${expiryDaysMax} days, and a reusable one never does.`,
     }),
   ),
   reusable: Type.Optional(
@@ -92,7 +92,7 @@ export const LinkResource = Type.Object(
       url: Type.String({ format: 'uri', description: 'The address that shoppers open.' }),
       qr_svg_url: Type.String({
         format: 'uri',
-        description: 'The same address as a QR code, an SVG image.',
+        description: 'The same address as a QR code, in an SVG image.',
       }),
       status: Type.Enum([...paymentLinkStatuses], {
         type: 'string',
@@ -106,11 +106,11 @@ export const LinkResource = Type.Object(
       created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
       expires_at: orNull(
         Type.String({ format: 'date-time' }),
-        'Until when a shopper can open it; null if it does not end by itself.',
+        'When it expires; null if it never does.',
       ),
       checkout_id: orNull(
         Type.String({ format: 'uuid' }),
-        'The newest checkout that it made; null before a shopper continued from it.',
+        'Its newest checkout; null before a shopper has continued from it.',
       ),
     }),
   },

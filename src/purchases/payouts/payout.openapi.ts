@@ -33,7 +33,7 @@ export const getPayoutOperation: Operation = {
   tag: 'Payouts',
   summary: 'Get one payout',
   description:
-    'A payout with one page of its lines: 1,000, or what `page[items]` says. Its amount, reference and lines never change. Following `links.next` until it is null walks all lines.',
+    'A payout with one page of its lines: 1,000, or as many as `page[items]` asks for. Its amount, reference and lines never change. To read all lines, follow `links.next` until it is null.',
   answer: {
     description: 'The payout.',
     example: {
@@ -73,7 +73,7 @@ export const listPayoutsOperation: Operation = {
   tag: 'Payouts',
   summary: 'List payouts',
   description:
-    'The newest first, without their lines. Following `links.next` until it is null walks all pages.',
+    'The newest first, without their lines. To read all pages, follow `links.next` until it is null.',
   answer: {
     description: 'One page of payouts. A page past the end is empty.',
     example: {

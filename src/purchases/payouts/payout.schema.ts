@@ -10,7 +10,7 @@ export const PayoutParams = Type.Object({
 });
 
 const attributes = {
-  reference: Type.String({ description: 'What your bank statement shows.' }),
+  reference: Type.String({ description: 'The reference on your bank statement.' }),
   business_date: Type.String({ format: 'date', description: 'The business day of the payout.' }),
   amount: Type.Integer({ description: 'Cents. The `net` amounts of all lines sum to it.' }),
   currency: Type.String({ description: 'ISO 4217 code.' }),
@@ -22,7 +22,7 @@ const attributes = {
   number_of_lines: Type.Integer({ description: 'How many lines it has.' }),
   created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
   paid_at: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When the bank paid it. Only once it did.' }),
+    Type.String({ format: 'date-time', description: 'When the bank paid it. Only once it has.' }),
   ),
   bank_reference: Type.Optional(
     Type.String({ description: "The bank's reference. Only once it was paid." }),
@@ -36,15 +36,15 @@ const PayoutLineResource = Type.Object(
         '`sale`, `refund`, `refund_reversed`, `dispute`, `dispute_reversed`, `dispute_fee`, `reserve`, `reserve_released` or `payout_returned`. More kinds may follow.',
     }),
     checkout_id: Type.Union([Type.String({ format: 'uuid' }), Type.Null()], {
-      description: 'The checkout that it is about; null if it is about none.',
+      description: 'The checkout that it belongs to, or null.',
     }),
     client_reference_id: Type.Union([Type.String(), Type.Null()], {
-      description: 'Your identifier of the order.',
+      description: 'Your identifier for the order.',
     }),
     gross: Type.Integer({ description: 'Cents before fees; negative if you owe them.' }),
     fee: Type.Integer({ description: 'Our fee without VAT.' }),
     vat: Type.Integer({ description: 'The VAT on the fee.' }),
-    net: Type.Integer({ description: '`gross` less `fee` and `vat`.' }),
+    net: Type.Integer({ description: '`gross` minus `fee` and `vat`.' }),
     at: Type.String({ format: 'date-time', description: 'When it happened.' }),
   },
   { title: 'PayoutLine', description: 'One line of a payout.' },
@@ -55,7 +55,7 @@ const type = Type.Literal('payouts');
 
 export const PayoutResource = Type.Object(
   { id, type, attributes: Type.Object(attributes) },
-  { title: 'Payout', description: 'What you are paid on one business day.' },
+  { title: 'Payout', description: 'The amount that you are paid on one business day.' },
 );
 
 export const PayoutWithLinesResource = Type.Object(

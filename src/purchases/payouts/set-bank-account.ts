@@ -173,7 +173,7 @@ export async function confirmAccount(
     const confirmed_at = timestamp(merchant.now());
     const confirmer = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
     const confirmed = await moveConfirmed(db, newest, { ...confirmer, confirmed_at });
-    if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
+    if (!confirmed) throw new OperatorError('Another operator has already confirmed it.');
     const facts = { merchant: merchant.name, account: last4 };
     const mail = {
       merchant_id: id,

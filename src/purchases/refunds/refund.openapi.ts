@@ -78,7 +78,7 @@ export const listRefundsOperation: Operation = {
   operationId: 'listRefunds',
   tag: 'Refunds',
   summary: 'List refund requests',
-  description: 'The newest first. Following `links.next` until it is null walks all pages.',
+  description: 'The newest first. To read all pages, follow `links.next` until it is null.',
   answer: {
     description: 'One page of refund requests. A page past the end is empty.',
     example: {
