@@ -625,7 +625,7 @@ describe('notify_url', () => {
   const dockerName =
     'must have a public host name: host.docker.internal is known only inside Docker. For a receiver beside the sandbox use localhost';
   const userInfo = 'must not carry a user name or password';
-  /** The problem on a public service, then on a loopback service if that differs. */
+  /** The problem on a public service, and then on a loopback service if that differs. */
   const cases: [string, string | null, null?][] = [
     ['https://shop.example/callback', null],
     ['https://shop.example:8443/callback?a=b', null],

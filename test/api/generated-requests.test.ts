@@ -16,8 +16,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// Requests made from our own descriptions: mostly as described, partly not. Every answer must be one
-// that the description has, in its form, and never a fault of ours.
+// Requests made from our own descriptions, mostly as described and partly not. Every answer must be
+// one that the description has, in its form, and never a fault of ours.
 
 const count = process.env.TRANCHE_TEST_LONG ? 20_000 : 400;
 
@@ -109,7 +109,7 @@ const anyText = fc.oneof(
 );
 const anything = fc.oneof(fc.jsonValue({ maxDepth: 2 }), anyText, fc.constant(null));
 
-/** Values as a schema describes them, and now and then others. */
+/** Values as a schema describes them, and occasionally others. */
 function valuesOf(schema: JsonObject, depth = 0): fc.Arbitrary<unknown> {
   const described = describedBy(schema, depth);
   return fc.oneof({ weight: 12, arbitrary: described }, { weight: 1, arbitrary: anything });
@@ -204,7 +204,7 @@ function changeSome(example: Json, other: unknown, places: number[]): unknown {
   return changed;
 }
 
-/** Filled in when it is sampled: the IDs are known only once the service runs. */
+/** The value is chosen when it is sampled, because the IDs are known only once the service runs. */
 const known = () => fc.nat().map((index) => ids[index % ids.length] as string);
 
 /** A generated object may have a member `toString`, so `String` would throw. */

@@ -10,8 +10,8 @@ import { challengeCard, type Paying, startPaying, visa } from '../support/paymen
 import { actingOn } from '../support/plan-attempts.ts';
 import { checkoutBody, createAccount, liftLimits, type Service, send } from '../support/service.ts';
 
-// One request per endpoint that must succeed: with the tests of pure rules this is what
-// `npm run test:quick` runs. The test at the end finds an endpoint that is missing here.
+// One request per endpoint that must succeed. `npm run test:quick` runs these and the tests of pure
+// rules. The test at the end finds an endpoint that is missing here.
 
 let paying: Paying;
 let service: Service;
@@ -301,7 +301,7 @@ describe('a correct request succeeds', () => {
     const missing = listRoutes()
       .filter(({ method, path }) => method !== 'HEAD' && !isPage(method, path))
       .map(({ method, path }) => `${method} ${path}`)
-      // This one answers 404: it is for addresses at which there is no page.
+      // This one answers 404, because it is for addresses without a page.
       .filter((endpoint) => endpoint !== 'GET /docs*' && !(endpoint in paths));
     assert.deepEqual(missing, []);
   });

@@ -381,7 +381,7 @@ describe('no request gives a 500, and every refusal is well-formed', () => {
       .map((pairs) => pairs.map(([key, value]) => `${key}=${value}`).join('&'));
     await fc.assert(
       fc.asyncProperty(who, path, query, async (caller, one, parameters) => {
-        // Over a real connection, so that no client library mends the request line.
+        // This uses a real connection, so that no client library corrects the request line.
         const url = `${one}?${parameters}`.replace(/[^\x21-\x7e]/gu, (character) =>
           character.isWellFormed() ? encodeURIComponent(character) : '%ff',
         );

@@ -57,7 +57,7 @@ function post(path: string, body: string, headers: object) {
   return service.app.inject({
     method: 'POST',
     url: path.replace('{link}', link),
-    // Each request comes from another network: limits are not what this measures.
+    // Each request comes from another network, because this does not measure limits.
     remoteAddress: `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
     headers: {
       'content-type': 'application/json',
@@ -72,7 +72,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const within = (checkout: string) =>
   JSON.stringify(checkoutBody()).replace('"checkout":{', () => `"checkout":{${checkout}`);
 
-/** `unit` again and again up to a size. */
+/** Repeats `unit` up to a size. */
 function filled(start: string, unit: string | ((index: number) => string), end: string) {
   return (bytes: number) => {
     const parts: string[] = [];
@@ -120,7 +120,7 @@ const known: Family[] = [
   ['a long checkout_id', '/api/refunds', filled('{"amount":1,"checkout_id":"', 'a', '"}')],
 ];
 
-/** Requests that anyone can send. */
+/** Requests that strangers can send. */
 const strange: Family[] = [
   ['a form of many fields', '/login', filled('', (i) => `f${i}=1&`, 'a=1'), form],
   ['a form of nested fields', '/login', filled('', (i) => `a[b][${i}]=%41&`, 'a=1'), form],
@@ -140,8 +140,8 @@ describe('the largest body of a known caller costs at most 20 steps a byte, in l
       const few = await stepsOf(path, quarter, headers);
       const many = await stepsOf(path, large, headers);
       assert.ok(many < 20 * Buffer.byteLength(large), `${many} steps`);
-      // The body is four times as large, so the work may be about four times as much. The minimum
-      // is there because a small request costs something, too.
+      // The body is four times as large, so the work may be about four times as much. The minimum is
+      // there because even a small request costs something.
       assert.ok(many < 5 * Math.max(few, 10_000), `${many} steps after ${few}`);
     });
   }

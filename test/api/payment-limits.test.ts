@@ -49,7 +49,7 @@ describe('the payment page is limited', () => {
     const shopper = await paying.shopper();
     await shopper.pay(1, { card: numberOf('challenge') });
     const path = '/v1/payment_intents/:id';
-    // A fault that strikes every look-up and changes nothing counts them.
+    // Counts look-ups with a fault that strikes every one and changes nothing.
     await paying.gateway.fault({ fault: 'latency', ms: 0, method: 'GET', path, times: 1_000 });
     const begun = performance.now();
     const answers = await inParallel(100, () => shopper.send('GET', 'return'));
@@ -168,7 +168,7 @@ describe('card testing', () => {
     assert.equal(refused.status, 429);
     assert.match(refused.body.error, /Try again in 3600 seconds/);
     assert.deepEqual(await shopper.attempts(), []);
-    // Another network is not concerned, and this one may pay again after the hour.
+    // Another network is not affected, and this one may pay again after the hour.
     shopper.moveTo('198.51.100.21');
     assert.equal((await shopper.send('POST', 'pay', body)).body.status, 'successful');
     paying.clock.advance({ hours: 1 });

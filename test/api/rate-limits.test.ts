@@ -183,7 +183,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
       const caller = await createAccount(service);
       assert.equal((await attempt('192.0.2.1', caller.client_secret)).status, 200);
       assert.equal((await attempt('192.0.2.2')).status, 401);
-      // Valid ones never count as failures.
+      // Valid secrets never count as failures.
       const many = await inParallel(70, () => attempt('192.0.2.3', caller.client_secret));
       assert.deepEqual(countStatuses(many), { 200: 70 });
       assert.equal((await attempt('192.0.2.3')).status, 401);

@@ -106,7 +106,8 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       'Try again in a moment or use another card.',
     ],
   ];
-  // One card after another, as a shopper tries a wallet. No two neighbours show the same text.
+  // Tries one card after another, like a shopper with several. No two consecutive cards show the
+  // same text.
   scenario(
     'is declined in plain words; then another card pays, and the shopper types only the card again',
     { ends: 'successful' },

@@ -20,8 +20,8 @@ import {
 } from '../support/shop.ts';
 import { until } from '../support/until.ts';
 
-// Whatever the shopper, the browser or the network does meanwhile: there is one outcome, the page
-// says it plainly, and it never offers to pay twice.
+// Whatever the shopper, the browser or the network does, there is one outcome, the page says it
+// plainly, and it never offers to pay twice.
 
 const networkErrors = /Failed to load resource/;
 

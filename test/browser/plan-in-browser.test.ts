@@ -228,7 +228,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         // the page proposes another one.
         await heading(page, 'Pay R 500,00').waitFor();
         assert.equal(page.url(), link);
-        // It proves the address for what is late alone. The link that a shopper asks for goes on with
+        // It proves the address only for what is late. A link that a shopper asks for continues with
         // what they asked for.
         await page.getByRole('button', { name: 'Back' }).click();
         await page.getByText('R 500,00 is late.').waitFor();

@@ -96,7 +96,7 @@ describe('messages in a browser', { skip: noBrowser }, () => {
       ] as const) {
         await page.setViewportSize({ width, height: 844 });
         await page.emulateMedia({ colorScheme });
-        // A mail has no landmarks: the client around it has.
+        // A mail has no landmarks, because the client around it has them.
         const violations = await axeViolations(page);
         const own = violations.filter((one) => !/^(region|landmark-one-main):/.test(one));
         assert.deepEqual(own, [], `${kind} at ${width} px, ${colorScheme}`);

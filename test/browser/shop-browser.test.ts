@@ -168,7 +168,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   }
 
   async function mailArrives(mailbox: Page, subject: RegExp): Promise<void> {
-    // A hidden page asks more rarely.
+    // A hidden page polls less often.
     await mailbox.bringToFront();
     await mailsIn(mailbox, subject).waitFor();
   }

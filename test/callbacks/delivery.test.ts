@@ -879,7 +879,7 @@ describe('a crash loses no callback', () => {
   /** A process that sends a callback and dies. */
   const dying = (sent: (url: string) => void) => ({
     ...service.deps,
-    // A dead process keeps no deadline. Without this the test would wait for it.
+    // A dead process has no deadline. Without this, the test would wait for it.
     clock: { ...service.deps.clock, sleep: () => new Promise<never>(() => {}) },
     sendCallback: ({ url }: { url: string }) => {
       sent(url);

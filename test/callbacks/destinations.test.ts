@@ -79,7 +79,7 @@ function sender(allowed: string, options: Options = {}) {
 const post = (url: string, allowed = loopback, options: Options = {}) =>
   sender(allowed, options).send({ url, headers, body });
 
-/** On this clock no deadline comes, so only the limit of a connection can end an exchange. */
+/** On this clock the deadline never comes, so only the limit of a connection can end an exchange. */
 const patientClock: Clock = {
   ...systemClock,
   sleep: (_milliseconds, signal) =>

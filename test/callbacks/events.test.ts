@@ -133,7 +133,7 @@ test('every change of a refund is told once, in order, signed, as the API presen
     .map(bodyOf)
     .find(({ sequence }) => sequence === 3);
   assert.deepEqual(last.data, ended.body.data);
-  // The contract's own callback is what it always was.
+  // The contract's own callback is unchanged.
   const [result] = paying.receiver.at(lastOrder());
   assert.deepEqual(Object.keys(bodyOf(result as Received)), [
     ...['status', 'amount', 'currency', 'client_reference_id', 'number_of_payments'],

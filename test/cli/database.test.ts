@@ -224,7 +224,7 @@ test('each table is distributed once as listed, and foreign keys are restored af
   });
 });
 
-/** Later migrations do such things to tables that are in their places. */
+/** Later migrations do such things to tables that are already in place. */
 const later = [
   'alter table checkouts add column test_note text check (length(test_note) < 9);',
   'alter table checkouts add constraint test_amount check (amount < 1000000000000) not valid;',

@@ -512,7 +512,7 @@ test('every search and every list walks an index, and sorts nothing but its own 
     for (const filter of [{}, ...ofActions]) {
       await pageActions(recorded, scope, filter, page);
     }
-    // A narrower scope names its merchants, whose rows are few and may be sorted.
+    // A narrower scope names its merchants, whose few rows may be sorted.
     if (scope === 'all merchants') await pageMerchants(recorded, scope, page);
     await pageIntegrations(recorded, scope, page);
     await listPeople(recorded, null, page.limit);
@@ -542,7 +542,7 @@ test('every search and every list walks an index, and sorts nothing but its own 
       assert.doesNotMatch(plan, /Seq Scan on (?!territories|merchants)/, `${sql}\n${plan}`);
       if (isByName) assert.match(plan, /merchants_by_name/, `${sql}\n${plan}`);
       // A statement that names the ids of a page may sort. So may the pending callbacks of one
-      // merchant, which are no more than its backlog.
+      // merchant, because they are only its backlog.
       const isBacklog = /"due_at" is not null and "callbacks"."merchant_id"/.test(sql);
       if (!isBacklog && !/"checkout_id" in \(|"id" in \(/.test(sql)) {
         assert.doesNotMatch(plan, /(?<!Incremental )Sort {2}\(/, `${sql}\n${plan}`);

@@ -18,7 +18,7 @@ export type Event = {
 /** Longer than Patroni's ttl, so that another server is promoted meanwhile. */
 const awayMilliseconds = 40_000;
 
-/** It returns long after another server was promoted, and must notice that. */
+/** The server returns long after another one was promoted, and must notice that. */
 const stoppedMilliseconds = 60_000;
 
 export const signalAll = (pids: number[], signal: NodeJS.Signals) => {

@@ -7,7 +7,7 @@ export type TestMerchant = { id: string; caller: Credentials };
 
 const rules = '[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]';
 
-/** A merchant whose integration may do as much as it likes. */
+/** Creates a merchant whose integration has no limits. */
 export async function createMerchant(
   env: NodeJS.ProcessEnv,
   name: string,

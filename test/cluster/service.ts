@@ -9,7 +9,7 @@ import { eventually } from './servers.ts';
 
 const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
-/** The rules for retries that operators are given, so that this test proves them. */
+/** The retry rules that operators get, so that this test proves them. */
 const given = fs
   .readFileSync(path.join(import.meta.dirname, '../../ops/container/haproxy.cfg'), 'utf8')
   .split('\n');
@@ -95,7 +95,7 @@ export async function startNodes(
   for (const [index, databaseUrl] of options.databaseUrls.entries()) {
     const one = { databaseUrl, baseUrl: url, env: options.env };
     const node = await startNode(children, `node-${index + 1}`, one);
-    // One after the other: the first one migrates the database.
+    // The nodes start one after the other, because the first one migrates the database.
     await node.ready();
     nodes.push(node);
   }

@@ -1250,7 +1250,7 @@ describe('the actions of the command line', () => {
       );
       assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409], url);
     }
-    // To a merchant's people the staff of the service is a role and nothing else.
+    // A merchant's people see only the role of the service's staff.
     const theirs = await addPerson(paying.service, {
       roles: ['admin'],
       merchant_ids: [merchant.id],
@@ -1865,8 +1865,8 @@ describe('the money of merchants', () => {
 
 describe('every action', () => {
   /**
-   * Actions of several transactions. After the first of them they are begun and not done. A refund
-   * is requested, approved or retried in one, and the service goes on with it.
+   * Actions that take several transactions. After the first one they have begun but are not done. A
+   * refund is requested, approved or retried in one, and the service continues it.
    */
   const steps = new Set([
     'POST /api/instalments/:checkout/:number/retry',
@@ -1905,7 +1905,7 @@ describe('every action', () => {
     try {
       return await work();
     } finally {
-      // This uncovers the method of the class again.
+      // This restores the class's own method.
       Reflect.deleteProperty(pool, 'connect');
     }
   }

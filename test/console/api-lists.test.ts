@@ -29,8 +29,8 @@ import {
 import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount } from '../support/service.ts';
 
-// Two merchants with the same shoppers, orders and amounts, whose rows differ in nothing but the
-// merchant. Everything that a person of one merchant reads must be of that merchant.
+// Two merchants with the same shoppers, orders and amounts, whose rows differ only in the merchant.
+// Everything that a person of one merchant reads must be of that merchant.
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -488,7 +488,8 @@ describe('one checkout', () => {
     }
     const times = details.timeline.map(({ at }: { at: string }) => at);
     assert.deepEqual(times, [...times].sort());
-    // The reminder of the third payment stands where it will be sent, not where it was planned.
+    // The reminder of the third payment is shown at the time when it will be sent, not when it was
+    // planned.
     const toSend = details.timeline.findLast(({ description }: { description: string }) =>
       description.startsWith('message to send'),
     );
@@ -657,7 +658,7 @@ describe('the overview', () => {
         [account.merchant.id, shopper.id, id],
       );
     t.after(() => write(written_id));
-    // Ids have the real time. Let it be three days later, with one attempt two minutes ago.
+    // Ids contain the real time. It is now three days later, with one attempt two minutes ago.
     const now = before + 3 * 24 * 3_600_000;
     const triedAt = now - 120_000;
     await write(firstIdAt(triedAt));

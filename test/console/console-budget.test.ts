@@ -3,8 +3,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-// Bytes on the wire until the console's first page is there, as the server sends them: compressed,
-// each file for itself.
+// The bytes sent until the console's first page is shown: each file is compressed separately.
 const budgetBytes = 225 * 1024;
 const dist = new URL('../../web/dist/console/', import.meta.url);
 const read = (name: string) => fs.readFileSync(new URL(name, dist));

@@ -15,7 +15,7 @@ import {
   startService,
 } from '../support/service.ts';
 
-// How a person gets a way in, and who learns of it.
+// How a person gets access, and who is told.
 
 const clock = movableClock();
 let service: Service;
@@ -234,7 +234,8 @@ test('one administrator cannot take the access of all others and stay alone', as
       ask(console, by, 'PATCH', `/api/people/${one.id}`, { body: { merchant_ids: [merchant] } }),
   };
   const merchant = (await createAccount(service)).merchant.id;
-  // A person who cannot sign in yet, and one with fewer merchants, are no other administrators.
+  // A person who cannot sign in yet, and one with fewer merchants, do not count as other
+  // administrators.
   await invite(withMail, by, 'not-yet@example.com', ['admin']);
   await addPerson(service, { roles: ['admin'], merchant_ids: [merchant] });
   const both = await Promise.all([take.revoke(second), take.demote(third)]);
@@ -245,13 +246,13 @@ test('one administrator cannot take the access of all others and stay alone', as
     assert.equal(status, 409);
     assert.match(body.error.message, /would leave you as the only administrator/);
   }
-  // Another role of theirs may be taken, and a person who is no administrator may be revoked.
+  // Another of their roles may be removed, and a person who is not an administrator may be revoked.
   await admin();
   assert.equal((await take.demote(left)).status, 200);
   assert.equal((await take.revoke(left)).status, 200);
   const alert = await alertAbout(left.id);
   assert.deepEqual([alert.kind, alert.caused_by], ['person_revoked', by.email]);
-  // The command line is the way back, also for an only administrator.
+  // The command line still allows it, even for a sole administrator.
   await revokePerson(service.deps, 'nomsa', { id: by.id });
 });
 

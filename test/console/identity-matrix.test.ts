@@ -258,7 +258,10 @@ function sampleOf(schema: TSchema, id: string): unknown {
   }
 }
 
-/** Asks a route about a merchant's rows, from an address of its own, so that no limit is met. */
+/**
+ * Calls a route about a merchant's rows, each time from another address, so that no limit is
+ * reached.
+ */
 let asked = 0;
 async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
   asked += 1;

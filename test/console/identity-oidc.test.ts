@@ -20,7 +20,7 @@ const accounts: Record<string, { email: string; email_verified: boolean }> = {};
 
 let issuer: string;
 let provider: Server;
-/** Changes the ID token that the provider answers with, as a person on the way could. */
+/** Changes the ID token in the provider's answer, as a man in the middle could. */
 let forgeToken: ((token: string) => string) | null = null;
 let service: Service;
 let app: FastifyInstance;
@@ -282,7 +282,7 @@ describe('a sign-in through an issuer', () => {
       "select from person_mails m join people p on p.id = m.person_id where kind = 'issuer_tied' and email = 'boitumelo@example.com'",
     );
     assert.equal(rows.length, 1);
-    // A session that ended at the issuer's page ties nothing.
+    // A session that ended while its person was at the issuer's page links nothing.
     const begun = await post('/api/issuer/tie', cookie);
     await ask(console(), { cookie }, 'DELETE', '/api/session');
     const late = await visitIssuer(begun.body.url, 'boitumelo');

@@ -72,7 +72,7 @@ describe('an invitation', () => {
     assert.equal(options.attestation, 'none');
     assert.equal(options.rp.id, 'localhost');
     const response = createAuthenticator().create(options, here());
-    // A name of the person's choice changes nothing: colleagues decide by the administrator's.
+    // A name that the person chooses changes nothing: colleagues rely on the administrator's.
     const named = { token, name: 'Sipho Dlamini', response };
     const answer = await post('/api/invitation/register', named);
     assert.equal(answer.status, 200);

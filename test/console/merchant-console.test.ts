@@ -21,7 +21,7 @@ import {
   startService,
 } from '../support/service.ts';
 
-// The same console at the merchants' origin, in which no one of the staff gets.
+// The same console at the merchants' origin, where staff cannot sign in.
 
 const staffUrl = 'https://console.example';
 const shopUrl = 'https://shops.example';

@@ -136,7 +136,7 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   await post('/api/passkeys', { name: 'Phone', response: second.create(adding, here) });
   await signIn(second);
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
-  // The session proves the presence with the older one.
+  // The session proves the person's presence with the older passkey.
   const proof = (await post('/api/proof/options')).body.options;
   assert.equal((await post('/api/proof', { response: first.get(proof, here) })).status, 200);
   assert.equal((await propose()).status, 200);

@@ -16,10 +16,11 @@ import {
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, liftLimits, runs, send } from '../support/service.ts';
 
-// People with random roles and scopes do random things, each in two browsers. The audit says who
-// agreed to what: no refund above the threshold, payout or bank account gets through without two.
-// A person whose roles grew, or who was invited again, agreed to nothing for a day. An address that
-// a merchant's administrator invited is that administrator, until the service's staff confirms it.
+// People with random roles and scopes do random things, each in two browsers. The audit shows who
+// agreed to what: no refund above the threshold, payout or bank account gets through without two
+// people. A person whose roles grew, or who was invited again, does not count for a day. An address
+// that a merchant's administrator invited counts as that administrator, until the service's staff
+// confirms it.
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -105,9 +106,9 @@ async function createWorld(given: Given[]) {
   }
   const seenBy: Given[] = [];
   const typed = new Map<number, string>();
-  /** By person, the number of the action after which they do not count. */
+  /** The number of the action after which a person does not count, by person. */
   const isNewSince = new Map<string, number>();
-  /** By person, who registered with the link of an invitation. */
+  /** The person who registered with an invitation's link, by the invited person. */
   const selves = new Map<string, string>();
   const credentials = [account];
   return { account, shopper, colleagues, credentials, typed, seenBy, isNewSince, selves };
@@ -445,7 +446,9 @@ const secret: typeof together = [
   ['end the review', 0, 0],
 ];
 
-/** The third gets the roles of a colleague in both ways, and decides nothing with them today. */
+/**
+ * The third person gets a colleague's roles in both ways, and can decide nothing with them today.
+ */
 const renewed: typeof together = [
   ['change roles', 0, 0, 2],
   ['ask', 0, 2],
@@ -460,7 +463,7 @@ const renewed: typeof together = [
   ['confirm an account', 2, 0],
 ];
 
-/** A merchant's administrator is two people only once the second one was confirmed. */
+/** A merchant's administrator counts as two people only once the second one was confirmed. */
 const selves: typeof together = [
   ['invite a second self', 1, 0],
   ['ask', 1, 2],

@@ -64,7 +64,7 @@ test('a migration behind a backup lets requests pass, and is applied when the ba
     return rowCount !== 0;
   };
   await until('the migration waits for the table', isWaiting);
-  // The statement waits behind the migration until that gives up, and not until the backup ends.
+  // The statement waits behind the migration only until that gives up, not until the backup ends.
   await database.pool.query('select from checkouts');
   assert.equal(await isApplied(migration), false);
   await backup.query('commit');
@@ -164,7 +164,7 @@ test('an index is built while others write, also after a build that was interrup
     '-- concurrently\ncreate index concurrently if not exists test_index on test_first (id);',
   );
   await database.pool.query('insert into test_first values (1), (1)');
-  // A unique index over equal values cannot be finished, and stays behind as an interrupted one does.
+  // A unique index over equal values cannot be completed, and stays behind like an interrupted one.
   await assert.rejects(
     database.pool.query('create unique index concurrently test_index on test_first (id)'),
   );

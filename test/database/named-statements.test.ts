@@ -81,7 +81,7 @@ test('texts that keep changing get no names, and at most 200 texts do', () => {
   assert.equal(often(`select '${'x'.repeat(8_000)}'`), undefined);
   const others = Array.from({ length: 300 }, (_, at) => often(`select 'often', ${at}`));
   assert.equal(new Set(others.filter(Boolean)).size, 199);
-  // After a migration they are counted anew, under other names.
+  // After a migration they are counted again, under other names.
   const before = often('select');
   names.renew();
   assert.notEqual(often('select'), before);

@@ -12,7 +12,7 @@ import { onDatabase } from '../support/database-server.ts';
 import { isLong, log } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-// The recipe of docs/operators/running.md for an own PostgreSQL: a base backup, an archive of the
+// The recipe of docs/operators/running.md for your own PostgreSQL: a base backup, an archive of the
 // log, and a restore to a point in time.
 
 /** The folder of the system's own PostgreSQL programs, or null. */

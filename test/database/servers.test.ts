@@ -34,8 +34,8 @@ function makeReadOnly(startup: Buffer): Buffer {
 }
 
 /**
- * A host of its own in front of the test server. A standby is read only and began at another time. A
- * frozen host greets, and says nothing afterwards.
+ * A separate host in front of the test server. A standby is read only and started at another time. A
+ * frozen host greets, and then says nothing.
  */
 async function openHost(kind: 'primary' | 'standby' | 'frozen' = 'primary') {
   const target = new URL(created.url);
@@ -190,7 +190,7 @@ test('a statement that waits for a lock goes on while new connections try anothe
       const waiting = first.query('select pg_advisory_lock(4712)');
       primary.refuses.add(primary.opened + 1);
       await Promise.race([waiting, assert.rejects(database.pool.connect())]);
-      // Each question about the statement is a connection.
+      // Each question about the statement opens a connection.
       const asked = () => primary.opened + standby.opened;
       const before = asked();
       await Promise.race([waiting, until('six questions', () => asked() >= before + 6)]);

@@ -22,10 +22,10 @@ import {
 } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-// The peer of a connection vanishes without a word, as when a machine loses its power. Nothing on
-// this side notices before a time-out (decision 0013).
+// The peer of a connection vanishes without a word, as when a machine loses power. This side notices
+// nothing before a time-out (decision 0013).
 
-/** A proxy to the database. A frozen connection stays open and carries nothing any more. */
+/** A proxy to the database. A frozen connection stays open but no longer carries anything. */
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const open = new Set<net.Socket>();

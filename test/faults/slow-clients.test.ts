@@ -99,7 +99,7 @@ test('two hundred slow clients are cut, and other requests are served', async (t
     for (const { socket } of clients) socket.destroy();
   });
 
-  // Other clients are served all the while.
+  // Other clients are served in the meantime.
   let rounds = 0;
   const isOver = () => clients.every(({ seconds }) => seconds !== null);
   const deadline = performance.now() + 55_000;

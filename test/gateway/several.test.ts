@@ -78,7 +78,7 @@ const choose = async (gateway: GatewayName | null, second_gateway: GatewayName |
 type Call = { gateway: GatewayName; name: string; texts: string[] };
 const calls: Call[] = [];
 
-/** Notes every request with the texts in it. */
+/** Records every request with the texts in it. */
 function watchCalls(gateways: Gateways): void {
   for (const gateway of gateways.names) {
     const port = gateways.of(gateway) as unknown as Record<string, unknown>;
@@ -109,7 +109,10 @@ const names = `
   union select c.gateway, unnest(array[d.id::text, d.dispute_ref])
   from checkouts c join disputes d on d.checkout_id = c.id`;
 
-/** Every request about a payment went to the gateway that holds it. Returns how many there were. */
+/**
+ * Asserts that every request about a payment went to the gateway that holds it. Returns how many
+ * there were.
+ */
 async function assertNoneWentAstray(): Promise<Map<string, number>> {
   const { rows } = await atMain.service.deps.database.pool.query(names);
   const holders = new Map<string, GatewayName>(rows.map(({ name, gateway }) => [name, gateway]));
@@ -253,7 +256,7 @@ test('heartbeats are raised at each gateway, and one that is ahead stops money a
   }
 });
 
-/** A guard of its own, at gateways that answer as a test wants. */
+/** A separate guard, with gateways that answer as a test wants. */
 const guardAt = (
   changes: { [name: string]: Partial<Gateway> },
   of = atMain.service.deps.gateways,

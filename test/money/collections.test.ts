@@ -199,7 +199,7 @@ describe('a collection that is declined', () => {
       ],
     );
     assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue', 'payment_overdue']);
-    // Both are one thing to do.
+    // Both payments are in one alert.
     assert.match((await openAlert(shopper))?.text ?? '', /: R.666,66 from/);
     // The gateway knows the first payment and one charge that was declined.
     assert.equal((await shopper.books()).payment_intents.length, 2);
@@ -426,7 +426,7 @@ test('money that does not move for long raises one alert a day and merchant, unt
     return rows.map(({ closed_at }) => closed_at !== null);
   };
   assert.ok(!(await alerts()).includes(true));
-  // In two hours it was tried often. A day more needs one attempt only.
+  // It was retried often within two hours. Another day needs only one attempt.
   paying.clock.advance({ hours: 28 });
   await paying.work();
   await paying.clearFaults();

@@ -454,7 +454,7 @@ test('what an operator looked at is what is submitted, also if something changes
   assert.deepEqual([later.evidence, later.hash], [looked.evidence, looked.hash]);
   assert.equal(later.is_outdated, true);
 
-  // Another operator stages it anew. The first one has not seen that.
+  // Another operator stages it again. The first one has not seen that.
   await tranche.json('disputes', 'evidence', id, '--stage');
   const submit = ['disputes', 'evidence', id, '--submit'];
   await tranche.refused(1, /staged anew since you looked/, ...submit, '--hash', looked.hash);
@@ -511,7 +511,8 @@ test('the merchant’s facts and files are staged with the rest, and what was re
   const sent = await paying.gateway.call('GET', `/v1/files/${there.shipping_documentation}`);
   assert.deepEqual([sent.body.filename, sent.body.type], ['slip.pdf', 'pdf']);
 
-  // The staged evidence stays as it is until it is staged anew, also the file that was removed.
+  // The staged evidence stays as it is until it is staged again, including the file that was
+  // removed.
   await change('--field', 'carrier=', '--file', 'other=');
   const looked = await tranche.json('disputes', 'evidence', id);
   assert.deepEqual([looked.evidence.carrier, looked.files.length], ['Aramex', 2]);

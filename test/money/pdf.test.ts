@@ -92,7 +92,7 @@ test('a long document without tags is written in pieces, and others are answered
 });
 
 test('names of a thousand letters without a space are laid out in proportion to their length, and others are answered between them', async (t) => {
-  // Every name is another one, so that nothing can be remembered of it.
+  // Every name is different, so that none of it can be cached.
   const name = (row: number) =>
     Array.from({ length: 1_000 }, (_, at) => String.fromCodePoint(0xc0 + ((at * row) % 380))).join(
       '',

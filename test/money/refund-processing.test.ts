@@ -300,7 +300,7 @@ describe('review', () => {
       'select',
       'select checkouts locked',
       'select refund_requests locked',
-      // The split, the threshold as it is now, and the sum that one person alone let pass.
+      // The split, the current threshold, and the sum that one person alone approved.
       'select instalments',
       'write refund_requests refund_parts instalments',
       'select operator_chain locked',

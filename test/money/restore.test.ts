@@ -399,7 +399,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     own.clock.advance({ days: 2 });
     await server.restore();
 
-    // The process that ran on notices that the heartbeat fell.
+    // The process that kept running notices that the heartbeat fell.
     assert.match((await problemOf(own)) ?? '', /The heartbeat of the database fell from 2 to 1/);
     await own.service.deps.database.pool.query(
       'update gateway_heartbeat set stopped_at = null, stopped_reason = null',
@@ -415,7 +415,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
         `select from alerts where kind = 'gateway_ahead' and detail like '%is ahead%'`,
       );
       assert.equal(alerts.rowCount, 1);
-      // Creates and reads go on. A shopper who pays now is told that nothing was charged.
+      // Creates and reads continue. A shopper who pays now is told that nothing was charged.
       const open = again.open(await createCheckout(service, own.account));
       const { status, paused } = await open.pay(1);
       assert.deepEqual([status, paused, await open.live()], ['open', true, []]);

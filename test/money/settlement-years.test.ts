@@ -43,10 +43,10 @@ import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
 
 // A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
-// opens and decides, evidence, payouts on business days that two operators approve and the bank
-// pays or returns. The gateway fails, and processes die between any two statements. In the middle
-// of each year the database is restored from a backup. Processes go on, and some die, but no money
-// moves until what the gateway did meanwhile is recorded. TRANCHE_SEED=17 repeats seed 17.
+// opens and decides, evidence, payouts on business days that two operators approve and the bank pays
+// or returns. The gateway fails, and processes die between any two statements. In the middle of each
+// year the database is restored from a backup. Processes continue, and some die, but no money moves
+// until what the gateway did in the meantime is recorded. TRANCHE_SEED=17 repeats seed 17.
 
 let scene: Awaited<ReturnType<typeof startScene>>;
 before(async () => {
@@ -291,11 +291,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await tolerant(description, run(service.deps));
   }
 
-  /** A cardholder disputes a payment, and an operator gives it up. */
+  /** A cardholder disputes a payment, and an operator concedes it. */
   async function giveUp(): Promise<void> {
     await dispute();
     await learn(service.deps);
-    // A dispute whose time was over meanwhile is lost at the gateway, and takes no answer.
+    // A dispute whose deadline has passed is lost at the gateway, and takes no answer.
     await paying.work();
     const [open] = await rowsOf<Dispute>(
       `select * from disputes where merchant_id = $1 and submitted_at is null
@@ -311,9 +311,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /**
-   * The database is restored from a backup. What came after it is lost, and the gateway has done
-   * it: collections, refunds, disputes. Payouts of that time were not exported: a restore cannot
-   * know what the bank was told (decision 0098).
+   * The database is restored from a backup. Everything after it is lost here but was done at the
+   * gateway: collections, refunds, disputes. Payouts of that time were not exported: a restore
+   * cannot know what the bank was told (decision 0098).
    */
   async function restore(): Promise<void> {
     const { deps, databaseUrl } = service;
@@ -438,7 +438,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
       if (all.length === 0) return;
       const [description, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
       note('action', `${description} by the ${actor}`);
-      // The bank's order is complete or it was not made: a killed export is not counted.
+      // Either the bank's order is complete or it was not made: a killed export does not count.
       player.begin(actor, tolerant(description, Promise.race([run(deps), died])));
     };
     clock.advance({ hours: chance.pick([1, 12, 30]) });

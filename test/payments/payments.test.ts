@@ -97,7 +97,7 @@ describe('a card that is declined leaves the checkout open and says why', () => 
       assert.deepEqual(page.decline, { reason, may_retry });
       assert.equal(page.return_url, null);
       assert.deepEqual(await shopper.live(), []);
-      // The merchant hears nothing of a decline.
+      // The merchant is not told of a decline.
       assert.equal(await shopper.callback(), null);
     });
   }

@@ -68,7 +68,7 @@ test('a payment with its callback', async () => {
     // The attempt.
     ...['begin', 'select checkouts locked', 'select payment_attempts'],
     ...['insert payment_attempts', 'commit'],
-    // The gateway hears of it after this.
+    // The gateway is called after this.
     'update payment_attempts',
     // The outcome.
     ...['begin', 'select checkouts locked', 'select payment_attempts locked'],
@@ -175,7 +175,7 @@ function steppedClock(clock: Clock) {
         signal?.addEventListener('abort', wake, { once: true });
       }),
     sleepers,
-    /** Lets time pass until so much of it has passed. All who sleep now sleep again between steps. */
+    /** Lets this much time pass. Everything that sleeps now sleeps again between steps. */
     async pass(duration: number): Promise<void> {
       const end = milliseconds + duration;
       const all = sleepers.size;

@@ -353,7 +353,7 @@ describe('a list', () => {
   });
 
   test('sends the secret only to the base address, whatever a link says', async () => {
-    // The service believes that it has another address, so its links lead there.
+    // The service is configured with another address, so its links lead there.
     const account = await createAccount(service);
     await createCheckout(service, account);
     await createCheckout(service, account);

@@ -27,7 +27,7 @@ export async function judge(
   await assertTold(scene, shop);
 }
 
-/** The shopper was told of every change, once. */
+/** Asserts that the shopper was told of every change once. */
 async function assertHeard(shopper: Shopper): Promise<void> {
   const messages = await shopper.rows('messages');
   const sent = messages.filter(({ status }) => status === 'sent');
@@ -38,7 +38,7 @@ async function assertHeard(shopper: Shopper): Promise<void> {
       .filter(({ facts }) => facts.amount !== undefined)
       .flatMap(({ facts }) => facts.instalments ?? [facts.instalment])
       .sort(),
-    // The capture of a hold is no news: the shopper has the receipt.
+    // The capture of a hold is not announced, because the shopper has the receipt.
     collections
       .filter(({ status, kind }) => status === 'collected' && kind !== 'capture')
       .map(({ instalment }) => instalment)
@@ -60,11 +60,11 @@ async function assertHeard(shopper: Shopper): Promise<void> {
     const numbers = declines
       .filter((one) => one.instalment === instalment)
       .map((one) => one.number);
-    // The declines between the first and the last are no news.
+    // The declines between the first and the last are not announced.
     if (number !== Math.min(...numbers)) continue;
     const about = `payment ${instalment}, attempt ${number}`;
     const message = messages.find((one) => one.kind === 'declined' && one.about === about);
-    // A decline that was not told in time is skipped once the payment is paid or cancelled.
+    // A decline that was not announced in time is skipped once the payment is paid or cancelled.
     assert.match(message?.status ?? 'none', isUnpaid(instalment) ? /^sent$/ : /^(sent|skipped)$/);
   }
   assert.deepEqual(
@@ -95,8 +95,8 @@ async function assertHeard(shopper: Shopper): Promise<void> {
 }
 
 /**
- * Everything that an answer told the merchant of exists, once, and nothing else does. The API shows
- * our rows.
+ * Asserts that everything an answer told the merchant of exists once, and nothing else does. The API
+ * shows our rows.
  */
 async function assertTold({ paying, account }: Scene, { asked }: MerchantServer): Promise<void> {
   const { service } = paying;

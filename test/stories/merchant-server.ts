@@ -16,7 +16,7 @@ type Asked = {
   path: string;
   body: object;
   about: string;
-  /** When it was asked first. A key is remembered for a day. */
+  /** When it was first requested. A key is remembered for a day. */
   at: Temporal.Instant;
   id?: string;
 };
@@ -42,7 +42,7 @@ export function createMerchantServer({ story, paying, account, tell, time }: Sce
       headers: { 'idempotency-key': one.key },
     }).catch(isClosed);
     const answer = await (process.died ? Promise.race([sent, process.died]) : sent);
-    // A 500 or 503 is safe to repeat, says the contract. Without an answer the key makes it safe.
+    // By the contract a 500 or 503 is safe to repeat. Without an answer, the key makes it safe.
     if (answer === null || answer.status >= 500) return;
     unanswered.delete(one);
     hear(one, answer);

@@ -20,11 +20,11 @@ import type { World } from './world.ts';
 
 /** The record of a play. */
 export type Played = {
-  /** The moves that did something, for a person. */
+  /** The moves that had an effect, in words. */
   steps: string[];
   /** Every fault with the step that it struck. */
   faults: string[];
-  /** Who acted while whom was in the middle of an action. */
+  /** Which actors acted while another was in the middle of an action. */
   races: string[];
   transitions: string[];
   /** Every statement and every call, in order. */
@@ -41,7 +41,7 @@ const works = {
   messages: sendDueMessages,
 } as const;
 
-/** The tables with due rows, and what does their work. */
+/** The tables with due rows, and the functions that do their work. */
 const dueWork = {
   payment_attempts: recoverAttempts,
   instalments: collectDueInstalments,
@@ -182,7 +182,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await playActor(actor, move.at, move.fault);
   }
 
-  /** Everyone goes on to the end, and the gateway receives what was on its way. */
+  /** Every actor continues to its end, and the gateway receives what was on its way. */
   async function resume(): Promise<void> {
     for (let rounds = 0; stage.actors().length > 0; rounds += 1) {
       assert.ok(rounds < 60, `${stage.actors().map(({ name }) => name)} do not end`);
@@ -241,7 +241,7 @@ async function operationOf(scene: Scene, does: Deed, pick: number): Promise<Work
   return one ? { about: one.about, run: ({ deps }) => one.run(deps) } : null;
 }
 
-/** Failures that a worker logs and an operator reads, and that leave nothing half done. */
+/** Failures that a worker logs or an operator sees, and that leave nothing half done. */
 async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> {
   try {
     await work;

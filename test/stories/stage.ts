@@ -40,7 +40,7 @@ type Step = {
   go(fault: Fault | null): void;
 };
 
-/** One who acts through a process: a tab, a worker, the merchant's server, an operator. */
+/** An actor that acts through a process: a tab, a worker, the merchant's server, an operator. */
 export type Actor = {
   name: string;
   about: string;
@@ -83,7 +83,10 @@ const neverStopped = {
 /** One promise for all would keep everything that ever waited for it. */
 const never = () => new Promise<never>(() => {});
 const lost = () => new Error('Connection terminated unexpectedly');
-/** After so many turns of the event loop an actor waits for another one of its process. */
+/**
+ * After this many turns of the event loop, an actor counts as waiting for another one in its
+ * process.
+ */
 const turnsMax = 3_000;
 const turnsMin = 6;
 /** A statement that takes longer may wait for a lock. */

@@ -17,16 +17,16 @@ export type Told = {
   struck: Record<string, number>;
   /** How often two actions met in the middle. */
   races: Record<string, number>;
-  /** Transitions that no story of a long run came upon. */
+  /** Transitions that no story of a long run reached. */
   unseen: string[];
 };
 
-/** So many stories come upon every transition. */
+/** This many stories reach every transition. */
 const longRun = 2_000;
-/** A story that fails is played this often at most, each time with a part left out. */
+/** A failing story is replayed for at most this long, each time with a part left out. */
 const shrinkSeconds = 120;
 
-/** The seed of the day: the stories of tomorrow are others, and those of today repeat. */
+/** The seed of the day: tomorrow's stories differ, and today's can be repeated. */
 export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
 
 export async function tellStories(wanted: {
@@ -85,7 +85,7 @@ export async function playFile(world: World, file: string): Promise<Played> {
   return await play(world, story as Story, seed);
 }
 
-/** Leaves out as much of a story as it still fails without. Each play has a world of its own. */
+/** Leaves out as much of a story as possible while it still fails. Each play has its own world. */
 async function shrink(
   seed: number,
   again: () => Promise<World>,

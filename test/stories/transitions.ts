@@ -1,4 +1,4 @@
-/** The moves of statuses that a long run must come upon. */
+/** The moves of statuses that a long run must reach. */
 export const expectedTransitions = [
   ...[
     '→ received',
