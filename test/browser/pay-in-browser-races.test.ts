@@ -165,8 +165,6 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
     await followReturnLink(visit, cancel_url);
   });
 
-  // Time.
-
   // The network.
 
   scenario(

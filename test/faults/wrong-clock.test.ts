@@ -157,8 +157,8 @@ test('a node whose clock is a second off shows the time of the database', async 
   });
   try {
     assert.equal((await readiness(node)).status, 'ok');
-    // Half of the time that the database takes to answer is not known, so a pause of this machine
-    // spoils a comparison. The next one comes soon.
+    // A comparison is only as exact as the database's answer is quick, so a pause of this machine
+    // spoils it. The next one comes soon.
     await until('the time of the database', () => {
       const ahead = node.deps.clock.now().epochMilliseconds - Date.now();
       return Math.abs(ahead) < 1_200;

@@ -145,7 +145,9 @@ export function createStage(databaseUrl: string, random: Random) {
     return { gone, leave };
   }
 
-  /** A step of the actor of this call. Without an actor it runs at once. */
+  /**
+   * Runs a step of the current actor when the schedule starts it. Without an actor it runs at once.
+   */
   async function step<T>(
     at: Pick<Step, 'name' | 'to'>,
     pid: number | null,

@@ -252,7 +252,10 @@ export async function listCheckoutDisputes(
     .execute();
 }
 
-/** The dispute that moved last, for each payment and state. Together they stand for all disputes. */
+/**
+ * The dispute that moved last, for each payment and state. These are enough to know the state of
+ * every payment.
+ */
 export const selectDisputeStates = (
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },

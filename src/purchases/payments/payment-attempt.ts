@@ -32,7 +32,7 @@ export type AttemptPurpose = (typeof attemptPurposes)[number];
  *
  * `charged`: the end of a payment of the plan. Its payments are collected.
  *
- * `verified`: the end of a new card. It is the stored card now.
+ * `verified`: the end of an attempt with a new card, which is now the stored card.
  *
  * `declined`: the end of an attempt for which the gateway holds and took nothing.
  *
