@@ -166,7 +166,7 @@ const shopTitles: Record<string, string> = {
   Oversight: 'Your people',
 };
 
-/** Pages as a shop reads them. A page that is null is not a shop's. */
+/** The pages in a shop's own words. Null if a shop does not have the page. */
 export const shopPages: Record<string, { label?: string; about?: string } | null> = {
   '/': { label: 'Home' },
   '/checkouts': { label: 'Orders', about: 'Every order of your shop, the newest first.' },

@@ -110,7 +110,7 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
       </>
     );
   }
-  // The notice about paying late payments replaces it.
+  // While late payments are being paid, another notice replaces the one about them.
   const isPaying =
     page.attempt?.purpose === 'plan_payment' &&
     ['working', 'begun', 'challenge'].includes(page.attempt.status);

@@ -89,7 +89,8 @@ const linkCheckouts = {
 } satisfies Record<string, Limit>;
 
 /**
- * Returns from the bank's challenge, per link and network. Each one makes a request to the gateway.
+ * How often shoppers may return from the bank's challenge, per link and network. Each return makes a
+ * request to the gateway.
  */
 const returns: Limit = { max_requests: 20, window_seconds: 60 };
 
