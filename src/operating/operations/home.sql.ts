@@ -45,7 +45,9 @@ export async function listEndingKeys(
       .select(['integration_id', `${table}.expires_at`])
       .where('integrations.merchant_id', '=', merchant_id)
       .where('integrations.revoked_at', 'is', null)
-      .where(`${table}.expires_at`, '>', now);
+      .where(`${table}.expires_at`, '>', now)
+      .orderBy(`${table}.expires_at`)
+      .limit(keysMax);
   const [secrets, keys] = await Promise.all([
     ending('client_secrets').execute(),
     ending('signing_keys').execute(),

@@ -27,7 +27,7 @@ import {
   statementDueAt,
   statementReference,
 } from './monthly-statement.ts';
-import { listHolidays } from './payout.sql.ts';
+import { listHolidays, lockPayouts } from './payout.sql.ts';
 import { insertStatementMail } from './statement-mail.sql.ts';
 
 export type MonthlyDeps = PayoutDeps & {
@@ -111,6 +111,8 @@ async function goOn(
   // Another process claimed the month, or an earlier run of this transaction was committed.
   const locked = await lockStatementMonth(db, merchant.id, lease);
   if (!locked) return null;
+  // A payout that is being made writes to the same entries, in another order.
+  await lockPayouts(db, merchant.id);
   const { month, number } = locked;
   const before = timestamp(endOfMonth(month, merchant.territory.time_zone));
   const added = await stateEntries(db, merchant.id, { ...locked, before, max: linesTogether });

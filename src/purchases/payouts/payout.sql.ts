@@ -52,6 +52,16 @@ export async function lockPayoutDay(
   return row ?? null;
 }
 
+/** Waits for a payout of the merchant that is being made, and keeps others from being made. */
+export async function lockPayouts(db: Handle, merchant_id: string): Promise<void> {
+  await db
+    .selectFrom('payout_days')
+    .select('merchant_id')
+    .where('merchant_id', '=', merchant_id)
+    .forUpdate()
+    .execute();
+}
+
 export async function movePayoutDay(
   db: Handle,
   merchant_id: string,
