@@ -85,6 +85,7 @@ test('a database belongs to the environment that first used it, and refuses the 
       BASE_URL: 'https://pay.example',
       MASTER_KEY: productionSettings.MASTER_KEY,
       FOUR_EYES_ABOVE: 'none',
+      ISSUER_NAME: 'Pay Well',
     };
     await commandLine(production).json('merchants', 'list');
     const wrong = /belongs to the production environment, and TRANCHE_ENV is sandbox/;

@@ -165,6 +165,7 @@ export function testConfig(
       MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
       DATABASE_URL: databaseUrl,
       FOUR_EYES_ABOVE: '1000000',
+      ISSUER_NAME: 'Pay Well',
     }),
     // It is never called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
@@ -184,6 +185,7 @@ export const productionSettings = {
   STRIPE_SECRET_KEY: 'sk_live_0123456789',
   STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
   FOUR_EYES_ABOVE: '1000000',
+  ISSUER_NAME: 'Pay Well',
 };
 
 /** Resolves no names, so that tests do not use the network. A test can pass its own answers. */
