@@ -71,7 +71,8 @@ create table person_mails (
   kind         text not null check (kind in
                  ('invitation', 'invitation_requested', 'invited_again', 'registered',
                   'passkey_added', 'passkey_removed', 'issuer_tied', 'access_widened', 'revoked',
-                  'confirmed', 'invited_elsewhere', 'bank_proposed', 'bank_confirmed')),
+                  'confirmed', 'invited_elsewhere', 'bank_proposed', 'bank_confirmed', 'callbacks_failing',
+                  'dispute_opened', 'key_ends', 'payout_paid', 'payout_returned')),
   -- Facts that the mail states and that are not in the person's row.
   facts        jsonb not null,
   -- The token of an invitation, encrypted until the mail is sent, then null.
@@ -84,12 +85,25 @@ create table person_mails (
   attempts     integer not null default 0,
   -- The last answer of the mail server.
   response     text,
+  -- The merchant's event that it tells of. A person gets one mail about it.
+  event        text,
   check ((status = 'pending') = (due_at is not null)),
   check ((status = 'pending') = (settled_at is null)),
   check (sealed_token is null or status = 'pending')
 );
 create index person_mails_due on person_mails (due_at, id) where due_at is not null;
+create unique index person_mails_once on person_mails (person_id, event) where event is not null;
 create index person_mails_by_end on person_mails (settled_at) where settled_at is not null;
+
+-- Whether a person gets mail about a kind of event of a merchant. Without a row, its administrators do.
+create table alert_mails (
+  merchant_id uuid not null references merchants (id),
+  person_id   uuid not null references people (id),
+  kind        text not null check (kind in
+                ('callbacks_failing', 'dispute_opened', 'key_ends', 'payout_paid', 'payout_returned')),
+  is_wanted   boolean not null,
+  primary key (merchant_id, person_id, kind)
+);
 
 create table passkeys (
   id            uuid primary key,

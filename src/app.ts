@@ -22,6 +22,7 @@ import { traceRequests } from '#platform/tracing/trace-requests.ts';
 import { type CheckoutDeps, checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { type LegacyDeps, legacyRoutes } from '#purchases/legacy/legacy.routes.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { linkRoutes } from '#purchases/payment-links/link.routes.ts';
 import { paymentLinkRoutes } from '#purchases/payment-links/payment-link.routes.ts';
 import { payoutRoutes } from '#purchases/payouts/payout.routes.ts';
@@ -38,6 +39,7 @@ import type { Config } from './config.ts';
 export type AppDeps = CheckoutDeps &
   LegacyDeps &
   PageDeps &
+  MerchantMailDeps &
   ShopperDeps & {
     trustProxy: Config['trustProxy'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];

@@ -88,7 +88,8 @@ export async function createDeps(
   const traced = tracer === null ? <T>(commit: T) => commit : traceCommit;
   const observeBatch = (items: number) => metrics.observeBatch('checkouts', items);
   const commitCheckout = traced(checkoutCommits({ ...base, observeBatch }));
-  const attempts = attemptCommits({ ...base, sealing, metrics });
+  const mailing = mailsToMerchants({ random, sendsMessages: config.sendsMessages });
+  const attempts = attemptCommits({ ...base, ...mailing, sealing, metrics });
   const { openAttempt, recordAttempt, sentExchanges } = attempts;
   const allowed = config.callbackAllow;
   const sender = createCallbackSender({ clock, allowed, ...given.callbackSender });
@@ -99,7 +100,7 @@ export async function createDeps(
     ...settingsOf(config),
     ...openGuarded(config, base, metrics),
     merchantWork,
-    ...mailsToMerchants({ random, sendsMessages: config.sendsMessages }),
+    ...mailing,
     mail,
     draining: false,
     clockProblem: () => databaseClock?.problem() ?? null,

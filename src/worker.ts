@@ -6,6 +6,7 @@ import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import type { SecondPersonSettings } from '#operating/people/console-session.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
+import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
 import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import { type AnyDueWork, type Awaited, listDueKinds } from '#platform/database/due-work.sql.ts';
@@ -34,6 +35,7 @@ import {
 import { detachMerchantCards, detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
 import { dueInstalments, dueReplacedCards } from '#purchases/instalments/instalment.sql.ts';
 import { deleteExpiredTokens } from '#purchases/legacy/legacy-token.sql.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { dueMessages } from '#purchases/messages/message.sql.ts';
 import {
   type MessageDeps,
@@ -84,6 +86,7 @@ export type WorkerDeps = PaymentDeps &
   ErasureDeps &
   FourEyesDefault &
   MonthlyDeps &
+  MerchantMailDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
 /** A kind of due work. Any number of workers may run it at once. */
@@ -300,6 +303,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     awaits: { shared: 'person_mails' },
     run: sendPersonMails,
   },
+  { name: 'mail about keys that end', pauseSeconds: 300, run: mailEndingKeys },
   { name: 'delete console sessions', pauseSeconds: 60, run: forgetIdentities },
   {
     name: 'delete v1 tokens',

@@ -2131,6 +2131,12 @@ describe('every action', () => {
         url: `/api/people/${colleague.id}`,
         body: { roles: ['support'] },
       }),
+      'POST /api/people/:id/alert-mails': async () => {
+        const merchant_id = paying.account.merchant.id;
+        const own = { roles: ['merchant-admin' as const], merchant_ids: [merchant_id] };
+        const { id } = await addPerson(paying.service, own);
+        return { url: `/api/people/${id}/alert-mails`, body: { merchant_id, kinds: [] } };
+      },
       'DELETE /api/people/:id/sessions/:session': () => ({
         url: `/api/people/${colleague.id}/sessions/${colleague.session_id}`,
       }),

@@ -14,6 +14,7 @@ import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
 import { recordLostCapture, recordLostCharge } from '#purchases/instalments/record-lost-payment.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { moveToGateway } from '#purchases/payments/move-gateway.ts';
 import {
   findAttemptNumber,
@@ -32,6 +33,7 @@ import {
 } from './reconciliation.sql.ts';
 
 export type RecordingDeps = ReconcileDeps &
+  MerchantMailDeps &
   OperatorDeps & {
     operator: string;
     /** The gateway whose records are read. */

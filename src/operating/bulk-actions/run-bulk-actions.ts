@@ -12,6 +12,7 @@ import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callbac
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import type { CollectDeps } from '#purchases/instalments/collect-instalments.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { approvePayout, payPayout } from '#purchases/payouts/review-payout.ts';
 import type { ReviewDeps } from '#purchases/refunds/review-refund.ts';
@@ -31,6 +32,7 @@ export type BulkActionDeps = DeliveryDeps &
   ReviewDeps &
   CollectDeps &
   QueueDeps &
+  MerchantMailDeps &
   SecondPersonSettings & { money: MoneyGuard };
 
 /** Longer than one action takes. The claim is extended after each. */

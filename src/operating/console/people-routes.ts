@@ -1,6 +1,10 @@
 import { IdParams } from '#operating/operations/list.schema.ts';
+import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import {
+  AlertMails,
+  AlertMailsQuery,
   ChangePersonBody,
+  ChooseAlertMails,
   Invitation,
   InviteBody,
   Person,
@@ -10,6 +14,9 @@ import {
   SessionParams,
 } from '#operating/operations/people.schema.ts';
 import { findPersonFor, peopleList, presentPeople } from '#operating/operations/people.ts';
+import { listAlertChoices } from '#operating/people/alert-mail.sql.ts';
+import { alertMailsOf } from '#operating/people/alert-mail.ts';
+import { chooseAlertMails } from '#operating/people/choose-alert-mails.ts';
 import { confirmPerson } from '#operating/people/confirm-person.ts';
 import { listSessions } from '#operating/people/console-session.ts';
 import { releaseInvitation, requestInvitation } from '#operating/people/invite-person.ts';
@@ -122,6 +129,28 @@ export const peopleRoutes: ConsoleRoute[] = [
       return presentSessions(context, await listSessions(context.deps, params.id));
     },
   }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/people/:id/alert-mails',
+    permission: 'people.read',
+    schema: { params: IdParams, query: AlertMailsQuery, response: AlertMails },
+    handle: (context, { params, query }) => readAlertMails(context, params.id, query.merchant),
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/people/:id/alert-mails',
+    permission: 'people.manage',
+    fresh: true,
+    schema: { params: IdParams, body: ChooseAlertMails, response: AlertMails },
+    async run(context, { params, body }) {
+      const { deps, operator } = context;
+      const { id } = await mustSeePerson(context, params.id);
+      const merchant = await mustSeeMerchant(context, body.merchant_id);
+      const wanted = { merchant_id: merchant.id, kinds: body.kinds };
+      await chooseAlertMails(deps, operator, id, wanted);
+      return () => readAlertMails(context, id, merchant.id);
+    },
+  }),
   actionRoute({
     method: 'DELETE',
     url: '/api/people/:id/sessions/:session',
@@ -139,6 +168,17 @@ async function mustSeePerson(context: Context, id: string): Promise<PersonRow> {
   const person = await findPersonFor(context, id);
   if (!person) throw notFound();
   return person;
+}
+
+/** Nothing for someone who is not one of the merchant's own people. */
+async function readAlertMails(context: Context, id: string, merchant: string): Promise<AlertMails> {
+  const { roles, merchant_ids } = await mustSeePerson(context, id);
+  const { id: merchant_id } = await mustSeeMerchant(context, merchant);
+  if (!merchant_ids?.includes(merchant_id)) return { data: [] };
+  const chosen = await reading(context.deps, (db) =>
+    listAlertChoices(db, { merchant_id, person_id: id }),
+  );
+  return { data: alertMailsOf(roles, chosen) };
 }
 
 async function presentPerson(context: Context, person: PersonRow): Promise<Person> {

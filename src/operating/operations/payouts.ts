@@ -2,6 +2,7 @@ import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { listConfirmedAccounts } from '#purchases/payouts/bank-account.sql.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
@@ -140,7 +141,7 @@ const on = actionsOn({
   read: (viewer, { id }) => readPayout(viewer, id),
 });
 
-type Money = Viewer<ViewerDeps & QueueDeps & { money: MoneyGuard }>;
+type Money = Viewer<ViewerDeps & QueueDeps & MerchantMailDeps & { money: MoneyGuard }>;
 const settle = { permission: 'payouts.settle', fresh: true } as const;
 
 export const payoutActions = {

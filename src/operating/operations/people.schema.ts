@@ -1,5 +1,6 @@
 import Type from 'typebox';
-import { Id, nullable, paging } from './list.schema.ts';
+import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { Id, nullable, oneOf, paging } from './list.schema.ts';
 
 export const Person = Type.Object({
   id: Type.String(),
@@ -116,4 +117,17 @@ export const ChangePersonBody = Type.Object({
 export const SessionParams = Type.Object({
   id: Type.String({ format: 'uuid' }),
   session: Type.String({ format: 'uuid' }),
+});
+
+/** GET /api/people/:id/alert-mails: the events of a merchant that the person may get mail about. */
+export const AlertMailsQuery = Type.Object({ merchant: Id });
+export const AlertMails = Type.Object({
+  data: Type.Array(Type.Object({ kind: oneOf(merchantAlerts), is_wanted: Type.Boolean() })),
+});
+export type AlertMails = Type.Static<typeof AlertMails>;
+
+/** POST /api/people/:id/alert-mails: the events that the person gets mail about from now on. */
+export const ChooseAlertMails = Type.Object({
+  merchant_id: Id,
+  kinds: Type.Array(oneOf(merchantAlerts), { maxItems: merchantAlerts.length }),
 });

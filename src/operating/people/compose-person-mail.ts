@@ -18,6 +18,8 @@ type Text = {
   text: string[];
   /** The subject line, if the mail is not about the person's access. */
   about?: string;
+  /** A merchant's event, which tells of no one's access. */
+  isAlert?: true;
 };
 
 const texts: Record<PersonMailKind, (told: Told) => Text> = {
@@ -98,6 +100,39 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     ],
     about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
   }),
+  callbacks_failing: ({ facts }) => ({
+    subject: `Callbacks to ${facts.host} fail`,
+    text: [
+      `Your server at ${facts.host} did not take the last callbacks of ${oneLine(facts.merchant ?? '')}. Orders go on, and callbacks are tried again for three hours. Once your server works, send those that were given up again, under Callbacks in the console.`,
+    ],
+    isAlert: true,
+  }),
+  dispute_opened: ({ facts }) => ({
+    subject: `${facts.amount} of order ${oneLine(facts.reference ?? '')} is disputed`,
+    text: [
+      `A shopper’s bank asks about order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')}.${facts.until ? ` The answer is due by ${facts.until.slice(0, 16).replace('T', ' ')} UTC.` : ''} Supply what shows that the order was right, under Disputes in the console.`,
+    ],
+    isAlert: true,
+  }),
+  key_ends: ({ facts }) => ({
+    subject: `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} ends soon`,
+    text: [
+      `A ${facts.credential} of ${oneLine(facts.merchant ?? '')} was replaced, and the old one ends at ${facts.until?.slice(0, 16).replace('T', ' ')} UTC. Requests that still use it are refused then. See to it that your server uses the new one.`,
+    ],
+    isAlert: true,
+  }),
+  payout_paid: ({ facts }) => ({
+    subject: `${facts.amount} was paid out to ${oneLine(facts.merchant ?? '')}`,
+    text: [`The bank paid payout ${facts.reference}: ${facts.amount}.`],
+    isAlert: true,
+  }),
+  payout_returned: ({ facts }) => ({
+    subject: `The bank returned ${facts.amount} of ${oneLine(facts.merchant ?? '')}`,
+    text: [
+      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again, and the next payout has it. Look whether the bank account is right, on the page of your shop in the console.`,
+    ],
+    isAlert: true,
+  }),
 };
 
 /** The console is in English, and so are its mails. */
@@ -108,15 +143,25 @@ export function composePersonMail(
   const when = `${created_at.slice(0, 16).replace('T', ' ')} UTC`;
   const by = oneLine(facts.by ?? 'You');
   const from = facts.address ? ` from the address ${facts.address}` : '';
-  const { subject, text, about } = texts[kind]({ facts, by, when, from, url: console.url });
+  const { subject, text, about, isAlert } = texts[kind]({
+    facts,
+    by,
+    when,
+    from,
+    url: console.url,
+  });
   const whom = about ? 'call the payment service' : 'tell another administrator';
   const warning = `If you do not expect this, ${whom} at once.`;
   return {
     from: 'Tranche',
     subject,
-    paragraphs: [...text, warning],
+    paragraphs: isAlert ? text : [...text, warning],
     rows: [],
     link: console.link ? { label: 'Register a passkey', url: console.link } : null,
-    footer: [`This mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
+    footer: isAlert
+      ? [
+          `You get this mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which mails.`,
+        ]
+      : [`This mail is about ${about ?? 'your access'}, in the console at ${console.url}.`],
   };
 }

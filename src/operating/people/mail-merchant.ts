@@ -1,33 +1,47 @@
+import type { Handle } from '#platform/database/database.ts';
 import type { MerchantMail, MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { operatorRoles, type Permission, permissionsOf } from './permission.ts';
+import { listAlerted } from './alert-mail.sql.ts';
+import { alertRoles } from './alert-mail.ts';
+import { operatorRoles, permissionsOf } from './permission.ts';
 import { listToMail } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
+import type { PersonMailFacts } from './person-mail.ts';
 import { nameToMerchants } from './queue-person-mail.ts';
 
-/** The permission that a person needs to get each kind of mail. */
-const readers: Record<MerchantMail['kind'], Permission> = {
-  bank_proposed: 'bank.propose',
-  bank_confirmed: 'bank.propose',
-};
+/** The people of a merchant who may propose a bank account. */
+const proposers = operatorRoles.filter((role) =>
+  permissionsOf([role], false).includes('bank.propose'),
+);
 
 const recipientsMax = 100;
 
 export const mailsToMerchants = (deps: QueueDeps): MerchantMailDeps => ({
-  async mailMerchant(db, { merchant_id, kind, facts, by, at }) {
+  async mailMerchant(db, mail) {
     if (!deps.sendsMessages) return;
-    const roles = operatorRoles.filter((role) =>
-      permissionsOf([role], false).includes(readers[kind]),
-    );
-    const ids = await listToMail(db, { merchant_id, roles }, recipientsMax);
+    const { merchant_id, kind, at } = mail;
+    const ids =
+      'event' in mail
+        ? await listAlerted(
+            db,
+            { merchant_id, kind: mail.kind, ...alertRoles(mail.kind) },
+            recipientsMax,
+          )
+        : await listToMail(db, { merchant_id, roles: proposers }, recipientsMax);
     if (ids.length === 0) return;
-    const told = { ...facts, by: await nameToMerchants(db, [merchant_id], by) };
+    const facts = await factsOf(db, mail);
     await insertPersonMails(
       db,
       ids.map((person_id) => ({
-        ...{ id: deps.random.uuid(), person_id, kind, facts: told },
+        ...{ id: deps.random.uuid(), person_id, kind, facts },
         ...{ sealed_token: null, created_at: at },
+        event: 'event' in mail ? `${kind} ${merchant_id} ${mail.event}` : null,
       })),
     );
   },
 });
+
+async function factsOf(db: Handle, mail: MerchantMail): Promise<PersonMailFacts> {
+  if ('event' in mail) return mail.facts;
+  return { ...mail.facts, by: await nameToMerchants(db, [mail.merchant_id], mail.by) };
+}

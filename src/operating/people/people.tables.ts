@@ -1,6 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
 import type { InvitedAccess } from './person-link.sql.ts';
 import type { PersonMailFacts, PersonMailKind, PersonMailStatus } from './person-mail.ts';
 
@@ -45,6 +46,13 @@ declare module '#platform/database/tables.ts' {
       settled_at: Timestamp | null;
       attempts: Generated<number>;
       response: string | null;
+      event: Fixed<string | null>;
+    };
+    alert_mails: {
+      merchant_id: Fixed<string>;
+      person_id: Fixed<string>;
+      kind: Fixed<MerchantAlertKind>;
+      is_wanted: boolean;
     };
     passkeys: {
       id: Fixed<string>;

@@ -5,7 +5,10 @@ import type { PersonMail } from './person-mail.ts';
 
 export async function insertPersonMails(
   db: Handle,
-  mails: Pick<PersonMail, 'id' | 'person_id' | 'kind' | 'facts' | 'sealed_token' | 'created_at'>[],
+  mails: (Pick<
+    PersonMail,
+    'id' | 'person_id' | 'kind' | 'facts' | 'sealed_token' | 'created_at'
+  > & { event?: string | null })[],
 ): Promise<void> {
   await db
     .insertInto('person_mails')
@@ -18,6 +21,9 @@ export async function insertPersonMails(
         settled_at: null,
         response: null,
       })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
     )
     .execute();
 }

@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { type MerchantFacts, merchantAlerts } from '#purchases/messages/mail-merchant.ts';
 
 /**
  * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The
@@ -19,12 +20,13 @@ export const personMailKinds = [
   'invited_elsewhere',
   'bank_proposed',
   'bank_confirmed',
+  ...merchantAlerts,
 ] as const;
 export type PersonMailKind = (typeof personMailKinds)[number];
 export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
 /** Facts that the mail states and that are not in the person's row. */
-export type PersonMailFacts = {
+export type PersonMailFacts = Partial<MerchantFacts> & {
   /** The operator who did it, as the person may know them. Absent if the person did it. */
   by?: string;
   /** The network address that it came from. */
@@ -35,9 +37,6 @@ export type PersonMailFacts = {
   issuer?: string;
   /** When the invitation's link expires. */
   expires_at?: Timestamp;
-  /** The merchant's name, and the last digits of its account number. */
-  merchant?: string;
-  account?: string;
   /** How the new link reaches the person. */
   link?: 'mail' | 'command line';
 };
@@ -54,6 +53,8 @@ export type PersonMail = {
   settled_at: Timestamp | null;
   attempts: number;
   response: string | null;
+  /** The merchant's event that it tells of. A person gets one mail about it. */
+  event: string | null;
 };
 
 /** The context that an invitation's token is sealed with, so that it opens for no other mail. */

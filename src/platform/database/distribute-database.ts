@@ -41,6 +41,7 @@ export const distribution = [
   { table: 'downloads', by: null },
   { table: 'person_links', by: null },
   { table: 'person_mails', by: null },
+  { table: 'alert_mails', by: null },
   { table: 'passkeys', by: null },
   { table: 'console_sessions', by: null },
   { table: 'console_challenges', by: null },

@@ -10,6 +10,7 @@ import { releaseDue } from '#platform/database/due-work.sql.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
@@ -24,7 +25,7 @@ import {
 import type { Dispute } from './dispute.ts';
 import { recordDispute } from './record-dispute.ts';
 
-export type DisputeDeps = {
+export type DisputeDeps = MerchantMailDeps & {
   database: Database;
   clock: Clock;
   random: Random;

@@ -8,11 +8,13 @@ import type { AlertKind } from '#platform/shared/alert-kinds.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { proportion } from '#platform/shared/fees.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queueCheckoutEvent } from '#purchases/callbacks/queue-events.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { pauseForDispute, resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postEntries } from '#record/ledger/post-entries.ts';
@@ -22,7 +24,12 @@ import { disputeResource } from './dispute.schema.ts';
 import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
 import { type Dispute, isOver, isToBeWarned, nextCheckAt, spread } from './dispute.ts';
 
-export type RecordDisputeDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+export type RecordDisputeDeps = MerchantMailDeps & {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+};
 
 /** A dispute of a payment that we know. */
 export type OwnDispute = DisputeState & { payment_ref: string };
@@ -86,6 +93,9 @@ export async function recordDispute(
     await alert(deps, db, known, after, warns);
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
+    if (known === null && !over) {
+      await mailOpened(deps, db, merchant, after, checkout?.client_reference_id ?? '');
+    }
     return after;
   });
 }
@@ -102,6 +112,20 @@ async function announce(
   if (known && isDeepStrictEqual(disputeResource(known), data)) return;
   const { checkout_id } = after;
   await queueCheckoutEvent(deps, db, 'disputes', { merchant, checkout_id, data });
+}
+
+async function mailOpened(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  { id: merchant_id, name, territory }: Merchant,
+  { id, amount, currency, due_by }: Dispute,
+  reference: string,
+): Promise<void> {
+  const money = showMoney(amount, { currency, locale: territory.locale });
+  await deps.mailMerchant(db, {
+    ...{ merchant_id, kind: 'dispute_opened', event: id, at: timestamp(deps.clock.now()) },
+    facts: { merchant: name, amount: money, reference, ...(due_by !== null && { until: due_by }) },
+  });
 }
 
 /** No answer to the bank is known or in flight. Evidence that is staged stays staged. */

@@ -6,8 +6,10 @@ import { type Merchant, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
@@ -47,7 +49,7 @@ import {
 import { insertStatementMail } from './statement-mail.sql.ts';
 
 /** Every action on a payout first checks whether money may move. */
-type PayoutDeps = OperatorDeps & { money: MoneyProblem };
+type PayoutDeps = OperatorDeps & MerchantMailDeps & { money: MoneyProblem };
 
 /**
  * An operator approves a payout. The first approval is recorded; the second, by another operator,
@@ -367,8 +369,26 @@ async function changed(
     if (!isDeepStrictEqual(presentPayout(payout), data)) {
       await queuePayoutEvents(deps, db, [{ merchant, data }]);
     }
+    if (result.status !== payout.status) await mailMoved(deps, db, merchant, result, at);
     const { reference, amount, status } = result;
     return { subject_id: id, details: { reference, amount, status, ...said }, result };
+  });
+}
+
+/** Tells the merchant's people that a payout arrived, or that the bank returned it. */
+async function mailMoved(
+  deps: PayoutDeps,
+  db: Handle,
+  { id: merchant_id, name, territory }: Merchant,
+  { id, status, amount, currency, reference }: Payout,
+  at: Timestamp,
+): Promise<void> {
+  if (status !== 'paid' && status !== 'returned') return;
+  const money = showMoney(amount, { currency, locale: territory.locale });
+  await deps.mailMerchant(db, {
+    ...{ merchant_id, kind: `payout_${status}`, event: `${id} ${at}` },
+    facts: { merchant: name, amount: money, reference },
+    at: timestamp(deps.clock.now()),
   });
 }
 

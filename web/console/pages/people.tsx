@@ -13,6 +13,7 @@ import { get } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { longTime, plural, sentence, words } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
+import { AlertMails } from '../parts/alert-mails.tsx';
 import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -442,6 +443,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               ],
             ]}
           />
+          {person.revoked_at === null && <AlertMails of={person} />}
           <section>
             <h3>Sessions</h3>
             {sessions.data ? (

@@ -7,6 +7,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
@@ -56,7 +57,7 @@ export type AttemptCommits = {
   sentExchanges: Deadlines;
 };
 
-type CommitDeps = {
+type CommitDeps = MerchantMailDeps & {
   database: Database;
   clock: Clock;
   random: Random;
@@ -249,7 +250,10 @@ function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantN
 const isLast = (callback: Callback) => callback.run_attempts + 1 >= runAttemptsMax;
 
 /** Exhausts a callback whose last attempt was counted after a crash. Its result is unknown. */
-export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
+export async function exhaustUnknown(
+  deps: Omit<CommitDeps, 'mailMerchant'>,
+  callback: Callback,
+): Promise<void> {
   await transaction(deps, async (tx) => {
     await exhaust(deps, tx, callback, { attempts_made: 0, reason: null });
   });
@@ -257,7 +261,7 @@ export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Prom
 
 /** Ends the run of a callback and raises one alert. */
 async function exhaust(
-  deps: CommitDeps,
+  deps: Omit<CommitDeps, 'mailMerchant'>,
   { db, client }: Pick<Transaction, 'db' | 'client'>,
   callback: Callback,
   last: { attempts_made: 0 | 1; reason: string | null },

@@ -1,13 +1,16 @@
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { Clock } from '#platform/shared/clock.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { advanceFailures, moveAlerted } from './destination.sql.ts';
 import { isOurFailure } from './failure-reason.ts';
 import { failuresBeforeAlert } from './limits.ts';
 
+type NoteDeps = MerchantMailDeps & { clock: Clock; random: Random; log: Logger };
 export type Delivered = { callback: Callback; reason: string | null };
 
 /**
@@ -16,7 +19,7 @@ export type Delivered = { callback: Callback; reason: string | null };
  * clears the count (`moveAttemptsEnded`).
  */
 export async function noteDestinations(
-  deps: { clock: Clock; random: Random; log: Logger },
+  deps: NoteDeps,
   db: Handle,
   deliveries: Delivered[],
 ): Promise<void> {
@@ -34,7 +37,7 @@ export async function noteDestinations(
 }
 
 async function noteFailures(
-  deps: { clock: Clock; random: Random; log: Logger },
+  deps: NoteDeps,
   db: Handle,
   { callback, reason }: Delivered,
   count: number,
@@ -42,10 +45,16 @@ async function noteFailures(
   const { failures, alerted } = await advanceFailures(db, callback, count);
   if (failures < failuresBeforeAlert || alerted) return;
   await moveAlerted(db, callback);
-  await raiseAlert(deps, db, {
+  const { merchant_id, host } = callback;
+  const alert = await raiseAlert(deps, db, {
     kind: 'destination_failing',
-    merchant_id: callback.merchant_id,
+    merchant_id,
     integration_id: callback.integration_id,
-    detail: `Callbacks to ${callback.host} have failed ${failures} times in a row (last: ${reason}).`,
+    detail: `Callbacks to ${host} have failed ${failures} times in a row (last: ${reason}).`,
+  });
+  const merchant = (await findMerchantRow(db, merchant_id))?.name ?? '';
+  await deps.mailMerchant(db, {
+    ...{ merchant_id, kind: 'callbacks_failing', event: alert, facts: { merchant, host } },
+    at: timestamp(deps.clock.now()),
   });
 }

@@ -1,0 +1,105 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+
+/** The choices for a person of a merchant, by event. */
+export async function listAlertChoices(
+  db: Handle,
+  of: { merchant_id: string; person_id: string },
+): Promise<Map<string, boolean>> {
+  const rows = await db
+    .selectFrom('alert_mails')
+    .select(['kind', 'is_wanted'])
+    .where('merchant_id', '=', of.merchant_id)
+    .where('person_id', '=', of.person_id)
+    .execute();
+  return new Map(rows.map(({ kind, is_wanted }) => [kind, is_wanted]));
+}
+
+export async function updateAlertChoices(
+  db: Handle,
+  of: { merchant_id: string; person_id: string },
+  choices: { kind: MerchantAlertKind; is_wanted: boolean }[],
+): Promise<void> {
+  await db
+    .insertInto('alert_mails')
+    .values(choices.map((choice) => ({ ...of, ...choice })))
+    .onConflict((conflict) =>
+      conflict
+        .columns(['merchant_id', 'person_id', 'kind'])
+        .doUpdateSet((set) => ({ is_wanted: set.ref('excluded.is_wanted') })),
+    )
+    .execute();
+}
+
+/** The people of a merchant who get mail about an event. */
+export async function listAlerted(
+  db: Handle,
+  {
+    merchant_id,
+    kind,
+    may,
+    byDefault,
+  }: {
+    merchant_id: string;
+    kind: MerchantAlertKind;
+    may: string[];
+    byDefault: string[];
+  },
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('people as p')
+    .leftJoin('alert_mails as a', (join) =>
+      join
+        .onRef('a.person_id', '=', 'p.id')
+        .on('a.merchant_id', '=', merchant_id)
+        .on('a.kind', '=', kind),
+    )
+    .select('p.id')
+    .where(sql<boolean>`p.merchant_ids @> array[${merchant_id}::uuid]`)
+    .where(sql<boolean>`p.roles && ${may}::text[]`)
+    .where(sql<boolean>`coalesce(a.is_wanted, p.roles && ${byDefault}::text[])`)
+    .where('p.registered_at', 'is not', null)
+    .where('p.revoked_at', 'is', null)
+    .orderBy('p.id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export type EndingCredential = {
+  merchant_id: string;
+  merchant_name: string;
+  integration_id: string;
+  credential: 'client_secret' | 'signing_key';
+  expires_at: Timestamp;
+};
+
+/** Credentials of shops that end in a span, in the order of their ends, after one of them. */
+export async function listEndingCredentials(
+  db: Handle,
+  span: { from: Timestamp; to: Timestamp },
+  after: EndingCredential | null,
+  limit: number,
+): Promise<EndingCredential[]> {
+  const { rows } = await sql<EndingCredential>`
+    select i.merchant_id, m.name as merchant_name, k.integration_id, k.credential, k.expires_at
+    from (
+      select integration_id, 'client_secret' as credential, expires_at from client_secrets
+      union all
+      select integration_id, 'signing_key', expires_at from signing_keys
+    ) k
+    join integrations i on i.id = k.integration_id
+    join merchants m on m.id = i.merchant_id
+    where k.expires_at > ${span.from}::timestamptz and k.expires_at <= ${span.to}::timestamptz
+      and i.revoked_at is null
+      and (k.expires_at, k.integration_id, k.credential) > (
+        coalesce(${after?.expires_at ?? null}::timestamptz, '-infinity'),
+        coalesce(${after?.integration_id ?? null}::uuid, '00000000-0000-0000-0000-000000000000'),
+        coalesce(${after?.credential ?? null}::text, ''))
+    order by k.expires_at, k.integration_id, k.credential
+    limit ${limit}`.execute(db);
+  return rows;
+}

@@ -1,0 +1,34 @@
+import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
+
+// Which events of a merchant come by mail to whom. A person may get what they may read. Without a
+// choice the merchant's administrators get everything, and no one else does.
+
+const readers: Record<MerchantAlertKind, Permission> = {
+  callbacks_failing: 'callbacks.read',
+  dispute_opened: 'disputes.read',
+  key_ends: 'integrations.read',
+  payout_paid: 'payouts.read',
+  payout_returned: 'payouts.read',
+};
+
+const rolesWith = (permission: Permission): OperatorRole[] =>
+  operatorRoles.filter((role) => permissionsOf([role], false).includes(permission));
+
+/** The roles whose people may get mail about an event, and those who get it without a choice. */
+export const alertRoles = (kind: MerchantAlertKind) => {
+  const may = rolesWith(readers[kind]);
+  return { may, byDefault: may.filter((role) => rolesWith('people.manage').includes(role)) };
+};
+
+/** The events that a person of a merchant may get mail about, and whether they get it. */
+export const alertMailsOf = (
+  roles: readonly string[],
+  chosen: ReadonlyMap<string, boolean>,
+): { kind: MerchantAlertKind; is_wanted: boolean }[] =>
+  merchantAlerts.flatMap((kind) => {
+    const { may, byDefault } = alertRoles(kind);
+    const has = (some: OperatorRole[]) => some.some((role) => roles.includes(role));
+    return has(may) ? [{ kind, is_wanted: chosen.get(kind) ?? has(byDefault) }] : [];
+  });

@@ -1,0 +1,37 @@
+import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { listAlertChoices, updateAlertChoices } from './alert-mail.sql.ts';
+import { alertMailsOf } from './alert-mail.ts';
+import { giverOf, mustLockId, refuseRevoked, refuseToManage } from './manage-people.ts';
+
+/**
+ * An administrator chooses which events of a merchant come by mail to a person of it. It gives no
+ * access: a person gets what they may read.
+ */
+export async function chooseAlertMails(
+  deps: OperatorDeps,
+  operator: string,
+  person_id: string,
+  { merchant_id, kinds }: { merchant_id: string; kinds: MerchantAlertKind[] },
+): Promise<void> {
+  await operate(deps, operator, 'operators alert-mails', async (db) => {
+    const person = await mustLockId(db, person_id);
+    refuseRevoked(person);
+    if (person_id !== personOf(deps)) refuseToManage(await giverOf(deps, db), person);
+    if (!person.merchant_ids?.includes(merchant_id)) {
+      throw new OperatorError(`${person.email} is not one of this merchant’s own people.`);
+    }
+    const of = { merchant_id, person_id };
+    const known = alertMailsOf(person.roles, await listAlertChoices(db, of));
+    const bad = kinds.filter((kind) => !known.some((one) => one.kind === kind));
+    if (bad.length > 0) {
+      throw new OperatorError(`The roles of ${person.email} do not show ${bad.join(', ')}.`);
+    }
+    const wanted = known.map(({ kind }) => ({ kind, is_wanted: kinds.includes(kind) }));
+    if (wanted.length > 0) await updateAlertChoices(db, of, wanted);
+    const named = (some: typeof known) =>
+      some.filter(({ is_wanted }) => is_wanted).map(({ kind }) => kind);
+    const details = { email: person.email, mails: named(wanted), before: { mails: named(known) } };
+    return { subject_id: person_id, merchant_id, details, result: null };
+  });
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { composePersonMail } from '#operating/people/compose-person-mail.ts';
+import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { noteDestinations } from '#purchases/callbacks/delivery/note-destinations.ts';
+import { recordDispute } from '#purchases/disputes/record-dispute.ts';
+import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { payPayout, returnPayout } from '#purchases/payouts/review-payout.ts';
+import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { createAccount } from '../support/service.ts';
+
+// Which events of a merchant come by mail to whom.
+
+let paying: Paying;
+let app: FastifyInstance;
+let admin: ConsolePerson;
+before(async () => {
+  paying = await startPaying();
+  app = await openConsole(paying.service);
+  admin = await personOf('merchant-admin');
+});
+after(async () => {
+  await app?.close();
+  await paying?.close();
+});
+
+const merchantId = () => paying.account.merchant.id;
+const personOf = (role: 'merchant-admin' | 'support' | 'till', merchant_ids = [merchantId()]) =>
+  addPerson(paying.service, { roles: [role], merchant_ids });
+
+async function mailsTo(person: ConsolePerson) {
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select kind, facts, created_at from person_mails where person_id = $1 order by created_at, kind',
+    [person.id],
+  );
+  return rows;
+}
+const kindsTo = async (person: ConsolePerson) => (await mailsTo(person)).map(({ kind }) => kind);
+
+const choose = (
+  by: ConsolePerson,
+  of: ConsolePerson,
+  kinds: string[],
+  merchant_id = merchantId(),
+) =>
+  ask({ app, deps: paying.service.deps }, by, 'POST', `/api/people/${of.id}/alert-mails`, {
+    body: { merchant_id, kinds },
+  });
+const choices = async (by: ConsolePerson, of: ConsolePerson) => {
+  const path = `/api/people/${of.id}/alert-mails?merchant=${merchantId()}`;
+  const { body } = await ask({ app, deps: paying.service.deps }, by, 'GET', path);
+  type Choice = { kind: string; is_wanted: boolean };
+  const wanted = (body.data as Choice[]).filter(({ is_wanted }) => is_wanted);
+  return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
+};
+
+/** Each event happens once. */
+async function everyEvent(): Promise<void> {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.work();
+  const own = { ...paying.account.merchant, now: () => deps.clock.now() };
+  const [{ payment_ref }] = await shopper.rows('instalments');
+  const gateway = (await shopper.rows('checkouts'))[0].gateway;
+  const state = {
+    ...{ dispute_ref: `dp_${shopper.id}`, payment_ref, amount: 90_000, currency: 'ZAR' },
+    ...{ reason: 'fraudulent', network_reason_code: null, status: 'inquiry' as const },
+    ...{ opened_at: timestamp(deps.clock.now()), due_by: null, has_answer: false },
+    ...{ withdrawn: 0, fee: 0, other_currency: null },
+  };
+  const of = { checkout_id: shopper.id, gateway };
+  await recordDispute(deps, own, of, state);
+  await recordDispute(deps, own, of, state);
+  const { rows } = await pool.query('select * from callbacks where checkout_id = $1', [shopper.id]);
+  const failed = Array.from({ length: 5 }, () => ({ callback: rows[0], reason: 'status 500' }));
+  for (let round = 0; round < 2; round += 1) {
+    await transaction(deps, async ({ db }) => noteDestinations(deps, db, failed));
+  }
+  await rotateCredential(deps, 'test', {
+    ...{ id: paying.account.id, credential: 'client_secret', overlapSeconds: 3_600 },
+    mayLiftReview: true,
+  });
+  for (let round = 0; round < 2; round += 1) await mailEndingKeys(deps);
+  const id = deps.random.uuid();
+  await pool.query(
+    `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
+       status, created_at, first_approver, approver, approved_at, export_id, exported_at)
+     values ($1, $2, 7, 'TR-7', '2026-01-06', 12345, 'ZAR', 1, 'exported', now(), 'a', 'b', now(),
+       $3, now())`,
+    [merchantId(), id, deps.random.uuid()],
+  );
+  await payPayout(deps, 'one', id, 'FT');
+  await returnPayout(deps, 'one', id, 'account closed');
+  await returnPayout(deps, 'two', id, 'account closed');
+}
+
+test('one mail for each event goes to administrators who did not unsubscribe, and to those chosen', async () => {
+  const other = await createAccount(paying.service);
+  const [left, chosen, till, stranger] = await Promise.all([
+    personOf('merchant-admin'),
+    personOf('support'),
+    personOf('till'),
+    personOf('merchant-admin', [other.merchant.id]),
+  ]);
+  const staff = await addPerson(paying.service, { roles: ['admin'] });
+  assert.deepEqual(await choices(admin, admin), { may: 5, wanted: [...merchantAlerts] });
+  assert.deepEqual(await choices(admin, chosen), { may: 3, wanted: [] });
+  assert.deepEqual(await choices(admin, till), { may: 0, wanted: [] });
+  assert.equal((await choose(left, left, [])).status, 200);
+  assert.equal((await choose(admin, chosen, ['dispute_opened'])).status, 200);
+  assert.deepEqual(await choices(admin, chosen), { may: 3, wanted: ['dispute_opened'] });
+
+  await everyEvent();
+  assert.deepEqual((await kindsTo(admin)).sort(), [...merchantAlerts].sort());
+  assert.deepEqual(await kindsTo(chosen), ['dispute_opened']);
+  for (const one of [left, till, stranger, staff]) assert.deepEqual(await kindsTo(one), []);
+  for (const mail of await mailsTo(admin)) {
+    const created_at = timestamp(paying.clock.now());
+    const letter = composePersonMail({ ...mail, created_at }, { url: 'https://c', link: null });
+    const text = [letter.subject, ...letter.paragraphs, ...letter.footer].join(' ');
+    assert.doesNotMatch(text, /undefined|null|passkey/, text);
+    assert.match(text, /choose under People who gets which mails/);
+  }
+});
+
+test('a person gets no mail about what their roles do not show, and no one chooses for people of another shop', async () => {
+  const other = await createAccount(paying.service);
+  const till = await personOf('till');
+  const both = await personOf('merchant-admin', [merchantId(), other.merchant.id]);
+  const stranger = await personOf('merchant-admin', [other.merchant.id]);
+  const refused = async (answer: ReturnType<typeof choose>, status: number) =>
+    assert.equal((await answer).status, status);
+  await refused(choose(admin, till, ['payout_paid']), 409);
+  await refused(choose(admin, stranger, []), 404);
+  await refused(choose(stranger, till, []), 404);
+  await refused(choose(both, till, [], other.merchant.id), 409);
+  await refused(choose(admin, both, []), 409);
+  await refused(choose(both, both, ['key_ends'], other.merchant.id), 200);
+});
