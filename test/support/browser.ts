@@ -45,6 +45,7 @@ export async function launchBrowserServer(): Promise<BrowserServer> {
   return chromium.launchServer({
     executablePath,
     host: '127.0.0.1',
+    timeout: hangMilliseconds,
     args: [
       // Chromium's sandbox does not start for root, the usual user in containers.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
