@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
  * that match it, a given number of times.
  */
 export const faultKinds = [
-  /** Waits before the effect. The request's key is in flight meanwhile. */
+  /** Waits before the effect. The request's key is in flight during the wait. */
   'latency',
   /** Waits between the effect and the answer. The key stays in flight. */
   'latency_after',

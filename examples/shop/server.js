@@ -115,7 +115,7 @@ function settle(order, status, number_of_payments, how) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Look-ups: for callbacks that did not arrive, and for refunds of which no event tells
+// Look-ups: for callbacks that did not arrive, and for refunds without events
 
 /** The limit is five look-ups of each kind a minute, so there is one every thirteen seconds. */
 const lookUpSeconds = 13;

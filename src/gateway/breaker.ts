@@ -1,6 +1,9 @@
 /** After this many requests in a row without an answer, the gateway counts as down. */
 const failuresMax = 50;
-/** After this many, and for this long after the last one, new shoppers get another gateway. */
+/**
+ * After this many unanswered requests in a row, new shoppers get another gateway, until this long
+ * after the last of them.
+ */
 const doubtfulFailures = 3;
 const doubtMs = 60_000;
 const firstPauseMs = 1_000;

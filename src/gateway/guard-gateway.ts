@@ -26,8 +26,8 @@ export type MoneyProblem = { problem(gateway?: GatewayName): Promise<string | nu
 /**
  * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
  * whether it is. A new attempt could duplicate one that the database has lost. If the database does
- * not answer, the payment goes on: the guard asks again before the gateway is called. A refused API
- * key does not count here: the attempt gets the same refusal and raises an alert.
+ * not answer, the payment continues: the guard asks again before the gateway is called. A refused
+ * API key does not count here: the attempt gets the same refusal and raises an alert.
  */
 export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName): Promise<boolean> {
   try {

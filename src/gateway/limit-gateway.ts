@@ -40,7 +40,7 @@ const readCalls = new Set(['listRecords']);
 
 /** The shoppers' part of the budget. Shoppers and worker may each use what the other leaves. */
 const shopperShare = 0.3;
-/** A reconciliation has a small part of its own, which it never exceeds. */
+/** A reconciliation has a small separate share, which it never exceeds. */
 const reconciliationShare = 0.1;
 const burstSeconds = 0.5;
 
@@ -93,7 +93,7 @@ function callLimited<T>(limiter: Limiter, name: string, call: () => Promise<T>):
   return inSpan(`gateway ${name}`, 'client', async (span) => {
     refuseIfOpen(limiter);
     await pace(limiter, userOf(name));
-    // The breaker may have opened meanwhile.
+    // The breaker may have opened in the meantime.
     refuseIfOpen(limiter);
     breaker.enter();
     const start = clock.monotonic();

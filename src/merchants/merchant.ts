@@ -96,7 +96,7 @@ export type Merchant = MerchantRow & {
   localDate(instant: Temporal.Instant): Temporal.PlainDate;
 };
 
-/** The time of a merchant of which only the id and the lead of its clock are known. */
+/** The time of a merchant, if only its id and the lead of its clock are known. */
 export function merchantNow(
   clock: Clock,
   { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,

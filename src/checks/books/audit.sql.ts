@@ -68,8 +68,8 @@ export async function findSlice(
 }
 
 /**
- * The range of the next merchants after an id. It ends after so many merchants, or earlier if they
- * have many checkouts. The books of one merchant cannot be split.
+ * The range of the next merchants after an id. It ends after a number of merchants, or earlier if
+ * they have many checkouts. The books of one merchant cannot be split.
  */
 export async function findMerchantSlice(
   db: Handle,

@@ -95,7 +95,7 @@ export async function claimHeartbeat(
 /** Whether money is not stopped. */
 const isMoving = sql<boolean>`exists (select from gateway_heartbeat where stopped_at is null)`;
 
-/** Returns null if money was stopped meanwhile. */
+/** Returns null if money was stopped in the meantime. */
 export async function raiseHeartbeat(
   db: Handle,
   gateway: GatewayName,

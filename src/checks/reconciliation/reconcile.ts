@@ -325,7 +325,7 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
   if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 
-/** Notes our rows that the gateway did not list. All its records have been read by now. */
+/** Records our rows that the gateway did not list. All its records have been read by now. */
 async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;

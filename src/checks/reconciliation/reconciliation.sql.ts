@@ -352,8 +352,8 @@ export async function listUnseen(
   client: Client,
   run: Pick<Run, 'id' | 'gateway' | 'from_at' | 'to_at' | 'began_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
-  // On Citus the notes of a run stay on the coordinator. It can join them only after they are read
-  // into a result of their own. Elsewhere their index finds each reference.
+  // On Citus the notes of a run stay on the coordinator, which can join them only after reading them
+  // into a separate result. Elsewhere their index finds each reference.
   const notes = 'select reference from reconciliation_seen where run_id = $3';
   const [prefix, seen] = (await isDistributed(client))
     ? [`seen as materialized (${notes}),`, 'seen']

@@ -15,10 +15,10 @@ import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
  * An administrator of all merchants vouches for a person to whom a merchant's administrator gave
- * access or more access: they know that the address is not a second one of that administrator. From
- * then on the person counts where two people are needed. `was` is the access that the administrator
- * read. The person must have accepted their invitation, because a new invitation replaces their ways
- * to sign in and revokes the confirmation.
+ * (more) access: they know that the address is not a second one of that administrator. From then on
+ * the person counts where two people are needed. `was` is the access that the administrator read.
+ * The person must have accepted their invitation, because a new invitation replaces their ways to
+ * sign in and revokes the confirmation.
  */
 export async function confirmPerson(
   deps: OperatorDeps & QueueDeps,

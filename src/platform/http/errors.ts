@@ -54,7 +54,10 @@ export const unprocessable = (...details: string[]) =>
 export const rateLimitedText = (windowSeconds: number) =>
   `Rate limit exceeded. Try again in ${windowSeconds} seconds.`;
 
-/** Too many requests. Not an ApiError: the contract gives a 429 a body of its own form. */
+/**
+ * Too many requests. This is not an ApiError, because the contract gives a 429 a body of another
+ * form.
+ */
 export class RateLimited extends Error {
   readonly quota: Quota;
 

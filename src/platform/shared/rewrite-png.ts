@@ -1,7 +1,7 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import { readImage } from './file-type.ts';
 
-// Writes a PNG anew from its pixels. Text, locations, colour profiles, animations and data of other
+// Rewrites a PNG from its pixels. Text, locations, colour profiles, animations and data of other
 // formats do not survive.
 
 export type ImageBounds = {

@@ -13,7 +13,9 @@ export type Conversation = {
   merchant_id: string;
   checkout_id: string;
   status: ConversationStatus;
-  /** When the shopper or the person answering last wrote, on the merchant's clock. */
+  /**
+   * The time of the last text, by the shopper or by a person who answers, on the merchant's clock.
+   */
   moved_at: Timestamp;
 };
 

@@ -4,7 +4,7 @@ import { Dialog } from './dialog.tsx';
 import { useListPage } from './list.tsx';
 import { Unread } from './states.tsx';
 
-/** Shows all rows of a list of which the page shows a part, one page at a time. */
+/** Shows all rows of a list that the page shows only in part, one page at a time. */
 export function PagesDialog<Row>(props: {
   title: string;
   path: string;
