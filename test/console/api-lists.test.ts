@@ -444,7 +444,7 @@ describe('the scope', () => {
       body: { managed_merchant_ids: [paying.account.merchant.id], refund_mode: 'auto' },
     };
     assert.equal((await ask(console(), staff, 'POST', '/api/integrations', many)).status, 404);
-    // An intermediary of theirs and ours can be seen, and not changed.
+    // They can see, but not change, an intermediary that acts for them and for others.
     const revoke = await ask(console(), staff, 'POST', `/api/integrations/${intermediary}/revoke`);
     assert.equal(revoke.status, 404);
   });
