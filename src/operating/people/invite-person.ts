@@ -82,7 +82,7 @@ export async function invitePerson(
     const url = linkOf(deps, person, token);
     return {
       subject_id: person.id,
-      details: { ...detailsOf(invited, known, given), expires_at },
+      details: { ...detailsOf(invited, given), expires_at },
       result: { person, url, expires_at },
     };
   });
@@ -128,7 +128,7 @@ export async function requestInvitation(
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
       subject_id: person.id,
-      details: { ...detailsOf(invited, known, given), delivery, expires_at },
+      details: { ...detailsOf(invited, given), delivery, expires_at },
       result: { person, delivery, expires_at },
     };
   });
@@ -182,7 +182,7 @@ export async function releaseInvitation(
       await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
     }
     const url = deps.sendsMessages ? null : linkOf(deps, person, token);
-    const details = { ...detailsOf(person, known, given), invited_by: held.made_by, expires_at };
+    const details = { ...detailsOf(person, given), invited_by: held.made_by, expires_at };
     return { subject_id: id, details, result: { person, url, expires_at } };
   });
 }
@@ -240,6 +240,13 @@ function accessFor(giver: Access | null, known: Person, invited: Invited): Invit
 const othersOf = (giver: Access | null, { merchant_ids }: Access): string[] =>
   giver?.merchant_ids ? (merchant_ids ?? []).filter((id) => !giver.merchant_ids?.includes(id)) : [];
 
+/** The access of a person as the giver knows it. */
+function knownTo(giver: Access | null, person: Person): Access {
+  const others = othersOf(giver, person);
+  const merchant_ids = person.merchant_ids?.filter((id) => !others.includes(id)) ?? null;
+  return { roles: person.roles, merchant_ids };
+}
+
 /** Whether a merchant's administrator invites a person who was invited and has not accepted yet. */
 const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): boolean =>
   !confirms(giver) && registered_at === null && revoked_at === null;
@@ -249,14 +256,13 @@ const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): bo
  * too. Their name, roles and merchants are changed with their row.
  */
 function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited): void {
-  const others = othersOf(giver, known);
-  const shared = (known.merchant_ids ?? []).filter((id) => !others.includes(id));
+  const access = knownTo(giver, known);
   const isSame =
-    isDeepStrictEqual([known.roles, shared], [invited.roles, invited.merchant_ids]) &&
+    isDeepStrictEqual(access, { roles: invited.roles, merchant_ids: invited.merchant_ids }) &&
     (invited.name === undefined || invited.name === known.name);
   if (isSame) return;
   throw new OperatorError(
-    `${known.email} is invited already, as ${known.name}: ${showAccess({ roles: known.roles, merchant_ids: shared })}. To send them another link, invite them as the same. To change this, open the person in the list.`,
+    `${known.email} is invited already, as ${known.name}: ${showAccess(access)}. To send them another link, invite them as the same. To change this, open the person in the list.`,
   );
 }
 
@@ -304,7 +310,8 @@ async function admit(
   return { known: stand, isNew: true, giver };
 }
 
-type Given = { person: Person; sessions: number; passkeys: number };
+/** `before` is their earlier access as the giver knows it: a merchant's people read the audit too. */
+type Given = { person: Person; before: Access; sessions: number; passkeys: number };
 
 /**
  * Gives a person who exists the roles of an invitation. Their address may have passed to a
@@ -323,16 +330,16 @@ async function giveAccess(
   const renewed = { oidc_subject: null, access_since: now, ...unconfirmed, revoked_at: null };
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
-  return { person: { ...known, ...change }, ...(await endAccess(db, known.id, now)) };
+  const ended = await endAccess(db, known.id, now);
+  return { person: { ...known, ...change }, before: knownTo(giver, known), ...ended };
 }
 
 function detailsOf(
   { email, roles, merchant_ids }: Access & { email: string },
-  known: Person,
   given: Given | null,
 ): object {
-  const ended = given && { sessions: given.sessions, passkeys: given.passkeys };
-  return { email, roles, merchant_ids, ...(ended && { before: accessOf(known), ...ended }) };
+  const { person: _, ...ended } = given ?? { person: null };
+  return { email, roles, merchant_ids, ...ended };
 }
 
 const undo = 'If this was not agreed, revoke their access and look at what was done since then.';
