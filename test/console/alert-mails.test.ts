@@ -8,7 +8,7 @@ import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { noteDestinations } from '#purchases/callbacks/delivery/note-destinations.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
-import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { payPayout, returnPayout } from '#purchases/payouts/review-payout.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';

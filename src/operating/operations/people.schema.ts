@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { Id, nullable, oneOf, paging } from './list.schema.ts';
 
 export const Person = Type.Object({

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 
 /** The choices for a person of a merchant, by event. */
 export async function listAlertChoices(

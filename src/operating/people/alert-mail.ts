@@ -1,5 +1,5 @@
-import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
-import { merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
+import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
 // Which events of a merchant come by mail to whom. A person may get what they may read. Without a

@@ -1,4 +1,4 @@
-import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { listAlertChoices, updateAlertChoices } from './alert-mail.sql.ts';
 import { alertMailsOf } from './alert-mail.ts';

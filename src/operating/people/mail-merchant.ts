@@ -1,5 +1,6 @@
 import type { Handle } from '#platform/database/database.ts';
-import type { MerchantMail, MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantMail } from '#purchases/messages/merchant-mail.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { listAlerted } from './alert-mail.sql.ts';
 import { alertRoles } from './alert-mail.ts';

@@ -1,7 +1,7 @@
 import type { Generated, JSONColumnType } from 'kysely';
 import type { Fixed } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { MerchantAlertKind } from '#purchases/messages/mail-merchant.ts';
+import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 import type { InvitedAccess } from './person-link.sql.ts';
 import type { PersonMailFacts, PersonMailKind, PersonMailStatus } from './person-mail.ts';
 

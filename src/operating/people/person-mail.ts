@@ -1,5 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { type MerchantFacts, merchantAlerts } from '#purchases/messages/mail-merchant.ts';
+import { type MerchantFacts, merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 
 /**
  * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The

@@ -1,0 +1,48 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/** The events that a merchant's people get mail about if they want it. */
+export const merchantAlerts = [
+  'callbacks_failing',
+  'dispute_opened',
+  'key_ends',
+  'payout_paid',
+  'payout_returned',
+] as const;
+export type MerchantAlertKind = (typeof merchantAlerts)[number];
+
+/** Facts that a mail to a merchant's people states, beside the merchant's name. */
+export type MerchantFacts = {
+  merchant: string;
+  /** The end of an account number. */
+  account?: string;
+  /** An amount of money, written out. */
+  amount?: string;
+  /** The order, or the payout. */
+  reference?: string;
+  /** The host that callbacks go to. */
+  host?: string;
+  /** The credential that ends. */
+  credential?: string;
+  /** When something is due, or ends. */
+  until?: Timestamp;
+};
+
+/**
+ * Mail to the people of a merchant. The room of people implements it, because it knows who they are.
+ */
+export type MerchantMail = {
+  merchant_id: string;
+  facts: MerchantFacts;
+  at: Timestamp;
+} & (
+  | {
+      kind: 'bank_proposed' | 'bank_confirmed';
+      /** The person who did it. A merchant's people are told no name of the service's staff. */
+      by: string | null;
+    }
+  | {
+      kind: MerchantAlertKind;
+      /** Names the event: a person gets one mail about it, however often it is told. */
+      event: string;
+    }
+);
