@@ -133,6 +133,8 @@ async function scopeToMerchant(
   );
   const scoped = rows.flatMap(({ name, columns }) => {
     if (name === 'merchants') return [{ name, key: 'id', setting: 'merchant' }];
+    // The merchant of an action is that of its own person, and the staff has none.
+    if (name === 'operator_actions') return [];
     if (columns.includes('merchant_id')) return [{ name, key: 'merchant_id', setting: 'merchant' }];
     if (!columns.includes('integration_id')) return [];
     return [{ name, key: 'integration_id', setting: 'integration' }];
