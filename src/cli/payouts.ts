@@ -210,7 +210,7 @@ const confirm = actionCommand(payoutActions.confirm, {
   of: 'payout',
   help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
 lost database exported it. None is exported until it is compared with the bank's statement. If the
-bank has not paid it, confirm it, and the next export has it. If the bank has, two operators
+bank has not paid it, confirm it, and two operators approve it again. If the bank has, two operators
 approve it and \`payouts paid\` notes the bank's reference.
 
   tranche payouts confirm ${example} \\

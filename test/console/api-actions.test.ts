@@ -1656,7 +1656,7 @@ describe('the money of merchants', () => {
     );
   });
 
-  test('a payout that must be compared with the bank is exported once a person has confirmed it', async () => {
+  test('a payout that must be compared with the bank is exported once a person has confirmed it and two have approved it again', async () => {
     const { id, url } = await payoutOf();
     const [one, other] = [await person('finance'), await person('finance')];
     for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
@@ -1674,9 +1674,14 @@ describe('the money of merchants', () => {
     const reason = 'not on the statement of today';
     await refused(403, post(await person('support'), `${url}/confirm`, { reason }));
     const confirmed = await done(post(one, `${url}/confirm`, { reason }));
-    assert.deepEqual([confirmed.compare_since, confirmed.status], [null, 'approved']);
+    assert.deepEqual(
+      [confirmed.compare_since, confirmed.status, confirmed.approvals],
+      [null, 'draft', 0],
+    );
     assert.equal(confirmed.audit.at(-1).action, 'payouts confirm');
     assert.match(await refused(409, post(one, `${url}/confirm`, { reason })), /need not/);
+    assert.ok(!(await done(post(one, '/api/payouts/export'))).file.includes(id));
+    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
     assert.ok((await done(post(one, '/api/payouts/export'))).file.includes(id));
   });
 
@@ -2036,7 +2041,7 @@ describe('every action', () => {
         return { url: `${payout.url}/confirm`, body: reason };
       },
       'POST /api/payouts/export': async () => {
-        await done(post(second, `${payout.url}/approve`));
+        for (const one of [first, second]) await done(post(one, `${payout.url}/approve`));
         return { url: '/api/payouts/export' };
       },
       'POST /api/payouts/:id/paid': () => ({

@@ -730,7 +730,12 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       const paid = ['payouts', 'paid', approved, '--bank-reference', 'FT1'];
       assert.equal((await tranche.json(...paid)).status, 'paid');
       await tranche.refused(1, /need not be compared/, 'payouts', 'confirm', approved, ...reason);
-      await tranche.json('payouts', 'confirm', made.id, ...reason);
+      const confirmed = await tranche.json('payouts', 'confirm', made.id, ...reason);
+      assert.equal(confirmed.status, 'draft');
+      // Who confirmed it alone does not have it paid: two people approve it after that.
+      assert.deepEqual((await tranche.json('payouts', 'export')).data, []);
+      await tranche.json('payouts', 'approve', made.id);
+      await second.json('payouts', 'approve', made.id);
       const file = await exported();
       assert.ok(file.includes(made.id) && !file.includes(approved));
       await assertSound(again);

@@ -532,16 +532,16 @@ async function play(story: Story, scene: Scene): Promise<void> {
   clock.advance({ hours: 24 * 40 });
   await paying.work();
   for (const { id } of await rowsOf<Payout>(
+    'select * from payouts where merchant_id = $1 and compare_since is not null',
+  )) {
+    await confirmPayout(service.deps, 'nomsa', id, 'not at the bank');
+  }
+  for (const { id } of await rowsOf<Payout>(
     `select * from payouts where merchant_id = $1 and status = 'draft'`,
   )) {
     for (const operator of ['nomsa', 'sipho']) {
       await tolerant('approve', approvePayout(service.deps, operator, id));
     }
-  }
-  for (const { id } of await rowsOf<Payout>(
-    'select * from payouts where merchant_id = $1 and compare_since is not null',
-  )) {
-    await confirmPayout(service.deps, 'nomsa', id, 'not at the bank');
   }
   await order(service.deps, 'nomsa');
   for (const { id } of await rowsOf<Payout>(

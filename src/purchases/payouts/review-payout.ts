@@ -113,7 +113,10 @@ export async function payPayout(
   });
 }
 
-/** An operator has compared a payout with the bank, which has not paid it: it can be exported. */
+/**
+ * An operator has compared a payout with the bank, which has not paid it. Two people approve it
+ * again: otherwise one person alone could have the bank pay it a second time.
+ */
 export async function confirmPayout(
   deps: PayoutDeps,
   operator: string,
@@ -130,7 +133,10 @@ export async function confirmPayout(
       if (payout.compare_since === null) {
         throw new OperatorError(`Payout ${payout.id} need not be compared with the bank.`);
       }
-      return await movePayout(db, payout, ['draft', 'approved'], { compare_since: null });
+      return await movePayout(db, payout, ['draft', 'approved'], {
+        ...{ status: 'draft', first_approver: null, approver: null, approved_at: null },
+        ...{ bank_account: null, compare_since: null },
+      });
     },
     { reason: new FreeText(reason) },
   );

@@ -142,7 +142,8 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
       {payout.compare_since !== null && (
         <Notice kind="warn">
           The database was restored from a backup. Compare this payout with the bank’s statement: it
-          may have been paid. It is not exported until a person says that the bank has not paid it.
+          may have been paid. It is not exported until a person says that the bank has not paid it,
+          and two people approve it after that.
           {payout.status === 'draft' &&
             ' If the bank has, approve it first, and then note it as paid.'}
         </Notice>
