@@ -11,6 +11,7 @@ import {
 import { languageNames, languages } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { logoBounds } from '#platform/shared/uploads.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { runAction } from './action-command.ts';
 import { type Command, type Context, command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
@@ -183,7 +184,13 @@ which is the first gateway of the settings.
     const [id = '', text = ''] = context.positionals;
     const { second } = context.values;
     const merchant = await withMigrated(context, async (deps) => {
-      const nameOf = async (name: string) => (await findGatewayNamed(deps.config, name)).name;
+      const nameOf = async (given: string) => {
+        const { name, isClosed } = await findGatewayNamed(deps.config, given);
+        if (!isClosed) return name;
+        throw new OperatorError(
+          `The gateway ${name} is closed for new checkouts. Choose another one, or open it in the settings first.`,
+        );
+      };
       return await chooseGateways(deps, deps.operator, {
         id,
         gateway: text === 'none' ? null : await nameOf(text),

@@ -46,11 +46,19 @@ export function readGateways(
     for (const one of problems) problem(isAlone ? one : `${name}: ${one}`);
     return settings;
   });
+  for (const [index, one] of gateways.entries()) {
+    const same = gateways.slice(0, index).find((other) => isSameAccount(one, other));
+    if (same)
+      problem(`${same.name} and ${one.name} have the same key. A name stands for one account.`);
+  }
   if (gateways.every(({ isClosed }) => isClosed)) {
     problem('Every gateway is closed for new checkouts. Leave one open.');
   }
   return gateways;
 }
+
+const isSameAccount = (one: NamedSettings, other: NamedSettings) =>
+  one.secretKey !== '' && one.secretKey === other.secretKey && one.apiUrl === other.apiUrl;
 
 /**
  * `main` may use the settings of a single gateway, so that a second one can be added without

@@ -406,7 +406,13 @@ export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'trans
 export type RecordKind = (typeof recordKinds)[number];
 
 /** How often a database had raised its heartbeat when it last wrote it to the gateway. */
-export type Heartbeat = { heartbeat_ref: string; database: string; count: number };
+export type Heartbeat = {
+  heartbeat_ref: string;
+  database: string;
+  /** The name of the gateway in the settings of that database; absent if none was written. */
+  gateway?: string;
+  count: number;
+};
 
 /** The refund request that a refund at the gateway is a part of. */
 export type RefundOrigin = { id: string; amount: number; created_at: Timestamp };

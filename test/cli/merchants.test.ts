@@ -27,6 +27,20 @@ const create = (...more: string[]) =>
     ...more,
   );
 
+test('a gateway that is closed for new checkouts cannot be chosen for them', async () => {
+  const { id } = await create();
+  const keys = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_PUBLISHABLE_KEY: 'pk_test_1' };
+  const operator = commandLine({
+    ...{ DATABASE_URL: service.databaseUrl, GATEWAYS: 'main,old', ...keys },
+    ...{ GATEWAY_OLD_STRIPE_SECRET_KEY: 'sk_test_2', GATEWAY_OLD_CLOSED: 'true' },
+  });
+  const choose = ['merchants', 'gateway', id];
+  for (const wrong of [['old'], ['main', '--second', 'old']]) {
+    await operator.refused(1, /gateway old is closed for new checkouts/, ...choose, ...wrong);
+  }
+  assert.equal((await operator.json(...choose, 'main')).gateway, 'main');
+});
+
 test('a merchant that an operator creates can be listed and shown', async () => {
   const created = await create();
   assert.deepEqual(

@@ -6,18 +6,22 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { importFees } from '#checks/reconciliation/import-fees.ts';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { reportMissingGateways } from '#checks/reconciliation/report-missing-gateways.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
 import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { createGateways, eachGateway, type Gateways } from '#gateway/gateways.ts';
+import { guardGateways } from '#gateway/guard-gateway.ts';
 import { chooseGateways } from '#merchants/choose-gateway.ts';
+import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { routeCheckout } from '#purchases/payments/route-checkout.ts';
 import { payPlan } from '#purchases/shoppers/pay-plan.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import {
   type GatewayUnderTest,
   publishableKey,
@@ -246,7 +250,7 @@ test('heartbeats are raised at each gateway, and one that is ahead stops money a
     await deps.money.raiseHeartbeat();
     for (const name of [mainGateway, peach, undefined]) {
       atMain.clock.advance({ seconds: 2 });
-      assert.match((await deps.money.problem(name)) ?? '', /The gateway is ahead/);
+      assert.match((await deps.money.problem(name)) ?? '', /The gateway peach is ahead/);
     }
   } finally {
     await port.writeHeartbeat({ ...heartbeat, count: there.count });
@@ -265,6 +269,98 @@ const guardAt = (
   const gateways = eachGateway(of, (port, name) => ({ ...port, ...changes[name] }));
   return createMoneyGuard({ ...deps, gateways, environment: 'sandbox', endAccess: async () => {} });
 };
+
+describe('a name that leads to the account of another gateway', () => {
+  /** The gateways as a start with these settings has them. */
+  const startWith = (ports: Record<string, Gateway>) => {
+    const gateways = createGateways(
+      Object.entries(ports).map(([name, gateway]) => ({
+        ...{ name: gatewayName(name) as GatewayName, isClosed: false, gateway },
+      })),
+    );
+    const money = guardAt({}, gateways);
+    return { money, gateways: guardGateways(gateways, money) };
+  };
+  const merchant = { id: 'one', now: '2026-11-20T08:00:00.000Z' };
+  const port = (name: GatewayName) => atMain.service.deps.gateways.of(name);
+
+  before(async () => {
+    await choose(null);
+    await (await atMain.shopper(changes)).pay(1);
+    atMain.clock.advance({ minutes: 2 });
+    await atMain.service.deps.money.raiseHeartbeat();
+  });
+
+  test('moves no money: the keys of two gateways were exchanged, or one was renamed', async () => {
+    const { pool } = atMain.service.deps.database;
+    const exchanged = { main: port(peach), peach: port(mainGateway) };
+    const renamed = { main: port(mainGateway), acquirer: port(peach) };
+    for (const [ports, name, account] of [
+      [exchanged, 'main', 'peach'],
+      [exchanged, 'peach', 'main'],
+      [renamed, 'acquirer', 'peach'],
+    ] as const) {
+      const { money, gateways } = startWith(ports);
+      const wrong = gateways.of(name as GatewayName);
+      const said = new RegExp(`gateway ${name} lead to the account that is called ${account} here`);
+      await assert.rejects(wrong.void({ key: 'x', merchant, payment_ref: 'x' }), said);
+      await money.raiseHeartbeat();
+      assert.match((await money.problem(name as GatewayName)) ?? '', said);
+      assert.equal(await money.stopReason(), null);
+    }
+    const { rows } = await pool.query(
+      `select detail from alerts where kind = 'gateway_other_account'`,
+    );
+    assert.equal(rows.length, 3, 'one for each name, however often it is asked');
+    assert.equal(await guardAt({}).problem(), null, 'with the right settings money moves at once');
+    await pool.query(`delete from gateway_heartbeats where gateway = 'acquirer'`);
+  });
+});
+
+test('a backup that is older than the first use of a gateway stops money until its records are read', async () => {
+  const { deps } = atMain.service;
+  const { pool } = deps.database;
+  const { rows } = await pool.query(
+    `delete from gateway_heartbeats where gateway = 'peach' returning *`,
+  );
+  assert.ok(rows[0].heartbeat > 0);
+  const guard = guardAt({});
+  assert.match((await guard.problem(peach)) ?? '', /gateway peach is ahead .* 0 here/);
+  assert.notEqual(await guard.problem(mainGateway), null);
+  const { differences } = await recordLost(deps, 'nomsa');
+  assert.deepEqual(differences, []);
+  const { rows: after } = await pool.query(
+    `select * from gateway_heartbeats where gateway = 'peach'`,
+  );
+  assert.ok(Number(after[0].heartbeat) > Number(rows[0].heartbeat));
+  assert.equal(await guardAt({}).problem(), null);
+});
+
+test('an alert about a late comparison ends with the next comparison of that gateway alone', async () => {
+  const { deps } = atMain.service;
+  const { pool } = deps.database;
+  const due = `insert into reconciliation (gateway, due_at) values ($1, $2)
+    on conflict (gateway) do update set due_at = excluded.due_at`;
+  const now = atMain.clock.now();
+  const raised: string[] = [];
+  for (const name of ['main', 'gone']) {
+    const detail = `The daily reconciliation with the gateway ${name} was due at x and has not ended.`;
+    raised.push(
+      await raiseAlert(deps, deps.database.db, { kind: 'gateway_not_reconciled', detail }),
+    );
+    await pool.query(due, [name, timestamp(now.subtract({ hours: 40 }))]);
+  }
+  const openOnes = async () => {
+    await closeEndedAlerts(deps);
+    const open = 'select id from alerts where id = any($1) and closed_at is null';
+    return (await pool.query(open, [raised])).rows.map(({ id }) => id);
+  };
+  assert.equal((await openOnes()).length, 2);
+  await pool.query(due, ['main', timestamp(now.add({ hours: 24 }))]);
+  // A gateway whose settings are gone is compared no more.
+  assert.deepEqual(await openOnes(), [raised[1]]);
+  await pool.query(`delete from reconciliation where gateway = 'gone'`);
+});
 
 test('a gateway that refuses our key stops the heartbeats of no other one', async () => {
   const { pool } = atMain.service.deps.database;
@@ -399,6 +495,8 @@ test('without the settings of a gateway its pages say that payments are paused',
   }
 });
 
+const count = `select from alerts where kind = 'gateway_without_settings'`;
+
 test('without the settings of a gateway its rows wait, an alert says so, and nothing is lost', async () => {
   await choose(peach);
   const shopper = await atPeach.shopper(changes);
@@ -417,6 +515,12 @@ test('without the settings of a gateway its rows wait, an alert says so, and not
     );
     assert.equal(rows.length, 1);
     assert.match(rows[0].detail, /no gateway peach/);
+    // An operator knows of it, and closes the alert. It comes again only after another absence.
+    const closed = `update alerts set closed_at = now() where kind = 'gateway_without_settings'`;
+    await deps.database.pool.query(closed);
+    atMain.clock.advance({ minutes: 2 });
+    await reportMissingGateways(deps);
+    assert.equal((await deps.database.pool.query(`${count} and closed_at is null`)).rowCount, 0);
     atMain.clock.advance({ days: 1 });
     const { collectDueInstalments } = await import('#purchases/instalments/collect-instalments.ts');
     await collectDueInstalments(deps);
@@ -427,6 +531,10 @@ test('without the settings of a gateway its rows wait, an alert says so, and not
   await atMain.pass({ days: 1 });
   assert.deepEqual(await planOf(shopper), ['1 collected']);
   await assertNoneWentAstray();
+  await deps.money.raiseHeartbeat();
+  atMain.clock.advance({ minutes: 2 });
+  await reportMissingGateways({ ...deps, gateways: alone });
+  assert.equal((await deps.database.pool.query(`${count} and closed_at is null`)).rowCount, 1);
 });
 
 describe('while the gateway of a merchant does not answer', () => {

@@ -65,14 +65,15 @@ export async function nameDatabase(db: Handle, id: string, gateway: GatewayName)
     .execute();
 }
 
-/** The gateways that this database has used. */
-export async function listUsedGateways(db: Handle): Promise<GatewayName[]> {
-  const rows = await db
+/** The gateways that this database has used, and when each had its last heartbeat. */
+export async function listUsedGateways(
+  db: Handle,
+): Promise<{ gateway: GatewayName; heartbeat_at: Timestamp | null }[]> {
+  return await db
     .selectFrom('gateway_heartbeats')
-    .select('gateway')
+    .select(['gateway', 'heartbeat_at'])
     .orderBy('gateway')
     .execute();
-  return rows.map(({ gateway }) => gateway);
 }
 
 /** Claims the next heartbeat. Returns false if it is not due, or if another process is making it. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import { type Heartbeat, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { GatewayMissing, type Gateways } from '#gateway/gateways.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
@@ -8,6 +8,7 @@ import { sharing } from '#platform/shared/cache.ts';
 import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
+import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { findLost } from './find-lost.ts';
 import {
@@ -19,7 +20,14 @@ import {
   readHeartbeat,
   stopMoney,
 } from './gateway-heartbeat.sql.ts';
-import { describeStop, explainAhead, explainFall, explainLost } from './money-stop.ts';
+import {
+  describeStop,
+  explainAhead,
+  explainFall,
+  explainLost,
+  explainOtherName,
+  nameGateway,
+} from './money-stop.ts';
 
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
@@ -78,6 +86,8 @@ type Known = {
   readAt: number;
   /** When the next heartbeat is due, as it was last read; null if it may be due now. */
   dueAt: Timestamp | null;
+  /** Why the account is not the right one, as it was last seen. It is asked again later. */
+  otherAccount: { reason: string; at: number } | null;
   /** The last comparison that failed. `problem` repeats its error for a moment. */
   failure: { error: Error; at: number } | null;
 };
@@ -146,6 +156,7 @@ function createGuard(deps: GuardDeps, name: GatewayName): Guard {
     hasMoved: false,
     readAt: Number.NEGATIVE_INFINITY,
     dueAt: null,
+    otherAccount: null,
     failure: null,
   };
   const guard: Guard = {
@@ -175,18 +186,48 @@ async function findProblem(guard: Guard): Promise<string | null> {
     known.failure = null;
     return stopped;
   } catch (error) {
-    const isGateways = error instanceof OutcomeUnknown || error instanceof RequestRefused;
-    const shown = isGateways ? error : new OutcomeUnknown(unknownReason);
+    const shown = isOfGateway(error) ? error : new OutcomeUnknown(unknownReason);
     known.failure = { error: shown, at: deps.clock.monotonic() };
     deps.log.warn({ err: error, gateway: guard.name }, 'it is not known whether money may move');
     throw shown;
   }
 }
 
+const isOfGateway = (error: unknown) =>
+  error instanceof OutcomeUnknown || error instanceof RequestRefused;
+
 async function know(guard: Guard): Promise<string | null> {
   await knowRow(guard);
-  const { reason, verifiedServer } = guard.known;
-  return reason !== null || verifiedServer !== null ? reason : await guard.verify();
+  const { reason, verifiedServer, otherAccount } = guard.known;
+  if (reason !== null || verifiedServer !== null) return reason;
+  return isRecent(guard, otherAccount) ? otherAccount.reason : await guard.verify();
+}
+
+/** Only a start with other settings ends it, so the gateway is not asked for every payment. */
+const isRecent = (
+  { deps }: Guard,
+  seen: Known['otherAccount'],
+): seen is { reason: string; at: number } =>
+  seen !== null && deps.clock.monotonic() - seen.at < heartbeatSeconds * 1_000;
+
+/** Compares the account with the gateway's name. Returns why no request may go there, or null. */
+async function checkAccount(
+  deps: GuardDeps,
+  name: GatewayName,
+  known: Known,
+  { id }: DatabaseHeartbeat,
+  heartbeats: Heartbeat[],
+): Promise<string | null> {
+  const own = heartbeats.find(({ database }) => database === id);
+  const why = own ? explainOtherName(name, own) : null;
+  if (why === null) return null;
+  known.otherAccount = { reason: why, at: deps.clock.monotonic() };
+  const { db } = deps.database;
+  const kind = 'gateway_other_account';
+  if ((await findAlertThatStarts(db, kind, [why], { isOpen: true })) === null) {
+    await raiseAlert(deps, db, { kind, detail: why });
+  }
+  return why;
 }
 
 async function knowRow({ deps, known, readRow }: Guard): Promise<void> {
@@ -220,7 +261,8 @@ async function verify({ deps, name, known }: Guard): Promise<string | null> {
     const gateway = deps.gateways.of(name);
     deps.log.warn('the database runs on another server: comparing the newest records');
     const lost = await findLost({ ...deps, gateway, name }, row.heartbeat_at);
-    if (lost !== null) return await stop(deps, known, explainLost(lost));
+    const called = nameGateway(name, deps.gateways.names);
+    if (lost !== null) return await stop(deps, known, explainLost(lost, called));
     await moveServer(deps.database.db, name, row.current_server);
   }
   known.verifiedServer = row.current_server;
@@ -242,7 +284,7 @@ async function raise(guard: Guard): Promise<void> {
   const heartbeat = await raiseHeartbeat(db, name, timestamp(now), row.current_server);
   if (heartbeat === null) return;
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
-  const written = { heartbeat_ref, database: row.id, count: heartbeat };
+  const written = { heartbeat_ref, database: row.id, gateway: name, count: heartbeat };
   await deps.gateways.of(name).writeHeartbeat(written);
 }
 
@@ -258,7 +300,10 @@ async function compareHeartbeats(
   const heartbeats = await deps.gateways.of(name).listHeartbeats();
   const row = await readNamedHeartbeat(deps, name);
   const own = heartbeats.find(({ database }) => database === row.id) ?? null;
-  const ahead = explainAhead(row, heartbeats, deps.environment);
+  const other = await checkAccount(deps, name, known, row, heartbeats);
+  if (other !== null) return { row, heartbeat_ref: null, stopped: other };
+  const called = nameGateway(name, deps.gateways.names);
+  const ahead = explainAhead(row, heartbeats, deps.environment, called);
   const stopped = ahead === null ? row.stopped_reason : await stop(deps, known, ahead);
   return { row, heartbeat_ref: own?.heartbeat_ref ?? null, stopped };
 }

@@ -9,16 +9,29 @@ export function explainAhead(
   { id, heartbeat }: Pick<DatabaseHeartbeat, 'id' | 'heartbeat'>,
   heartbeats: readonly Pick<Heartbeat, 'database' | 'count'>[],
   environment: 'sandbox' | 'production',
+  gateway = 'The gateway',
 ): string | null {
   const own = heartbeats.find(({ database }) => database === id);
   if (own !== undefined && own.count > heartbeat) {
-    return `The gateway is ahead of this database (heartbeat ${own.count} there, ${heartbeat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
+    return `${gateway} is ahead of this database (heartbeat ${own.count} there, ${heartbeat} here): the database was restored from a backup, or a server took over that lacked the last changes.`;
   }
   // In a sandbox several databases may share an account of the gateway.
   if (own === undefined && heartbeats.length > 0 && environment === 'production') {
-    return 'Another database has used this account of the gateway: this one is new, or was restored from a backup without a heartbeat.';
+    return `Another database has used this account of ${lowerFirst(gateway)}: this one is new, or was restored from a backup without a heartbeat.`;
   }
   return null;
+}
+
+const correct = 'No money moves there. Correct the settings and start the service again.';
+
+/** Compares the name under which this database wrote its heartbeat with the name in the settings. */
+export function explainOtherName(
+  name: string,
+  { gateway }: Pick<Heartbeat, 'gateway'>,
+): string | null {
+  return gateway === undefined || gateway === name
+    ? null
+    : `The settings of the gateway ${name} lead to the account that is called ${gateway} here: keys were exchanged, or the gateway got another name. ${correct}`;
 }
 
 /** Compares a row with the highest heartbeat that the process knew before reading it. */
@@ -30,8 +43,14 @@ export function explainFall(
   return `The heartbeat of the database fell from ${highestHeartbeat} to ${heartbeat}.`;
 }
 
-export const explainLost = (lost: string) =>
-  `The database runs on another server and does not know the gateway's ${lost}: that server lacked the last changes.`;
+export const explainLost = (lost: string, gateway = 'The gateway') =>
+  `The database runs on another server and does not know ${lost} of ${lowerFirst(gateway)}: that server lacked the last changes.`;
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+
+/** How a stop names the gateway. A single one needs no name. */
+export const nameGateway = (name: string, names: readonly string[]) =>
+  names.length === 1 ? 'The gateway' : `The gateway ${name}`;
 
 /** The reason as operators read it, with what to do. */
 export const describeStop = (why: string) =>

@@ -14,9 +14,7 @@ import type { Database } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
-import { findAlertThatStarts, hasAlert } from '#record/alerts/alert.sql.ts';
+import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
 import {
@@ -48,6 +46,7 @@ import {
   renewDailyRun,
 } from './reconciliation.sql.ts';
 import { type RecordingDeps, recordDifference } from './record-difference.ts';
+import { reportDifference } from './report-difference.ts';
 
 export type Difference = {
   id: string;
@@ -357,56 +356,18 @@ async function settleDifferences(
     for (const difference of open) {
       const settled = recorder
         ? await recordDifference(recorder, client, run.id, difference, (why) =>
-            report(deps, difference, why),
+            reportDifference(deps, run.gateway, difference, why),
           )
         : [
             {
               ...difference,
-              alert_id: await report(deps, difference),
+              alert_id: await reportDifference(deps, run.gateway, difference),
               outcome: 'reported' as const,
             },
           ];
       for (const one of settled) await moveDifference(client, run.id, one);
     }
   }
-}
-
-const cannotRecord = 'It cannot be recorded: ';
-
-/**
- * Raises one alert for a difference. A difference that still blocks its checkout keeps its alert;
- * `why` says why it blocks. Returns the alert's id, which is the difference's.
- */
-async function report(
-  deps: ReconcileDeps,
-  difference: RunDifference,
-  why: string | null = null,
-): Promise<string> {
-  const { kind, record_kind, reference, checkout_id, merchant_id } = difference;
-  const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
-  const alert = `gateway_${kind as DifferenceKind}` as const;
-  const subject = `The gateway's ${record_kind} ${reference}`;
-  const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
-  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
-  const { db } = deps.database;
-  const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
-  // An earlier run may have found this under another kind.
-  const block = of === null ? null : await findBlockAlert(db, of, reference);
-  if (block !== null) return block;
-  // The text of a block says how to release the checkout, so an operator must see it. A run that
-  // continues may find another reason, because the payment is paused by then, so the reason is not
-  // compared.
-  const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
-  const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
-  return (
-    known ??
-    (await raiseAlert(deps, db, {
-      kind: alert,
-      ...(merchant_id !== null && { merchant_id }),
-      ...(of !== null && { subject_id: of }),
-      detail,
-    }))
-  );
 }
 
 /** Each batch renews the lease. A killed process delays the run by this much. */

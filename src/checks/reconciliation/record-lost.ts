@@ -10,6 +10,7 @@ import {
   readHeartbeat,
   resumeMoney,
 } from './gateway-heartbeat.sql.ts';
+import { explainOtherName } from './money-stop.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
 import { lockRecording } from './reconciliation.sql.ts';
 import { settleInFlight } from './settle-in-flight.ts';
@@ -100,10 +101,13 @@ async function raiseHeartbeats(
     const heartbeats = await port.listHeartbeats();
     const row = await readHeartbeat(db, gateway);
     const own = heartbeats.find(({ database }) => database === row.id) ?? null;
+    const other = own && explainOtherName(gateway, own);
+    if (other) throw new OperatorError(other);
     const heartbeat = Math.max(own?.count ?? 0, row.heartbeat) + 1;
     if (row.id !== null) {
       const heartbeat_ref = own?.heartbeat_ref ?? null;
-      await port.writeHeartbeat({ heartbeat_ref, database: row.id, count: heartbeat });
+      const written = { heartbeat_ref, database: row.id, gateway, count: heartbeat };
+      await port.writeHeartbeat(written);
     }
     raised.push({ gateway, heartbeat, server: row.current_server });
   }

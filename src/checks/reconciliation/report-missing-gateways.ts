@@ -22,14 +22,15 @@ export async function reportMissingGateways(deps: {
 }): Promise<GatewayName[]> {
   const { db } = deps.database;
   const used = await listUsedGateways(db);
-  const missing = used.filter((name) => !deps.gateways.names.includes(name));
-  for (const gateway of missing) {
+  const missing = used.filter(({ gateway }) => !deps.gateways.names.includes(gateway));
+  for (const { gateway, heartbeat_at: since } of missing) {
     const start = `The settings have no gateway ${gateway}, which this service has used.`;
     deps.log.error({ gateway }, 'the settings of a gateway that was used are gone');
     const kind = 'gateway_without_settings';
-    if ((await findAlertThatStarts(db, kind, [start], { isOpen: true })) !== null) continue;
+    // An alert that an operator has closed is enough until the gateway was there again.
+    if ((await findAlertThatStarts(db, kind, [start], { isOpen: false, since })) !== null) continue;
     const detail = `${start} Its payments, refunds and disputes wait. Put its settings back.`;
     await raiseAlert(deps, db, { kind, detail });
   }
-  return missing;
+  return missing.map(({ gateway }) => gateway);
 }

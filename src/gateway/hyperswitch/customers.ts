@@ -50,20 +50,21 @@ export function customerCalls(api: HyperswitchApi): CustomerCalls {
 
     async listHeartbeats() {
       const found = await readHeartbeats(api);
-      return Object.entries(found ?? {}).map(([database, count]) => ({
-        heartbeat_ref: heartbeats,
-        database,
-        count: Number(count),
-      }));
+      return Object.entries(found ?? {}).map(([database, value]) => {
+        const [count, gateway] = String(value).split(' ');
+        const named = gateway === undefined ? {} : { gateway };
+        return { heartbeat_ref: heartbeats, database, ...named, count: Number(count) };
+      });
     },
 
     /**
      * The metadata is replaced as a whole. If two databases write at once, one heartbeat is lost
      * until its database writes the next (decision 0097).
      */
-    async writeHeartbeat({ database, count }) {
+    async writeHeartbeat({ database, gateway, count }) {
       const found = await readHeartbeats(api);
-      const metadata = { ...found, [database]: String(count) };
+      const value = gateway === undefined ? String(count) : `${count} ${gateway}`;
+      const metadata = { ...found, [database]: value };
       const description =
         'The heartbeat of Tranche. Do not delete it: it protects against restores.';
       const isNew = found === null;

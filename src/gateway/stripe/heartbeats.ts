@@ -17,10 +17,10 @@ export function heartbeatCalls({
       try {
         const heartbeats = [];
         for await (const { id, metadata } of stripe.customers.list(query)) {
-          const { database, count } = metadata;
-          if (database) {
-            heartbeats.push({ heartbeat_ref: id, database, count: Number(count ?? 0) });
-          }
+          const { database, gateway, count } = metadata;
+          if (!database) continue;
+          const named = gateway ? { gateway } : {};
+          heartbeats.push({ heartbeat_ref: id, database, ...named, count: Number(count ?? 0) });
         }
         return heartbeats;
       } catch (error) {
@@ -28,21 +28,23 @@ export function heartbeatCalls({
       }
     },
 
-    async writeHeartbeat({ heartbeat_ref, database, count }) {
+    async writeHeartbeat({ heartbeat_ref, database, gateway, count }) {
+      const named = gateway === undefined ? {} : { gateway };
       try {
         let ref = heartbeat_ref;
         if (ref === null) {
           const description =
             'The heartbeat of Tranche. Do not delete it: it protects against restores.';
-          const params = { email: heartbeatEmail, description, metadata: { database } };
+          const params = { email: heartbeatEmail, description, metadata: { database, ...named } };
           // Two processes that begin at once create only one customer.
           const made = await stripe.customers.create(params, {
             idempotencyKey: `heartbeat:${database}`,
           });
           ref = made.id;
         }
-        const idempotencyKey = `heartbeat:${database}:${count}`;
-        await stripe.customers.update(ref, { metadata: { count } }, { idempotencyKey });
+        const idempotencyKey = `heartbeat:${[database, count, ...Object.values(named)].join(':')}`;
+        const metadata = { count, ...named };
+        await stripe.customers.update(ref, { metadata }, { idempotencyKey });
       } catch (error) {
         fail(error);
       }

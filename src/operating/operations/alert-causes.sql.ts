@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
 import { listKnownRefs } from '#purchases/disputes/dispute.sql.ts';
+import type { Alert } from '#record/alerts/alert.sql.ts';
 import { keysOf, type OfAlert } from './alert-subjects.sql.ts';
 import { unique } from './owner.sql.ts';
 
@@ -177,13 +177,15 @@ export async function isMoneyStopped(db: Handle): Promise<boolean> {
   return row?.stopped_at != null;
 }
 
-/** When the daily comparison with a gateway is or was due: the earliest of all gateways. */
-export async function findDailyRunDue(db: Handle): Promise<Timestamp | null> {
-  const row = await db
-    .selectFrom('reconciliation')
-    .select('due_at')
-    .orderBy('due_at')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.due_at ?? null;
+/**
+ * The alerts about a daily comparison that has not ended since. Each names its gateway: one whose
+ * settings are gone is compared no more, and keeps no alert of another one open.
+ */
+export async function listLateComparisons(db: Handle, alerts: Alert[]): Promise<string[]> {
+  const runs = await db.selectFrom('reconciliation').select(['gateway', 'due_at']).execute();
+  const late = alerts.filter(({ detail, at }) => {
+    const run = runs.find(({ gateway }) => detail.includes(` the gateway ${gateway} was due at `));
+    return run === undefined || run.due_at <= at;
+  });
+  return late.map(({ id }) => id);
 }

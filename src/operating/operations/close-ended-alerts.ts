@@ -4,10 +4,10 @@ import type { Clock } from '#platform/shared/clock.ts';
 import { type Alert, listOpenAlerts } from '#record/alerts/alert.sql.ts';
 import { endAlerts } from '#record/alerts/end-alerts.ts';
 import {
-  findDailyRunDue,
   isMoneyStopped,
   listExhaustedCallbacks,
   listFailedRefunds,
+  listLateComparisons,
   listPausingDisputes,
   listUnanswered,
   listUnrecordedDisputes,
@@ -92,10 +92,7 @@ const causes: Record<EndingKind, Cause> = {
   gateway_not_reconciled: {
     ended: 'A later comparison with the gateway has ended.',
     by: 'id',
-    async lasting(db, alerts) {
-      const due_at = await findDailyRunDue(db);
-      return alerts.filter(({ at }) => due_at === null || due_at <= at).map(({ id }) => id);
-    },
+    lasting: listLateComparisons,
   },
 };
 

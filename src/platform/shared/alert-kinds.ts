@@ -22,6 +22,7 @@ export const alertKinds = {
   gateway_not_reconciled: 'by itself',
   gateway_currency: 'by a person',
   gateway_without_settings: 'by a person',
+  gateway_other_account: 'by a person',
   gateway_unknown_to_us: 'as a difference',
   gateway_missing_there: 'as a difference',
   gateway_other_amount: 'as a difference',

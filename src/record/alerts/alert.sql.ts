@@ -130,7 +130,7 @@ export async function findAlertThatStarts(
   db: Handle,
   kind: AlertKind,
   starts: string[],
-  { isOpen }: { isOpen: boolean },
+  { isOpen, since = null }: { isOpen: boolean; since?: Timestamp | null },
 ): Promise<string | null> {
   let query = db
     .selectFrom('alerts')
@@ -140,6 +140,7 @@ export async function findAlertThatStarts(
       where.or(starts.map((start) => sql<boolean>`starts_with(detail, ${start}::text)`)),
     );
   if (isOpen) query = query.where('closed_at', 'is', null);
+  if (since !== null) query = query.where('at', '>', since);
   const row = await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(1).executeTakeFirst();
   return row?.id ?? null;
 }

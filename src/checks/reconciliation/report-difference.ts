@@ -1,0 +1,52 @@
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findBlockAlert } from '#purchases/instalments/gateway-block.sql.ts';
+import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { type DifferenceKind, remedies } from './compare.ts';
+import type { ReconcileDeps } from './reconcile.ts';
+import type { RunDifference } from './reconciliation.sql.ts';
+
+const cannotRecord = 'It cannot be recorded: ';
+
+/**
+ * Raises one alert for a difference. A difference that still blocks its checkout keeps its alert;
+ * `why` says why it blocks. Returns the alert's id, which is the difference's.
+ */
+export async function reportDifference(
+  deps: ReconcileDeps,
+  gateway: GatewayName,
+  difference: RunDifference,
+  why: string | null = null,
+): Promise<string> {
+  const { kind, record_kind, reference, checkout_id, merchant_id } = difference;
+  const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
+  const alert = `gateway_${kind as DifferenceKind}` as const;
+  const record = `${record_kind} ${reference}`;
+  const isAlone = deps.gateways.names.length === 1;
+  const subject = isAlone ? `The gateway's ${record}` : `The ${record} of the gateway ${gateway}`;
+  const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
+  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as DifferenceKind]}`;
+  const { db } = deps.database;
+  const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
+  // An earlier run may have found this under another kind.
+  const block = of === null ? null : await findBlockAlert(db, of, reference);
+  if (block !== null) return block;
+  // The text of a block says how to release the checkout, so an operator must see it. A run that
+  // continues may find another reason, because the payment is paused by then, so the reason is not
+  // compared.
+  const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
+  // Before there were several gateways, the text named none.
+  if (why === null && !isAlone)
+    starts.push(`The gateway's ${record} (`, `The gateway's ${record}:`);
+  const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
+  return (
+    known ??
+    (await raiseAlert(deps, db, {
+      kind: alert,
+      ...(merchant_id !== null && { merchant_id }),
+      ...(of !== null && { subject_id: of }),
+      detail,
+    }))
+  );
+}
