@@ -59,7 +59,7 @@ const choices = async (by: ConsolePerson, of: ConsolePerson) => {
   return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
 };
 
-/** Each event happens once. */
+/** Each event happens once, and the inquiry becomes a dispute. */
 async function everyEvent(): Promise<void> {
   const { deps } = paying.service;
   const { pool } = deps.database;
@@ -71,13 +71,14 @@ async function everyEvent(): Promise<void> {
   const gateway = (await shopper.rows('checkouts'))[0].gateway;
   const state = {
     ...{ dispute_ref: `dp_${shopper.id}`, payment_ref, amount: 90_000, currency: 'ZAR' },
-    ...{ reason: 'fraudulent', network_reason_code: null, status: 'inquiry' as const },
+    ...{ reason: 'fraudulent', network_reason_code: null },
     ...{ opened_at: timestamp(deps.clock.now()), due_by: null, has_answer: false },
     ...{ withdrawn: 0, fee: 0, other_currency: null },
   };
   const of = { checkout_id: shopper.id, gateway };
-  await recordDispute(deps, own, of, state);
-  await recordDispute(deps, own, of, state);
+  for (const status of ['inquiry', 'inquiry', 'needs_response', 'needs_response'] as const) {
+    await recordDispute(deps, own, of, { ...state, status });
+  }
   const { rows } = await pool.query('select * from callbacks where checkout_id = $1', [shopper.id]);
   const failed = Array.from({ length: 5 }, () => ({ callback: rows[0], reason: 'status 500' }));
   for (let round = 0; round < 2; round += 1) {
@@ -118,8 +119,9 @@ test('one mail for each event goes to administrators who did not unsubscribe, an
   assert.deepEqual(await choices(admin, chosen), { may: 3, wanted: ['dispute_opened'] });
 
   await everyEvent();
-  assert.deepEqual((await kindsTo(admin)).sort(), [...merchantAlerts].sort());
-  assert.deepEqual(await kindsTo(chosen), ['dispute_opened']);
+  const escalated = 'dispute_opened';
+  assert.deepEqual((await kindsTo(admin)).sort(), [...merchantAlerts, escalated].sort());
+  assert.deepEqual(await kindsTo(chosen), ['dispute_opened', escalated]);
   for (const one of [left, till, stranger, staff]) assert.deepEqual(await kindsTo(one), []);
   for (const mail of await mailsTo(admin)) {
     const created_at = timestamp(paying.clock.now());

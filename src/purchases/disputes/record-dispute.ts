@@ -93,8 +93,10 @@ export async function recordDispute(
     await alert(deps, db, known, after, warns);
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
-    if (known === null && !over) {
-      await mailOpened(deps, db, merchant, after, checkout?.client_reference_id ?? '');
+    if (known === null ? !over : isEscalated) {
+      const event = known === null ? after.id : `${after.id} escalated`;
+      const reference = checkout?.client_reference_id ?? '';
+      await mailOpened(deps, db, merchant, after, { event, reference });
     }
     return after;
   });
@@ -118,12 +120,12 @@ async function mailOpened(
   deps: RecordDisputeDeps,
   db: Handle,
   { id: merchant_id, name, territory }: Merchant,
-  { id, amount, currency, due_by }: Dispute,
-  reference: string,
+  { amount, currency, due_by }: Dispute,
+  { event, reference }: { event: string; reference: string },
 ): Promise<void> {
   const money = showMoney(amount, { currency, locale: territory.locale });
   await deps.mailMerchant(db, {
-    ...{ merchant_id, kind: 'dispute_opened', event: id, at: timestamp(deps.clock.now()) },
+    ...{ merchant_id, kind: 'dispute_opened', event, at: timestamp(deps.clock.now()) },
     facts: { merchant: name, amount: money, reference, ...(due_by !== null && { until: due_by }) },
   });
 }
