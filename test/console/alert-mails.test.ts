@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { composePersonMail } from '#operating/people/compose-person-mail.ts';
 import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
+import { updatePerson } from '#operating/people/person.sql.ts';
+import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { noteDestinations } from '#purchases/callbacks/delivery/note-destinations.ts';
@@ -147,4 +149,45 @@ test('a person gets no mail about what their roles do not show, and no one choos
   await refused(choose(admin, both, []), 200);
   await refused(choose(admin, both, [], other.merchant.id), 404);
   await refused(choose(both, both, ['key_ends'], other.merchant.id), 200);
+});
+
+test('a mail that waits is not sent to a person who lost the access or the wish meanwhile', async () => {
+  const { deps } = paying.service;
+  const { db } = deps.database;
+  const merchant_id = merchantId();
+  const other = await createAccount(paying.service);
+  const own = () => personOf('merchant-admin');
+  const people = await Promise.all([own(), own(), own(), own(), own()]);
+  const [, revoked, moved, demoted, left] = people;
+  const at = timestamp(deps.clock.now());
+  const of = { merchant_id, at, facts: { merchant: 'A shop' } };
+  await deps.mailMerchant(db, { ...of, kind: 'payout_paid', event: deps.random.uuid() });
+  await deps.mailMerchant(db, { ...of, kind: 'bank_proposed', by: null });
+  const tried: string[] = [];
+  const mail = {
+    send: async ({ to }: { to: string }) => {
+      tried.push(to);
+      return { outcome: 'failed' as const, response: 'down' };
+    },
+    concurrencyMax: 1,
+    async close() {},
+  };
+  const sendDue = async () => {
+    tried.length = 0;
+    while ((await sendPersonMails({ ...deps, mail })) > 0);
+    return people.map(({ email }) => tried.filter((to) => to === email).length);
+  };
+  assert.deepEqual(await sendDue(), [2, 2, 2, 2, 2]);
+
+  await updatePerson(db, revoked.id, { revoked_at: at });
+  await updatePerson(db, moved.id, { merchant_ids: [other.merchant.id] });
+  await updatePerson(db, demoted.id, { roles: ['till'] });
+  assert.equal((await choose(left, left, [])).status, 200);
+  paying.clock.advance({ minutes: 2 });
+  assert.deepEqual(await sendDue(), [2, 0, 0, 0, 1]);
+  const { rows } = await deps.database.pool.query(
+    "select count(*)::int from person_mails where person_id = any($1) and status = 'skipped'",
+    [people.map(({ id }) => id)],
+  );
+  assert.equal(rows[0].count, 7);
 });

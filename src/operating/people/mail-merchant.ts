@@ -2,12 +2,12 @@ import type { Handle } from '#platform/database/database.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { MerchantMail } from '#purchases/messages/merchant-mail.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { listAlerted } from './alert-mail.sql.ts';
-import { alertRoles } from './alert-mail.ts';
+import { listAlertChoices, listAlerted } from './alert-mail.sql.ts';
+import { alertMailsOf, alertRoles } from './alert-mail.ts';
 import { operatorRoles, permissionsOf } from './permission.ts';
-import { listToMail } from './person.sql.ts';
+import { listToMail, type Person } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
-import type { PersonMailFacts } from './person-mail.ts';
+import type { PersonMail, PersonMailFacts } from './person-mail.ts';
 import { nameToMerchants } from './queue-person-mail.ts';
 
 /** The people of a merchant who may propose a bank account. */
@@ -43,6 +43,23 @@ export const mailsToMerchants = (deps: QueueDeps): MerchantMailDeps => ({
 });
 
 async function factsOf(db: Handle, mail: MerchantMail): Promise<PersonMailFacts> {
-  if ('event' in mail) return mail.facts;
-  return { ...mail.facts, by: await nameToMerchants(db, [mail.merchant_id], mail.by) };
+  const facts = { ...mail.facts, merchant_id: mail.merchant_id };
+  if ('event' in mail) return facts;
+  return { ...facts, by: await nameToMerchants(db, [mail.merchant_id], mail.by) };
+}
+
+/**
+ * Whether a mail that waited is still for its person: they may have lost their access, or the wish
+ * for it. Mail about no merchant always is.
+ */
+export async function isStillFor(
+  db: Handle,
+  person: Person,
+  { kind, event, facts: { merchant_id } }: PersonMail,
+): Promise<boolean> {
+  if (merchant_id === undefined) return true;
+  if (person.revoked_at !== null || !person.merchant_ids?.includes(merchant_id)) return false;
+  if (event === null) return proposers.some((role) => person.roles.includes(role));
+  const chosen = await listAlertChoices(db, { merchant_id, person_id: person.id });
+  return alertMailsOf(person.roles, chosen).some((one) => one.kind === kind && one.is_wanted);
 }

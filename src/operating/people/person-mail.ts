@@ -4,7 +4,8 @@ import { type MerchantFacts, merchantAlerts } from '#purchases/messages/merchant
 /**
  * One mail to a person at the console. The transaction that causes it writes the row, `pending`. The
  * worker sends it and makes it `sent`, or `refused` if the mail server will never accept it. An
- * invitation whose link expired before the mail was sent is `skipped`.
+ * invitation whose link expired before the mail was sent is `skipped`, and so is mail about a merchant
+ * to a person who should no longer get it.
  */
 export const personMailKinds = [
   'invitation',
@@ -27,6 +28,8 @@ export type PersonMailStatus = 'pending' | 'sent' | 'refused' | 'skipped';
 
 /** Facts that the mail states and that are not in the person's row. */
 export type PersonMailFacts = Partial<MerchantFacts> & {
+  /** The merchant that the mail is about. */
+  merchant_id?: string;
   /** The operator who did it, as the person may know them. Absent if the person did it. */
   by?: string;
   /** The network address that it came from. */

@@ -19,6 +19,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { composePersonMail } from './compose-person-mail.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken } from './console-session.ts';
+import { isStillFor } from './mail-merchant.ts';
 import { findPerson } from './person.sql.ts';
 import { findLiveLink } from './person-link.sql.ts';
 import { claimDuePersonMails, movePersonMail } from './person-mail.sql.ts';
@@ -59,7 +60,8 @@ async function send(
   const token = mail.sealed_token && deps.sealing.open(mail.sealed_token, personMailContext(mail));
   const person = await reading(deps, async (db) => {
     const isLive = token === null || (await findLiveLink(db, hashToken(token), 'register', now));
-    return isLive ? await findPerson(db, mail.person_id) : null;
+    const found = isLive ? await findPerson(db, mail.person_id) : null;
+    return found && (await isStillFor(db, found, mail)) ? found : null;
   });
   const to = person?.email ?? null;
   const url = person ? placeOf(deps.console, person) : deps.console.url;
