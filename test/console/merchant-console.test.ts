@@ -50,6 +50,7 @@ const staff = () => ({ app: staffApp, deps: service.deps });
 const shop = () => ({ app: shopApp, deps: shopDeps });
 const ofShop = () =>
   addPerson(service, { roles: ['merchant-admin'], merchant_ids: [account.merchant.id] });
+type Sent = [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object];
 const session = (console: ReturnType<typeof staff>, person: ConsolePerson) =>
   ask(console, person, 'GET', '/api/session');
 
@@ -185,6 +186,70 @@ test('its administrator reads what its own people did, and nothing of other merc
   const { body: one } = await ask(staff(), staffAdmin, 'GET', `/api/audit?person=${staffAdmin.id}`);
   const hidden = await ask(shop(), admin, 'GET', `/api/audit/${one.data[0].id}`);
   assert.equal(hidden.status, 404);
+});
+
+test('its administrator reads what a person of two merchants did for it, and nothing about both', async () => {
+  const other = (await createAccount(service)).merchant.id;
+  const own = account.merchant.id;
+  const both = await addPerson(service, { roles: ['merchant-admin'], merchant_ids: [own, other] });
+  const seller = await addPerson(service, { roles: ['till'], merchant_ids: [own] });
+  const ofBoth = await addPerson(service, { roles: ['till'], merchant_ids: [own, other] });
+  const send = async (...[method, path, body]: Sent) => {
+    const { status, body: answer } = await ask(shop(), both, method, path, {
+      ...(body && { body }),
+    });
+    assert.equal(status, 200, `${method} ${path}: ${JSON.stringify(answer)}`);
+    return answer;
+  };
+  const { id: integration } = await send('POST', '/api/integrations', {
+    ...{ merchant_id: own, refund_mode: 'manual' },
+  });
+  const invite = (email: string, merchant_ids: string[]): Sent => [
+    ...(['POST', '/api/people', { email, roles: ['till'], merchant_ids }] as const),
+  ];
+  const limit = { endpoint: 'POST /api/checkouts', max_requests: 1, window_seconds: 1 };
+  const forOne: [string[], ...Sent][] = [
+    [['integrations limit'], 'POST', `/api/integrations/${integration}/limit`, limit],
+    [['merchants bank statements'], 'POST', `/api/merchants/${own}/statements-to`, { email: null }],
+    [['operators invite'], ...invite('till-of-one@example.com', [own])],
+    [['operators change'], 'PATCH', `/api/people/${seller.id}`, { roles: ['merchant-admin'] }],
+    [
+      ['operators end session'],
+      ...(['DELETE', `/api/people/${seller.id}/sessions/${seller.session_id}`] as const),
+    ],
+    [['operators revoke'], 'POST', `/api/people/${seller.id}/revoke`],
+    [['files read', 'files sent'], 'GET', `/api/checkouts.csv?merchant=${own.toUpperCase()}`],
+    [['callbacks retry many'], 'POST', '/api/callbacks/retry-all', { merchant: own }],
+    [['lists read'], 'GET', `/api/people?merchant=${own}`],
+  ];
+  const aboutBoth: Sent[] = [
+    invite('till-of-both@example.com', [own, other]),
+    // An invitation that waits would tell one merchant that the person works for another one.
+    invite(ofBoth.email, [own]),
+    ['PATCH', `/api/people/${ofBoth.id}`, { merchant_ids: [own] }],
+    ['GET', '/api/checkouts.csv'],
+    ['POST', '/api/callbacks/retry-all', {}],
+    ['GET', '/api/people'],
+  ];
+  // The pages of an hour, after which each further one is in the audit.
+  for (let page = 0; page < 100; page += 1) {
+    await shopDeps.rateLimits.listPage(both.id, String(page));
+  }
+  for (const [, ...sent] of forOne) await send(...sent);
+  for (const sent of aboutBoth) await send(...sent);
+  const read = async (merchant_id: string) => {
+    const admin = await addPerson(service, {
+      ...{ roles: ['merchant-admin' as const], merchant_ids: [merchant_id] },
+    });
+    const { body } = await ask(shop(), admin, 'GET', `/api/audit?person=${both.id}`);
+    assert.ok(!JSON.stringify(body).includes(merchant_id === own ? other : own));
+    return body.data.map(({ action }: { action: string }) => action).reverse();
+  };
+  assert.deepEqual(await read(own), [
+    'integrations create',
+    ...forOne.flatMap(([actions]) => actions),
+  ]);
+  assert.deepEqual(await read(other), []);
 });
 
 test('its address must be https, a name, and neither the shoppers’ host nor the staff’s', () => {

@@ -93,7 +93,7 @@ export async function createIntegration(
       });
     }
     const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };
-    return { subject_id: id, details, result: { id, client_secret, signing_key } };
+    return { subject_id: id, merchant_id, details, result: { id, client_secret, signing_key } };
   });
 }
 

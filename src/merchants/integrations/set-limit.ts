@@ -51,6 +51,7 @@ export async function setLimit(
     await insertLimit(db, { integration_id: integration.id, ...limit });
     return {
       subject_id: integration.id,
+      merchant_id: integration.merchant_id,
       details: { ...limit, before },
       result: { id: integration.id, ...limit },
     };

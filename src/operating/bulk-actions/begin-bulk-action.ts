@@ -22,7 +22,10 @@ export async function beginBulkAction(
   const actor = { operator, ...from };
   await operate(deps, operator, `${kind} many`, async (db, created_at) => {
     await insertBulkAction(db, { id, kind, actor, wanted, created_at, total });
-    return { subject_id: id, details: { ...wanted, total }, result: null };
+    // The merchants of rows that were picked one by one are in the audit of each row's action.
+    const [merchant_id, ...others] = ('merchant_ids' in wanted && wanted.merchant_ids) || [];
+    const about = others.length === 0 && { merchant_id: merchant_id ?? null };
+    return { subject_id: id, ...about, details: { ...wanted, total }, result: null };
   });
   return id;
 }

@@ -25,10 +25,10 @@ export const disputeRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { params: IdParams, response: Type.String() },
     async handle(context, { params }) {
-      const { id } = await mustSeeDispute(context, params.id);
+      const { id, merchant_id } = await mustSeeDispute(context, params.id);
       const found = await reading(context.deps, (db) => readEvidence(db, id));
       const page = writeEvidenceHtml(found.dispute, found.pack, found.merchant);
-      const file = { name: `evidence-${id}.html`, subject_id: id, filters: {} };
+      const file = { name: `evidence-${id}.html`, subject_id: id, merchant_id, filters: {} };
       return await answerDownload(context, file, async () => [page]);
     },
   }),
@@ -40,9 +40,9 @@ export const disputeRoutes: ConsoleRoute[] = [
     schema: { params: FileParams, response: Type.Unsafe<Buffer>({}) },
     async handle(context, { params }) {
       const file = await mustSeeFile(context, params.id, params.file);
-      const { name, media_type: type, sha256, dispute_id: subject_id } = file;
+      const { name, media_type: type, sha256, dispute_id: subject_id, merchant_id } = file;
       // The file's name may name the shopper, so the audit has its digest instead.
-      const download = { name, auditedAs: sha256, type, subject_id, filters: {} };
+      const download = { name, auditedAs: sha256, type, subject_id, merchant_id, filters: {} };
       return await answerDownload(context, download, async () => [await file.open()]);
     },
   }),

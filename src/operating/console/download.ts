@@ -22,6 +22,8 @@ export type Download = {
   type?: string;
   /** The row that it is about; null for a list. */
   subject_id: string | null;
+  /** The merchant that it is about; null if a list has rows of several. */
+  merchant_id: string | null;
   filters: object;
   /**
    * The content policy of a page that the browser opens. Any other file is saved and never shown.
@@ -49,14 +51,15 @@ export async function answerDownload(
   open: () => Promise<Pieces>,
 ): Promise<FastifyReply> {
   const { now, ...lease } = newLease(context.deps, leaseSeconds);
-  const { name, auditedAs: file = name, subject_id, filters } = download;
+  const { name, auditedAs: file = name, subject_id, merchant_id, filters } = download;
   const release = () => releaseDownload(context.deps.database.db, lease.lease);
   await operate(context.deps, context.operator, 'files read', async (db) => {
     if (!(await claimDownload(db, context.person.id, lease, now))) {
       const text = 'You are already downloading a file. Try again when that has finished.';
       throw new ConsoleError(429, 'downloading', text);
     }
-    return { subject_id, details: { file, filters: typedFilters(filters) }, result: null };
+    const details = { file, filters: typedFilters(filters) };
+    return { subject_id, merchant_id, details, result: null };
   });
   try {
     const stream = Readable.from(sent(context, download, lease, await open()));
@@ -71,7 +74,7 @@ export async function answerDownload(
 
 async function* sent(
   { deps, operator, person }: Context,
-  { name, auditedAs: file = name, subject_id }: Download,
+  { name, auditedAs: file = name, subject_id, merchant_id }: Download,
   { lease, ...first }: DownloadLease,
   pieces: Pieces,
 ): AsyncGenerator<Piece> {
@@ -93,7 +96,7 @@ async function* sent(
   } finally {
     await operate(deps, operator, 'files sent', async (db) => {
       await releaseDownload(db, lease);
-      return { subject_id, details: { file, lines, is_whole }, result: null };
+      return { subject_id, merchant_id, details: { file, lines, is_whole }, result: null };
     });
   }
 }

@@ -49,7 +49,7 @@ export function listRoutes<Query extends TObject, Row>(
       handle: (context, { query }) =>
         answerDownload(
           context,
-          { name: `${name}.csv`, subject_id: null, filters: query as object },
+          { name: `${name}.csv`, ...aboutOf(query as object), filters: query as object },
           () => openCsv(columns, read(context, query as Type.Static<Query>)),
         ),
     }),
@@ -76,11 +76,17 @@ export async function countPage(
     requireProof(context);
     const details = { list, filters: typedFilters(query) };
     await operate(context.deps, context.operator, 'lists read', async () => ({
-      ...{ subject_id: null, details, result: null },
+      ...{ ...aboutOf(query), details, result: null },
     }));
   }
   await noteShown();
 }
+
+/** A list is about no row, and about one merchant if it is filtered by it. */
+const aboutOf = (query: { merchant?: string }) => ({
+  subject_id: null,
+  merchant_id: query.merchant ?? null,
+});
 
 /** The page of a list that the query asks for. */
 export const readPage = <Row>(

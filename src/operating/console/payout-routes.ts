@@ -49,13 +49,14 @@ const statementRoute = (format: 'csv' | 'html' | 'pdf') =>
     schema: { params: IdParams, response: Type.String() },
     async handle(context, { params }) {
       const payout = await mustSeePayout(context, params.id);
+      const { id: subject_id, merchant_id } = payout;
       const problem = format === 'csv' ? null : whyNotPrinted(payout, format);
       const name = `${payout.reference}.${format}`;
       if (problem !== null) throw conflict(problem, 'too_long_to_print');
       return await answerDownload(
         context,
         {
-          ...{ name, subject_id: payout.id, filters: {} },
+          ...{ name, subject_id, merchant_id, filters: {} },
           ...(format === 'html' && { policy: statementPolicy }),
         },
         async () => {

@@ -24,10 +24,11 @@ const fileRoute = (format: MonthlyFormat) =>
     schema: { params: IdParams, response: Type.String() },
     async handle(context, { params }) {
       const statement = await mustSeeStatement(context, params.id);
+      const { id: subject_id, merchant_id } = statement;
       const name = monthlyFileName(statement, format);
       return await answerDownload(
         context,
-        { name, subject_id: statement.id, filters: {} },
+        { name, subject_id, merchant_id, filters: {} },
         async () => writeMonthlyStatement(context.deps, statement, format),
       );
     },

@@ -121,7 +121,7 @@ export async function mustSeeFile(
   viewer: Viewer,
   id: string,
   file_id: string,
-): Promise<DisputeFile & { dispute_id: string; open(): Promise<Buffer> }> {
+): Promise<DisputeFile & { dispute_id: string; merchant_id: string; open(): Promise<Buffer> }> {
   const dispute = await mustSeeDispute(viewer, id);
   const files = await reading(viewer.deps, (db) => listFiles(db, dispute));
   const file = files.find((one) => one.id === file_id.toLowerCase());
@@ -131,7 +131,7 @@ export async function mustSeeFile(
     if (content === null) throw noFile();
     return content;
   };
-  return { ...file, dispute_id: dispute.id, open };
+  return { ...file, dispute_id: dispute.id, merchant_id: dispute.merchant_id, open };
 }
 
 const noFile = () => new NotFound('The dispute does not have this file.');

@@ -28,6 +28,7 @@ import {
   explainUnconfirmed,
   giverOf,
   mustLockId,
+  onlyMerchantOf,
   refuseBeyondOwn,
   refuseMoreRights,
   refuseOwnAccess,
@@ -128,6 +129,8 @@ export async function requestInvitation(
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
       subject_id: person.id,
+      // The delivery depends on the merchants that the person has already, so these count as well.
+      merchant_id: onlyMerchantOf(invited, knownTo(giver, known)),
       details: { ...detailsOf(invited, given), delivery, expires_at },
       result: { person, delivery, expires_at },
     };

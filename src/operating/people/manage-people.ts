@@ -75,7 +75,8 @@ export async function changeAccess(
     const changed = { ...person, ...change };
     if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
-    return { subject_id: id, details, result: changed };
+    const merchant_id = onlyMerchantOf(before, access);
+    return { subject_id: id, merchant_id, details, result: changed };
   });
 }
 
@@ -173,7 +174,8 @@ export async function revokePerson(
       detail: `${by.name} revoked ${person.email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
     });
     await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', by, at: now });
-    return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
+    const result = { ...person, revoked_at: now };
+    return { subject_id: person.id, merchant_id: onlyMerchantOf(person), details, result };
   });
 }
 
@@ -202,15 +204,19 @@ export async function revokeSession(
     const session = await findConsoleSession(db, wanted.session_id);
     if (session?.person_id !== wanted.person_id)
       throw new OperatorError('There is no such session.');
+    let merchant_id: string | null = null;
     if (wanted.person_id !== personOf(deps)) {
-      refuseToManage(await giverOf(deps, db), await mustLockId(db, wanted.person_id));
+      const person = await mustLockId(db, wanted.person_id);
+      refuseToManage(await giverOf(deps, db), person);
+      merchant_id = onlyMerchantOf(person);
     }
     await endConsoleSession(db, session.id, now);
     const { origin } = deps;
     const endsOwnSession =
       origin !== undefined && 'session_id' in origin && origin.session_id === session.id;
     const details = { session_id: session.id };
-    return { subject_id: wanted.person_id, details, result: undefined, endsOwnSession };
+    const result = undefined;
+    return { subject_id: wanted.person_id, merchant_id, details, result, endsOwnSession };
   });
 }
 
@@ -227,6 +233,15 @@ export async function endOtherSessions(
 }
 
 export const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
+
+/**
+ * The merchant of an action on people's access. Null if it is about several: the audit of each would
+ * name the others.
+ */
+export function onlyMerchantOf(...access: Access[]): string | null {
+  const [id = null, ...others] = new Set(access.flatMap(({ merchant_ids }) => merchant_ids ?? []));
+  return others.length === 0 ? id : null;
+}
 
 /** The access of the person who acts. Null at the command line, which may give any access. */
 export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | null> {

@@ -223,7 +223,7 @@ export async function setStatementAddress(
     // The address is left out: it may name a person, and the audit cannot be erased.
     const before = { has_address: earlier !== null };
     const details = { has_address: email !== null, is_changed: email !== earlier, before };
-    return { subject_id: id, details, result: undefined };
+    return { subject_id: id, merchant_id: id, details, result: undefined };
   });
 }
 

@@ -77,7 +77,9 @@ function merchantOf(
 ): string | null {
   const own = (origin && 'person_id' in origin && origin.merchant_ids) || [];
   if (own.length === 1) return own[0] ?? null;
-  return about && own.includes(about) ? about : null;
+  // A person may have typed it in capitals.
+  const id = about?.toLowerCase();
+  return id && own.includes(id) ? id : null;
 }
 
 /** An operator asked for something that cannot be done. The message says what to do instead. */
