@@ -16,9 +16,10 @@ export const auditList = defineList({
   row: Action,
   read: (viewer, { subject, person, operator, ...of }, page) =>
     readActions(
-      { ...viewer, scope: scopeOf(viewer, of) },
+      viewer,
       { subject_id: subject, person_id: person, operator },
       page,
+      scopeOf(viewer, of),
     ),
   columns: [
     ['Number', (row) => row.number],
@@ -41,11 +42,12 @@ export async function readActions(
   viewer: Viewer,
   filter: ActionFilter,
   page: PageRequest,
+  scope = viewer.scope,
 ): Promise<List<Action>> {
   return await readList(
     viewer.deps,
     page,
-    (db, range) => pageActions(db, viewer.scope, filter, range),
+    (db, range) => pageActions(db, scope, filter, range),
     (_, rows) => presentActions(viewer, rows),
   );
 }
