@@ -7,6 +7,7 @@ import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
 import { openCsv } from '#operating/operations/csv.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
+import { updatePerson } from '#operating/people/person.sql.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
 import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
@@ -515,6 +516,18 @@ describe('one checkout', () => {
     );
     assert.ok(!JSON.stringify(seen.audit).includes(support.email));
     assert.equal((await get(url)).audit.at(-1).operator, support.email);
+    // The origin of what they did stays hidden when they work for the merchant later.
+    const merchant_ids = [paying.account.merchant.id];
+    const reader = await addPerson(paying.service, { roles: ['merchant-admin'], merchant_ids });
+    await updatePerson(paying.service.deps.database.db, support.id, { merchant_ids });
+    assert.equal((await ask(console(), reader, 'POST', `${url}/notes`, { body })).status, 200);
+    const { audit } = await get(url, reader);
+    const originsOf = ({ id }: ConsolePerson) =>
+      audit
+        .filter((one: { person_id: string }) => one.person_id === id)
+        .map((one: Record<string, unknown>) => [one.address !== null, one.session_id !== null]);
+    assert.deepEqual(originsOf(support), [[false, false]]);
+    assert.deepEqual(originsOf(reader), [[true, true]]);
   });
 
   test('shows the books to those who may read money, and addresses to auditors', async () => {

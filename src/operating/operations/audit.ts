@@ -1,3 +1,4 @@
+import { isWithin } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
@@ -70,12 +71,14 @@ export async function presentActions(
   const ids = actions.map(({ person_id }) => person_id);
   const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
   return actions.map((action) => {
+    // Someone who acted as staff, or for another merchant, may belong to one of the scope now.
+    const isTraced = may('audit.read') && isWithin(scope, action.merchant_id ?? '');
     const shown = show(action.person_id, action.operator);
     return {
       ...action,
       number: action.number ?? null,
       name: shown.name,
-      ...(may('audit.read') ? {} : untraced),
+      ...(isTraced ? {} : untraced),
       ...(scope === 'all merchants' ? {} : forMerchant(action, shown)),
     };
   });
