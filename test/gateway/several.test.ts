@@ -315,6 +315,19 @@ describe('a name that leads to the account of another gateway', () => {
     assert.equal(await guardAt({}).problem(), null, 'with the right settings money moves at once');
     await pool.query(`delete from gateway_heartbeats where gateway = 'acquirer'`);
   });
+
+  test('moves no more money in a process that found the right account when it began', async () => {
+    let account = port(mainGateway);
+    const money = guardAt({ main: { listHeartbeats: () => account.listHeartbeats() } });
+    assert.equal(await money.problem(mainGateway), null);
+    account = port(peach);
+    atMain.clock.advance({ minutes: 2 });
+    await money.raiseHeartbeat();
+    assert.match(
+      (await money.problem(mainGateway)) ?? '',
+      /main lead to the account .* peach here/,
+    );
+  });
 });
 
 test('a backup that is older than the first use of a gateway stops money until its records are read', async () => {

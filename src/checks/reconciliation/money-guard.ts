@@ -222,6 +222,8 @@ async function checkAccount(
   const why = own ? explainOtherName(name, own) : null;
   if (why === null) return null;
   known.otherAccount = { reason: why, at: deps.clock.monotonic() };
+  // A process that verified the account earlier must not go on with that.
+  known.verifiedServer = null;
   const { db } = deps.database;
   const kind = 'gateway_other_account';
   if ((await findAlertThatStarts(db, kind, [why], { isOpen: true })) === null) {
