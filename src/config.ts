@@ -89,7 +89,7 @@ export type Config = {
   mailboxPort: number;
   /** The operators' console, on its own origin. */
   console: ConsoleSettings & { host: string; port: number };
-  /** Where the merchants' own console listens. Null if there is none. */
+  /** Where the merchants' own console listens. Null without one. */
   merchantConsole: { url: string; host: string; port: number } | null;
   /** v1 works at least until this date. */
   legacySunset: string;

@@ -17,7 +17,7 @@ export type Context = {
   /** The decline that a fault demands. */
   decline: Refusal | null;
   account: Account;
-  /** Calls the webhook; null if there is none. */
+  /** Calls the webhook; null without a webhook. */
   notify: ((event: EventObject) => void) | null;
 };
 

@@ -14,8 +14,8 @@ export type CardOptions = {
 };
 
 /**
- * The result of 3-D Secure. There is none without the shopper, or if neither the card nor the caller
- * demands it.
+ * The result of 3-D Secure. A payment has one only with the shopper, and only if the card or the
+ * caller demands it.
  */
 export function authenticationOf(
   card: CardBehaviour,

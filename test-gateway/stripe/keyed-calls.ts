@@ -113,7 +113,7 @@ async function callWithKey(
   }
 }
 
-/** The answer stored under the key; null if there is none or it is too old. */
+/** The answer stored under the key; null if it is missing or too old. */
 function findAnswer(
   store: Store,
   { context }: Call,

@@ -85,7 +85,7 @@ export async function countCallbacks(
   return rows[0] ?? null;
 }
 
-/** When the first checkout was created; null if there is none. */
+/** When the first checkout was created; null before that. */
 export async function findFirstSale(db: Handle): Promise<Timestamp | null> {
   const row = await db
     .selectFrom('checkouts')

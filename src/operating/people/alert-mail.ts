@@ -1,5 +1,4 @@
-import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
-import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
+import { type MerchantAlertKind, merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
 // Which events of a merchant come by mail to whom. A person may get what they may read. Without a

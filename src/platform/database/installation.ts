@@ -42,7 +42,7 @@ export async function claimInstallation(
   await refuseOtherEnvironment(db, environment);
 }
 
-/** Stores a key check if there is none yet, or replaces `old`. Returns the stored key check. */
+/** Stores the first key check, or replaces `old`. Returns the stored key check. */
 export async function setKeyCheck(
   db: Handle,
   keyCheck: Buffer,

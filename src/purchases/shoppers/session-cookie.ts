@@ -4,7 +4,7 @@
  */
 const nameOf = (baseUrl: string) => (baseUrl.startsWith('https:') ? '__Secure-plan' : 'plan');
 
-/** The session's token in a `Cookie` header; null if there is none. */
+/** The session's token in a `Cookie` header; null if the header lacks it. */
 export function sessionTokenOf(cookie: string | undefined, baseUrl: string): string | null {
   const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
   const prefix = `${nameOf(baseUrl)}=`;

@@ -35,7 +35,7 @@ export async function publishEnd(deps: {
   });
 }
 
-/** The last end that was posted up to a moment, with its day. Null if there is none. */
+/** The last end that was posted up to a moment, with its day. Null before the first post. */
 export async function findRecordEnd(db: Handle, until: Timestamp): Promise<string | null> {
   const [end] = await listPublishedEnds(db, { until, limit: 1 });
   return end ? `${end.on_date} ${writeEnd(end)}` : null;
