@@ -315,8 +315,14 @@ describe('a payout', () => {
   }
 
   test('needs two operators, is exported once, and is paid with the bank’s reference', async () => {
-    const { payout } = await draft();
+    const { account: of, payout } = await draft();
     const { id } = payout;
+    // The merchant's clock is a month ahead of the real one.
+    await paying.service.deps.database.pool.query(
+      'update merchants set clock_ahead_ms = clock_ahead_ms + $2 where id = $1',
+      [of.merchant.id, 30 * 24 * 60 * 60 * 1000],
+    );
+    const inAMonth = timestamp(paying.clock.now().add({ hours: 30 * 24 }));
     await nomsa.refused(
       1,
       /only a payout that is exported can become paid/,
@@ -340,8 +346,8 @@ describe('a payout', () => {
     );
     const exported = await nomsa.json('payouts', 'export');
     assert.deepEqual(
-      exported.data.map((one: Shown) => one.id),
-      [id],
+      exported.data.map((one: Shown & { exported_at: string }) => [one.id, one.exported_at]),
+      [[id, inAMonth]],
     );
     assert.deepEqual((await nomsa.json('payouts', 'export')).data, []);
     const again = await nomsa.run('payouts', 'export', '--export', exported.export_id);
@@ -554,7 +560,7 @@ describe('a payout', () => {
     const json = await nomsa.json('payouts', 'statement', payout.id);
     assert.deepEqual(json.totals, { gross: 100_000, fee: 5_200, vat: 780, net: 94_020 });
     const page = (await nomsa.run('payouts', 'statement', payout.id, '--format', 'html')).stdout;
-    assert.match(page, /not a tax invoice/);
+    assert.match(page, /<html lang="en">.*not a tax invoice/s);
     assert.match(page, /=HYPERLINK\(&quot;x&quot;\)&lt;b&gt;/);
     // A reference that a list prints is enough, and the command line knows which payout it means.
     const profile = { address: '12 Long Street\nCape Town', vat_number: '4123456789' };
@@ -573,7 +579,7 @@ describe('a payout', () => {
     ]) {
       assert.ok(text.includes(said), `${said} in ${text}`);
     }
-    assert.match(source, /\/Lang \(en-GB\)/);
+    assert.match(source, /\/Lang \(en\)/);
     assert.match(source, /\/S \/TH\b/);
     const env = { DATABASE_URL: paying.service.databaseUrl };
     const atTerminal = await pdf(commandLine(env, { terminal: true }));
@@ -581,8 +587,9 @@ describe('a payout', () => {
   });
 });
 
-test('the statement of a paid payout is sent once, to the address that an operator set', async () => {
+test('the statement of a paid payout is sent once, in the merchant’s language, to the address that an operator set', async () => {
   const [account, other] = [await merchantWith(), await merchantWith()];
+  await changePage(paying.service.deps, 'test', { id: account.merchant.id, language: 'af' });
   const bank = ['merchants', 'bank', account.merchant.id];
   await nomsa.refused(1, /one e-mail address/, ...bank, '--statements-to', 'books@karoo');
   const address = 'books@karoo.example';
@@ -606,10 +613,10 @@ test('the statement of a paid payout is sent once, to the address that an operat
     assert.ok(sent && others.length === 0);
     assert.deepEqual(sent.to, [address]);
     for (const said of [
-      `Subject: Statement ${payout.reference}: R 940,20`,
-      'Fees with VAT are R 59,80',
+      `Subject: Staat ${payout.reference}: R 940,20`,
+      'Fooie met BTW, van die saldo afgetrek: R 59,80',
       `filename=${payout.reference}.csv`,
-      `filename=${payout.reference}.html`,
+      `filename=${payout.reference}.pdf`,
     ]) {
       assert.ok(unfold(sent.source).includes(said), said);
     }

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { listUnrecordedExports } from '#checks/proof/proof.sql.ts';
 import type { Proof } from '#checks/proof/prove.ts';
 import { publishEnd } from '#record/alerts/publish-end.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
@@ -136,6 +137,27 @@ test('a claim that is not true differs, and the others hold', async () => {
     }
   }
   assert.deepEqual((await prove('--bank-file', file)).outcomes, all);
+});
+
+test('a payout that was paid before a restore needs no export, on whatever clock its merchant is', async () => {
+  const { pool, db } = paying.service.deps.database;
+  const { rows } = await pool.query('select export_id, exported_at from payouts');
+  const move = (exported_at: string) =>
+    tamper(pool, `update payouts set export_id = gen_random_uuid(), exported_at = ${exported_at}`);
+  try {
+    await tamper(pool, `update payouts set paid_at = paid_at + interval '30 days'`);
+    await move('paid_at');
+    assert.deepEqual(await listUnrecordedExports(db, 10), []);
+    await move(`paid_at - interval '1 second'`);
+    assert.deepEqual(await listUnrecordedExports(db, 10), [payout.reference]);
+  } finally {
+    const { export_id, exported_at } = rows[0];
+    await tamper(
+      pool,
+      `update payouts set export_id = $1, exported_at = $2, paid_at = paid_at - interval '30 days'`,
+      [export_id, exported_at],
+    );
+  }
 });
 
 test('a gateway that does not answer is said to be not compared', async () => {

@@ -43,7 +43,7 @@ export async function listUnrecordedExports(db: Handle, limit: number): Promise<
         where o.subject_id = p.export_id and o.action = 'payouts export')
       and not exists (
         select from operator_actions o
-        where o.subject_id = p.id and o.action = 'payouts paid' and o.at = p.exported_at)
+        where o.subject_id = p.id and o.action = 'payouts paid' and p.paid_at = p.exported_at)
     order by p.id limit ${limit}`.execute(db);
   return rows.map(({ reference }) => reference);
 }

@@ -119,21 +119,24 @@ async function writeMessage(
   const payable = rows.filter(({ account }) => account !== null);
   const [first] = payable;
   if (!first) return '';
-  const { export_id, exported_at } = first.payout;
-  const at = Temporal.Instant.from(exported_at as string);
+  const exportedAt = ({ payout }: Row) => Temporal.Instant.from(payout.exported_at as string);
   const groups = Map.groupBy(payable, ({ merchant }) => merchant.territory.code);
   const batches = [];
   for (const [territory, members] of groups) {
-    const { time_zone } = (members[0] as Row).merchant.territory;
+    const [member] = members as [Row];
+    const at = exportedAt(member).toZonedDateTimeISO(member.merchant.territory.time_zone);
     batches.push({
       territory,
-      executes_on: await findExecutionDay(db, territory, at.toZonedDateTimeISO(time_zone)),
+      executes_on: await findExecutionDay(db, territory, at),
       transfers: members.flatMap(({ payout, account }) =>
         account ? [{ ...account, ...payout }] : [],
       ),
     });
   }
-  return writePain001({ id: export_id as string, at, from, batches });
+  return writePain001({
+    ...{ id: first.payout.export_id as string, at: exportedAt(first) },
+    ...{ from, batches },
+  });
 }
 
 /** A bank pays on a business day: the day of the export, or the next one. */

@@ -330,26 +330,38 @@ export async function listApproved(
   return await query.orderBy('created_at').orderBy('id').limit(limit).execute();
 }
 
-/** Returns the payouts that were still approved, in a stable order. */
+/**
+ * Returns the payouts that were still approved, in a stable order. Each merchant's payouts get the
+ * time of its own clock.
+ */
 export async function moveExported(
   db: Handle,
   payouts: Pick<Payout, 'merchant_id' | 'id'>[],
-  to: { export_id: string; exported_at: Timestamp },
+  export_id: string,
+  times: Map<string, Timestamp>,
 ): Promise<Payout[]> {
   if (payouts.length === 0) return [];
   const merchants = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
+  const at = merchants.map((id) => times.get(id) as Timestamp);
   const moved = await db
     .updateTable('payouts')
-    .set({ status: 'exported', ...to })
-    .where('merchant_id', 'in', merchants)
+    .from(
+      sql<{
+        id: string;
+        at: Timestamp;
+      }>`unnest(${merchants}::uuid[], ${at}::timestamptz[])`.as<'m'>(sql`m (id, at)`),
+    )
+    .set({ status: 'exported', export_id, exported_at: sql<Timestamp>`m.at` })
+    .whereRef('payouts.merchant_id', '=', 'm.id')
+    .where('payouts.merchant_id', 'in', merchants)
     .where(
-      'id',
+      'payouts.id',
       'in',
       payouts.map(({ id }) => id),
     )
     .where('status', '=', 'approved')
     .where('compare_since', 'is', null)
-    .returningAll()
+    .returningAll('payouts')
     .execute();
   const places = new Map(payouts.map(({ id }, place) => [id, place]));
   return moved.sort((a, b) => Number(places.get(a.id)) - Number(places.get(b.id)));

@@ -221,10 +221,11 @@ export async function exportPayouts(
   if (format === 'pain.001') mustPayFrom(deps);
   await mustMoveMoney(deps);
   const export_id = deps.random.uuid();
-  return await operate(deps, operator, 'payouts export', async (db, at): Promise<Made> => {
+  return await operate(deps, operator, 'payouts export', async (db): Promise<Made> => {
     await lockExports(db);
     const { ready, merchants, counts, ...found } = await findReady(deps, db);
-    const payouts = await moveExported(db, ready, { export_id, exported_at: at });
+    const times = new Map([...merchants].map(([id, merchant]) => [id, timestamp(merchant.now())]));
+    const payouts = await moveExported(db, ready, export_id, times);
     const changed = payouts.map((payout) => ({
       merchant: merchants.get(payout.merchant_id) as Merchant,
       data: presentPayout(payout),

@@ -2,7 +2,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
-import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { retriesAt } from '#purchases/messages/message.ts';
@@ -19,9 +19,10 @@ import { findMonthlyStatement } from './monthly-statement.sql.ts';
 import { findPayout, sumLines } from './payout.sql.ts';
 import type { Payout, Totals } from './payout.ts';
 import { readLines } from './read-lines.ts';
-import { whyNotPrinted, writeStatementCsv, writeStatementHtml } from './statement.ts';
+import { pdfLinesMax, writeStatementCsv } from './statement.ts';
 import { dueStatementMails, moveStatementMail } from './statement-mail.sql.ts';
 import type { StatementMail } from './statement-mail.ts';
+import { writeStatementPdf } from './statement-pdf.ts';
 import { writeMonthlyMail } from './write-monthly-mail.ts';
 import { type MonthlyFormat, writeMonthlyStatement } from './write-monthly-statement.ts';
 import { writeStatementMail } from './write-statement-mail.ts';
@@ -90,8 +91,9 @@ async function writeOfPayout(
     return { to, payout, totals: await sumLines(db, payout), merchant, recordEnd };
   });
   if (!found) return null;
-  const attached = await writeAttached(deps, found);
-  return writeStatementMail(mail, { ...found, attached }, timestamp(merchant.now()));
+  const sent_at = timestamp(merchant.now());
+  const attached = await writeAttached(deps, found, sent_at);
+  return writeStatementMail(mail, { ...found, attached }, sent_at);
 }
 
 async function writeOfMonth(
@@ -105,12 +107,7 @@ async function writeOfMonth(
     statement: await findMonthlyStatement(db, merchant.id, statement_id),
   }));
   if (to === null || statement === null) return null;
-  const write = async (format: MonthlyFormat) =>
-    Buffer.concat(
-      (await Array.fromAsync(writeMonthlyStatement(deps, statement, format))).map((piece) =>
-        Buffer.from(piece),
-      ),
-    );
+  const write = (format: MonthlyFormat) => readAll(writeMonthlyStatement(deps, statement, format));
   const { lines } = statement;
   const files = {
     csv: lines <= attachedLinesMax ? String(await write('csv')) : null,
@@ -119,11 +116,8 @@ async function writeOfMonth(
   return writeMonthlyMail(mail, { statement, files, to }, timestamp(merchant.now()));
 }
 
-/**
- * About three megabytes. Mail servers refuse much larger mails; longer statements can be read
- * through the API.
- */
-const attachedLinesMax = 20_000;
+/** About three megabytes. Mail servers refuse much larger mails. */
+const attachedLinesMax = pdfLinesMax;
 
 async function writeAttached(
   deps: SendingDeps,
@@ -133,16 +127,18 @@ async function writeAttached(
     merchant,
     recordEnd,
   }: { payout: Payout; totals: Totals; merchant: Merchant; recordEnd: string | null },
+  now: Timestamp,
 ) {
-  const write = async (pieces: AsyncIterable<string>) => (await Array.fromAsync(pieces)).join('');
-  const isShort = payout.lines <= attachedLinesMax;
-  const isPrinted = whyNotPrinted(payout) === null;
-  const html = () =>
-    writeStatementHtml(payout, readLines(deps, payout), totals, merchant, recordEnd);
+  if (payout.lines > attachedLinesMax) return { csv: null, pdf: null };
+  const lines = () => readLines(deps, payout);
   return {
-    csv: isShort ? await write(writeStatementCsv(payout, readLines(deps, payout))) : null,
-    html: isPrinted ? await write(html()) : null,
+    csv: String(await readAll(writeStatementCsv(payout, lines()))),
+    pdf: await readAll(writeStatementPdf(payout, lines(), totals, merchant, recordEnd, now)),
   };
+}
+
+async function readAll(pieces: AsyncIterable<string | Buffer>): Promise<Buffer> {
+  return Buffer.concat((await Array.fromAsync(pieces)).map((piece) => Buffer.from(piece)));
 }
 
 /** Null if there was nothing to send. */

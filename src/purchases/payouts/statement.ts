@@ -2,10 +2,13 @@ import { createHash } from 'node:crypto';
 import type { MerchantRow } from '#merchants/merchant.ts';
 import { writeCsv } from '#platform/shared/csv.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
+import type { Language } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine, printable } from '#platform/shared/plain-text.ts';
+import { fillIn } from '#platform/shared/words/fill-in.ts';
+import { words as catalogues } from '#platform/shared/words/words.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
-import { lineName } from './line-names.ts';
+import { kindTexts } from './line-names.ts';
 import type { Payout, PayoutLine, Totals } from './payout.ts';
 
 // The statement that a merchant's bookkeeper reads. Columns are only ever added, at the end.
@@ -70,46 +73,55 @@ export function whyNotPrinted({ lines }: Pick<Payout, 'lines'>, format: 'html' |
   return `This statement has ${lines} lines, and ${what} has at most ${max}. Take the CSV file.`;
 }
 
-/** The names of the columns of a statement that people read. */
-export const statementHeads = ['Line', 'Kind', 'Order', 'Gross', 'Fee', 'VAT', 'Net'];
-
-/** The label of the amount, once the bank has answered. */
-const paidNames: Partial<Record<Payout['status'], string>> = {
-  paid: 'Paid',
-  returned: 'Returned by the bank',
-};
-
-/** The facts above the lines: the merchant's name, and what was paid. */
-export function statementFacts(
-  payout: Payout,
-  { name, address, vat_number, territory }: MerchantRow,
-  recordEnd: string | null,
-): [name: string, value: string][] {
-  const rows: [string, string | null][] = [
-    ['Merchant', name],
-    ['Address', address?.replaceAll('\n', ', ') ?? null],
-    ['VAT number', vat_number],
-    ['Business day', writeDate(payout.business_on, 'en')],
-    [paidNames[payout.status] ?? 'To be paid', showMoney(payout.amount, territory)],
-    ['Bank reference', payout.bank_reference],
-    ['Record of actions', recordEnd],
-  ];
-  return rows.flatMap(([name, value]) => (value ? [[name, printable(value)]] : []));
+/** A name, its address and its VAT number on one line. */
+export function writeParty(
+  language: Language,
+  { name, address, vat_number }: Pick<MerchantRow, 'name' | 'address' | 'vat_number'>,
+): string {
+  const vat =
+    vat_number && fillIn(catalogues[language].statement.vat_number, { number: vat_number });
+  return [name, address?.replaceAll('\n', ', '), vat].filter((part) => part).join(', ');
 }
 
-/** The head of the fees. A monthly statement is the tax invoice: a second one would count VAT twice. */
-export const feesHead = 'Fees of this payout';
-export const feesNote =
-  'This is not a tax invoice. Your monthly statement is the invoice for these fees.';
+type Row = [name: string, value: string];
 
-export const feeFacts = (
-  { fee, vat }: Totals,
-  money: (cents: number) => string,
-): [name: string, value: string][] => [
-  ['Fees, without VAT', money(fee)],
-  ['VAT', money(vat)],
-  ['Fees with VAT, taken from the payout', money(fee + vat)],
-];
+/** Everything that people read beside the lines, in the merchant's language. */
+export function describePayout(
+  payout: Payout,
+  totals: Totals,
+  merchant: MerchantRow,
+  /** The last end of the chain of operators' actions that was posted before the payout was made. */
+  recordEnd: string | null = null,
+) {
+  const { language, territory } = merchant;
+  const words = catalogues[language].statement;
+  const money = (cents: number) => showMoney(cents, territory);
+  // The name of the amount says whether the bank has answered.
+  const answered: Partial<Record<Payout['status'], string>> = {
+    paid: words.payout_paid,
+    returned: words.payout_returned,
+  };
+  const facts: [string, string | null][] = [
+    [words.recipient, writeParty(language, merchant)],
+    [words.payout_day, writeDate(payout.business_on, language)],
+    [answered[payout.status] ?? words.payout_due, money(payout.amount)],
+    [words.payout_bank_reference, payout.bank_reference],
+    [words.payout_record, recordEnd],
+  ];
+  const fees: Row[] = [
+    [words.fees, money(totals.fee)],
+    [words.fees_vat, money(totals.vat)],
+    [words.fees_total, money(totals.fee + totals.vat)],
+  ];
+  return {
+    words,
+    money,
+    title: fillIn(words.payout_title, { reference: payout.reference }),
+    facts: facts.flatMap(([name, value]): Row[] => (value ? [[name, printable(value)]] : [])),
+    heads: [words.line, words.kind, words.order, words.gross, words.fee, words.vat, words.net],
+    fees,
+  };
+}
 
 /**
  * A statement that prints well, with our fees, page by page. The caller has checked
@@ -120,28 +132,27 @@ export async function* writeStatementHtml(
   pages: LinePages,
   totals: Totals,
   merchant: MerchantRow,
-  /** The last end of the chain of operators' actions that was posted before the payout was made. */
   recordEnd: string | null,
 ): AsyncGenerator<string> {
-  const money = (cents: number) => escapeHtml(showMoney(cents, merchant.territory));
+  const { words, money, ...shown } = describePayout(payout, totals, merchant, recordEnd);
   const cells = ({ gross, fee, vat, net }: Totals) =>
-    [gross, fee, vat, net].map((cents) => `<td>${money(cents)}</td>`).join('');
-  yield writeHead(payout, statementFacts(payout, merchant, recordEnd));
+    [gross, fee, vat, net].map((cents) => `<td>${text(money(cents))}</td>`).join('');
+  yield writeHead(merchant.language, words.lines, shown);
   for await (const lines of pages) {
     yield lines
       .map(
         (line) =>
-          `<tr><td>${line.line}</td><td>${lineName(line.kind)}</td><td>${text(line.client_reference_id)}</td>${cells(line)}</tr>\n`,
+          `<tr><td>${line.line}</td><td>${text(words[kindTexts[line.kind]])}</td><td>${text(line.client_reference_id)}</td>${cells(line)}</tr>\n`,
       )
       .join('');
   }
   yield `</tbody>
-<tfoot><tr><td></td><td>Total</td><td></td>${cells(totals)}</tr></tfoot>
+<tfoot><tr><td></td><td>${text(words.total)}</td><td></td>${cells(totals)}</tr></tfoot>
 </table>
 </div>
-<h2>${feesHead}</h2>
-${writeFacts(feeFacts(totals, (cents) => showMoney(cents, merchant.territory)))}
-<p>${feesNote}</p>
+<h2>${text(words.payout_fees)}</h2>
+${writeFacts(shown.fees)}
+<p>${text(words.payout_note)}</p>
 </main>
 </body>
 </html>
@@ -150,9 +161,9 @@ ${writeFacts(feeFacts(totals, (cents) => showMoney(cents, merchant.territory)))}
 
 const text = (value: string | null) => escapeHtml(oneLine(value ?? ''));
 
-const writeFacts = (rows: [name: string, value: string][]) =>
+const writeFacts = (rows: Row[]) =>
   `<dl>
-${rows.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join('\n')}
+${rows.map(([name, value]) => `<dt>${text(name)}</dt><dd>${escapeHtml(value)}</dd>`).join('\n')}
 </dl>`;
 
 const style = `
@@ -181,21 +192,25 @@ export const statementPolicy = `default-src 'none'; style-src 'sha256-${createHa
     'base64',
   )}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals`;
 
-const writeHead = (payout: Payout, facts: [name: string, value: string][]) =>
+const writeHead = (
+  language: Language,
+  linesName: string,
+  { title, facts, heads }: { title: string; facts: Row[]; heads: string[] },
+) =>
   `<!doctype html>
-<html lang="en-GB">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Statement ${text(payout.reference)}</title>
+<title>${text(title)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>Statement ${text(payout.reference)}</h1>
+<h1>${text(title)}</h1>
 ${writeFacts(facts)}
-<div class="table" tabindex="0" role="region" aria-label="Lines">
+<div class="table" tabindex="0" role="region" aria-label="${text(linesName)}">
 <table>
-<thead><tr>${statementHeads.map((head) => `<th>${head}</th>`).join('')}</tr></thead>
+<thead><tr>${heads.map((head) => `<th>${text(head)}</th>`).join('')}</tr></thead>
 <tbody>
 `;

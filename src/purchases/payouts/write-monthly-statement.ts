@@ -22,7 +22,7 @@ import {
   type StatementLine,
 } from './monthly-statement.ts';
 import { linePageSize } from './read-lines.ts';
-import { pdfLinesMax, printedLinesMax } from './statement.ts';
+import { pdfLinesMax, printedLinesMax, writeParty } from './statement.ts';
 
 // The files of a monthly statement. They are made only from its row and its lines, so that they are
 // the same whenever they are written. Only an erasure changes a line.
@@ -121,12 +121,18 @@ export function describeMonthly(statement: MonthlyStatement) {
   // Rows that most merchants do not need are left out if they are zero.
   const rare = (name: string, cents: number): Row[] => (cents === 0 ? [] : [[name, money(cents)]]);
   const balance = (day: string) => fillIn(words.balance, { date: date(day) });
+  const party = (side: 'issuer' | 'merchant') =>
+    writeParty(language, {
+      name: statement[`${side}_name`],
+      address: statement[`${side}_address`],
+      vat_number: statement[`${side}_vat_number`],
+    });
   const facts: Row[] = [
     [words.number, statement.reference],
     [words.period, writeMonth(month, language)],
     [words.made, date(dateIn(statement)(statement.created_at))],
-    [words.issuer, party(statement, 'issuer')],
-    [words.recipient, party(statement, 'merchant')],
+    [words.issuer, party('issuer')],
+    [words.recipient, party('merchant')],
   ];
   const balances: Row[] = [
     [balance(month), money(statement.opening)],
@@ -155,19 +161,6 @@ export function describeMonthly(statement: MonthlyStatement) {
     invoiceTitle: isTaxInvoice ? words.invoice_tax : words.invoice,
     invoice,
   };
-}
-
-/** A name, its address and its VAT number on one line. */
-function party(statement: MonthlyStatement, side: 'issuer' | 'merchant'): string {
-  const words = catalogues[statement.language].statement;
-  const vat = statement[`${side}_vat_number`];
-  return [
-    statement[`${side}_name`],
-    statement[`${side}_address`]?.replaceAll('\n', ', '),
-    vat === null ? null : fillIn(words.vat_number, { number: vat }),
-  ]
-    .filter((part) => part)
-    .join(', ');
 }
 
 const columnsOf = (words: Words['statement']): PdfColumn[] => {

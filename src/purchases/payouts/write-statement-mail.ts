@@ -1,7 +1,7 @@
 import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
+import { fillIn } from '#platform/shared/words/fill-in.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { Letter } from '#purchases/messages/sending/letter.ts';
 import type { Mail } from '#purchases/messages/sending/mail.ts';
@@ -11,12 +11,13 @@ import {
   renderText,
 } from '#purchases/messages/sending/render-letter.ts';
 import type { Payout, Totals } from './payout.ts';
+import { describePayout } from './statement.ts';
 import type { StatementMail } from './statement-mail.ts';
 
-/** The statement as files. A file is null if it is too long for a mail or to print. */
-type Attached = { csv: string | null; html: string | null };
+/** The statement as files. Both are null if it is too long for a mail. */
+type Attached = { csv: string | null; pdf: Buffer | null };
 
-/** Says what was paid, and the fees. The statement itself is attached. */
+/** Says what was paid, and the fees, in the merchant's language. The statement itself is attached. */
 export function writeStatementMail(
   mail: MailRow,
   about: {
@@ -29,26 +30,32 @@ export function writeStatementMail(
   sent_at: Timestamp,
 ): Mail {
   const { payout, totals, attached, merchant, to } = about;
-  const money = (cents: number) => showMoney(cents, merchant.territory);
+  const { language } = merchant;
+  const { words, money } = describePayout(payout, totals, merchant);
   const name = oneLine(merchant.name);
+  const { reference } = payout;
+  const said = {
+    ...{ reference, amount: money(payout.amount), date: writeDate(payout.business_on, language) },
+    bank_reference: oneLine(payout.bank_reference ?? ''),
+  };
+  const { gross, fee, vat, net } = totals;
+  const sums = { gross: money(gross), fees: money(fee), vat: money(vat), net: money(net) };
   const letter = {
     from: name,
-    subject: `Statement ${payout.reference}: ${money(payout.amount)}`,
+    subject: fillIn(words.payout_subject, said),
     paragraphs: [
-      `Your payout ${payout.reference} of ${money(payout.amount)} for the business day ${writeDate(payout.business_on, 'en')} was paid. The bank's reference is ${oneLine(payout.bank_reference ?? '')}.`,
-      `Gross ${money(totals.gross)}, fees ${money(totals.fee)}, VAT ${money(totals.vat)}, net ${money(totals.net)}, in ${payout.lines} ${payout.lines === 1 ? 'line' : 'lines'}.`,
-      `Fees with VAT are ${money(totals.fee + totals.vat)}, taken from the payout. Your monthly statement is the invoice for them.`,
-      attached.csv !== null
-        ? `The statement is attached as a CSV file${attached.html === null ? '' : ' and as a page to print'}.`
-        : `The statement is too long for a mail. Read its lines with GET /api/payouts/${payout.id}.`,
+      fillIn(words.payout_mail, said),
+      fillIn(words.payout_mail_sums, { ...sums, count: payout.lines }),
+      `${words.fees_total}: ${money(fee + vat)}. ${words.payout_note}`,
+      attached.csv === null ? words.payout_mail_long : words.mail_attached,
     ],
     rows: [],
     link: null,
-    footer: [`This address gets the statements of ${name}. Ask your payment service to change it.`],
+    footer: [fillIn(words.footer, { merchant: name })],
   };
-  return mailStatement(mail, letter, 'en', to, sent_at, [
-    ...attach(`${payout.reference}.csv`, 'text/csv; charset=utf-8', attached.csv),
-    ...attach(`${payout.reference}.html`, 'text/html; charset=utf-8', attached.html),
+  return mailStatement(mail, letter, language, to, sent_at, [
+    ...attach(`${reference}.pdf`, 'application/pdf', attached.pdf),
+    ...attach(`${reference}.csv`, 'text/csv; charset=utf-8', attached.csv),
   ]);
 }
 

@@ -34,7 +34,7 @@ const users: Record<Section, { file: string; text: string }[]> = {
   receipt: read('src/purchases/shoppers/receipt.ts'),
   calendar: read('src/purchases/shoppers/calendar.ts'),
   link: read('web/pay/link-page.tsx'),
-  statement: read('src/purchases/payouts/{line-names,*monthly-statement*,*monthly-mail}.ts'),
+  statement: read('src/purchases/payouts/{line-names,*statement*,*monthly-mail}.ts'),
   letter: read('src/purchases/messages/sending/{letters,compose-message}.ts'),
 };
 

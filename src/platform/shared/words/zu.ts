@@ -348,6 +348,23 @@ export const zu: Words = {
     kind_reserve_released: 'Okukhululiwe kokugciniwe',
     kind_paid_out: 'Inkokhelo eya ebhange',
     kind_payout_returned: 'Inkokhelo ebuyiselwe yibhange',
+    payout_title: 'Isitatimende {reference}',
+    payout_day: 'Usuku lomsebenzi',
+    payout_due: 'Okuzokhokhwa',
+    payout_paid: 'Kukhokhiwe',
+    payout_returned: 'Kubuyiselwe yibhange',
+    payout_bank_reference: 'Inombolo yasebhange',
+    payout_record: 'Irekhodi lezenzo',
+    payout_fees: 'Izimali zenkonzo zale nkokhelo',
+    payout_note:
+      'Lena akuyona i-invoyisi yentela. Isitatimende sakho senyanga siyi-invoyisi yalezi zimali zenkonzo.',
+    payout_subject: 'Isitatimende {reference}: {amount}',
+    payout_mail:
+      'Inkokhelo yakho {reference} engu-{amount} yosuku lomsebenzi {date} ikhokhiwe. Inombolo yasebhange ithi {bank_reference}.',
+    payout_mail_sums:
+      'Isamba {gross}, izimali zenkonzo {fees}, i-VAT {vat}, okusele {net}. Imigqa: {count}.',
+    payout_mail_long:
+      'Isitatimende side kakhulu ukuthi singathunyelwa nge-imeyili. Imigqa isekhonsolini.',
     subject: 'Isitatimende sango-{month}: {reference}',
     mail: 'Isitatimende sakho sango-{month} sinenombolo {reference}.',
     mail_sums:
