@@ -150,8 +150,7 @@ async function openGuarded(
   const { environment } = deps.config;
   const money = createMoneyGuard({ ...deps, gateways, environment, endAccess: endAllAccess });
   if (!whileStopped) {
-    await money.problem().catch(() => {});
-    const reason = await money.stopReason();
+    const reason = (await money.problem().catch(() => null)) ?? (await money.stopReason());
     if (reason !== null) throw new OperatorError(reason);
   }
   return { gateways: guardGateways(gateways, money), money, baseUrl };

@@ -2,11 +2,11 @@ import { type Gateway, OutcomeUnknown } from './gateway.ts';
 import type { GatewayName } from './gateway-name.ts';
 import { eachGateway, type Gateways } from './gateways.ts';
 
-/** Money may not move now. Nothing was sent, and the row stays due. */
+/** A request must not be sent now. Nothing was sent, and the row stays due. */
 export class MoneyStopped extends OutcomeUnknown {}
 
 /** Calls that move money, or that cannot be undone at the gateway. */
-const guarded = new Set<keyof Gateway>([
+const movesMoney = new Set<keyof Gateway>([
   'begin',
   'capture',
   'void',
@@ -17,11 +17,22 @@ const guarded = new Set<keyof Gateway>([
   'acceptDispute',
 ]);
 
-/**
- * Whether money may move at one gateway, or at all of them. A shopper's attempt asks before it
- * begins (decision 0097).
- */
-export type MoneyProblem = { problem(gateway?: GatewayName): Promise<string | null> };
+/** The heartbeats tell whether the account is the right one. `readEvent` sends nothing. */
+const asksAnyAccount = new Set<keyof Gateway>(['listHeartbeats', 'writeHeartbeat', 'readEvent']);
+
+/** Whether requests may be sent (decision 0097). */
+export type MoneyProblem = {
+  /**
+   * Whether money may move at one gateway, or at all of them. A shopper's attempt asks before it
+   * begins.
+   */
+  problem(gateway?: GatewayName): Promise<string | null>;
+  /**
+   * Why nothing may be sent to the account behind a gateway's name; null if it may. A wrong account
+   * knows none of our payments, and its answers would mislead us.
+   */
+  accountProblem(gateway: GatewayName): Promise<string | null>;
+};
 
 /**
  * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
@@ -37,22 +48,37 @@ export async function isMoneyStopped(money: MoneyProblem, gateway: GatewayName):
   }
 }
 
-/** Checks before every call that moves money whether it may, and throws `MoneyStopped` if not. */
+/**
+ * Checks before every call whether the account is the right one, and before those that move money
+ * whether it may move. Throws `MoneyStopped` if not.
+ */
 export const guardGateways = (gateways: Gateways, money: MoneyProblem): Gateways =>
-  eachGateway(gateways, (gateway, name) => guardGateway(gateway, () => money.problem(name)));
-
-function guardGateway(gateway: Gateway, problem: () => Promise<string | null>): Gateway {
-  const calls = Object.entries(gateway).map(([name, member]) => {
-    if (!guarded.has(name as keyof Gateway)) return [name, member];
-    const call = member as (...args: unknown[]) => Promise<unknown>;
-    return [
-      name,
-      async (...args: unknown[]) => {
-        const reason = await problem();
-        if (reason !== null) throw new MoneyStopped(reason);
-        return await call(...args);
-      },
-    ];
+  eachGateway(gateways, (gateway, name) => {
+    const guarded = Object.entries(gateway).map(([key, member]) => {
+      const call = key as keyof Gateway;
+      const isFree = typeof member !== 'function' || call === 'isAnswering';
+      if (isFree || asksAnyAccount.has(call)) return [key, member];
+      const problem = movesMoney.has(call) ? money.problem : money.accountProblem;
+      const send = member as (...args: unknown[]) => Promise<unknown>;
+      return [
+        key,
+        async (...args: unknown[]) => {
+          mustSend(await problem(name));
+          return await send(...args);
+        },
+      ];
+    });
+    return Object.fromEntries(guarded) as Gateway;
   });
-  return Object.fromEntries(calls) as Gateway;
+
+function mustSend(problem: string | null): void {
+  if (problem !== null) throw new MoneyStopped(problem);
+}
+
+/** Throws `MoneyStopped` if one of the names leads to the account of another gateway. */
+export async function refuseOtherAccounts(
+  money: Pick<MoneyProblem, 'accountProblem'>,
+  gateways: readonly GatewayName[],
+): Promise<void> {
+  for (const name of gateways) mustSend(await money.accountProblem(name));
 }

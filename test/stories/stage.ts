@@ -77,6 +77,7 @@ const gatewayFaults: Partial<Record<Fault, GatewayFault['fault']>> = {
 /** `test/money/settlement-years.test.ts` plays restored databases, where money is stopped. */
 const neverStopped = {
   problem: async () => null,
+  accountProblem: async () => null,
   stopReason: async () => null,
 } as unknown as Deps['money'];
 

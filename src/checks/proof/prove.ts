@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { checkLedger, describeDifference } from '#checks/books/audit-books.ts';
 import { type ReconcileDeps, reconcile } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import { MoneyStopped } from '#gateway/guard-gateway.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { digestPayouts } from '#purchases/payouts/bank-file.ts';
@@ -89,6 +90,7 @@ export async function proveGateway(
     });
   } catch (error) {
     if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
+    if (error instanceof MoneyStopped) return notCompared(error.message);
     return notCompared(`The gateway did not answer: ${error.message}`);
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type Heartbeat, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { GatewayMissing, type Gateways } from '#gateway/gateways.ts';
+import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { sharing } from '#platform/shared/cache.ts';
@@ -41,7 +42,9 @@ export type MoneyGuard = {
    * process has not asked yet, and throws what its client throws: a call that moves money would have
    * failed the same way.
    */
-  problem(gateway?: GatewayName): Promise<string | null>;
+  problem: MoneyProblem['problem'];
+  /** Asks and throws like `problem`. Reads no row once the account was compared. */
+  accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
   /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
@@ -67,7 +70,8 @@ const heartbeatSeconds = 60;
  */
 const freshMilliseconds = 1_000;
 
-const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
+const unknownReason = (gateway = 'the gateway') =>
+  `It is not known yet whether ${gateway} is ahead of the database.`;
 
 /** The facts that this process knows of one gateway. */
 type Known = {
@@ -86,8 +90,11 @@ type Known = {
   readAt: number;
   /** When the next heartbeat is due, as it was last read; null if it may be due now. */
   dueAt: Timestamp | null;
-  /** Why the account is not the right one, as it was last seen. It is asked again later. */
-  otherAccount: { reason: string; at: number } | null;
+  /**
+   * Why the account is not the right one, as it was last seen, or null in `reason`. A wrong one is
+   * asked again later.
+   */
+  account: { reason: string | null; at: number } | null;
   /** The last comparison that failed. `problem` repeats its error for a moment. */
   failure: { error: Error; at: number } | null;
 };
@@ -102,27 +109,29 @@ type Guard = {
   readRow(): Promise<void>;
   /** Compares the database with the gateway. Callers that come meanwhile share one comparison. */
   verify(): Promise<string | null>;
+  /** Compares the account with the gateway's name, in the same way. */
+  compareAccount(): Promise<void>;
 };
 
 export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   const guards = new Map(deps.gateways.names.map((name) => [name, createGuard(deps, name)]));
   const [first] = guards.values();
   assert(first);
+  const guardOf = (name: GatewayName) => {
+    const guard = guards.get(name);
+    if (!guard) throw new GatewayMissing(name);
+    return guard;
+  };
   return {
     async problem(gateway) {
       if (gateway === undefined) return await findAnyProblem([...guards.values()]);
-      const guard = guards.get(gateway);
-      if (!guard) throw new GatewayMissing(gateway);
-      const problem = await findProblem(guard);
-      // A restore may have reset a payment of another gateway to one that has not begun.
+      const guard = guardOf(gateway);
+      const problem = await findProblem(guard, know);
       if (problem !== null || !guard.known.hasMoved) return problem;
-      return await findAnyProblem([...guards.values()]).catch((error: Error) => {
-        // This gateway refused nothing, so the error of another one must not count as its refusal.
-        throw error instanceof OutcomeUnknown
-          ? error
-          : new OutcomeUnknown(unknownReason, 'no_answer');
-      });
+      return await findProblemOfOthers([...guards.values()].filter((one) => one !== guard));
     },
+
+    accountProblem: async (gateway) => await findProblem(guardOf(gateway), knowAccount),
 
     async stopReason() {
       await knowRow(first);
@@ -156,20 +165,23 @@ function createGuard(deps: GuardDeps, name: GatewayName): Guard {
     hasMoved: false,
     readAt: Number.NEGATIVE_INFINITY,
     dueAt: null,
-    otherAccount: null,
+    account: null,
     failure: null,
   };
   const guard: Guard = {
     ...{ deps, name, known },
     readRow: sharing(() => readRow(guard)),
     verify: sharing(() => verify(guard)),
+    compareAccount: sharing(async () => {
+      await compareHeartbeats(deps, name, known);
+    }),
   };
   return guard;
 }
 
 /** If one gateway does not answer, that must not hide that another one is ahead. */
 async function findAnyProblem(guards: Guard[]): Promise<string | null> {
-  const found = await Promise.allSettled(guards.map(findProblem));
+  const found = await Promise.allSettled(guards.map((guard) => findProblem(guard, know)));
   const stopped = found.find((one) => one.status === 'fulfilled' && one.value !== null);
   if (stopped?.status === 'fulfilled') return stopped.value;
   const failed = found.find((one) => one.status === 'rejected');
@@ -177,16 +189,36 @@ async function findAnyProblem(guards: Guard[]): Promise<string | null> {
   return null;
 }
 
-async function findProblem(guard: Guard): Promise<string | null> {
+/**
+ * Whether money may move at a gateway of a database that has moved to another server, as far as the
+ * others say: a restore may have reset one of their payments to one that has not begun.
+ */
+async function findProblemOfOthers(others: Guard[]): Promise<string | null> {
+  const reason = await findAnyProblem(others).catch((error: Error) => {
+    // This gateway refused nothing, so the error of another one must not count as its refusal.
+    throw error instanceof OutcomeUnknown
+      ? error
+      : new OutcomeUnknown(unknownReason(), 'no_answer');
+  });
+  const wrong = others.find(({ known: { account } }) => account?.reason === reason);
+  return reason !== null && wrong
+    ? `${unknownReason(`the gateway ${wrong.name}`)} ${reason}`
+    : reason;
+}
+
+async function findProblem(
+  guard: Guard,
+  ask: (guard: Guard) => Promise<string | null>,
+): Promise<string | null> {
   const { deps, known } = guard;
   // Many payments may ask at once while the gateway does not answer. They share one failure.
   if (known.failure !== null && isFresh(deps, known.failure.at)) throw known.failure.error;
   try {
-    const stopped = await know(guard);
+    const stopped = await ask(guard);
     known.failure = null;
     return stopped;
   } catch (error) {
-    const shown = isOfGateway(error) ? error : new OutcomeUnknown(unknownReason);
+    const shown = isOfGateway(error) ? error : new OutcomeUnknown(unknownReason());
     known.failure = { error: shown, at: deps.clock.monotonic() };
     deps.log.warn({ err: error, gateway: guard.name }, 'it is not known whether money may move');
     throw shown;
@@ -198,17 +230,25 @@ const isOfGateway = (error: unknown) =>
 
 async function know(guard: Guard): Promise<string | null> {
   await knowRow(guard);
-  const { reason, verifiedServer, otherAccount } = guard.known;
+  const { reason, verifiedServer } = guard.known;
   if (reason !== null || verifiedServer !== null) return reason;
-  return isRecent(guard, otherAccount) ? otherAccount.reason : await guard.verify();
+  return findOtherAccount(guard) ?? (await guard.verify());
+}
+
+/** A right account stays so until the process ends, or a heartbeat finds another one. */
+async function knowAccount(guard: Guard): Promise<string | null> {
+  const { known } = guard;
+  const isRight = known.account !== null && known.account.reason === null;
+  if (!isRight && findOtherAccount(guard) === null) await guard.compareAccount();
+  return known.account?.reason ?? null;
 }
 
 /** Only a start with other settings ends it, so the gateway is not asked for every payment. */
-const isRecent = (
-  { deps }: Guard,
-  seen: Known['otherAccount'],
-): seen is { reason: string; at: number } =>
-  seen !== null && deps.clock.monotonic() - seen.at < heartbeatSeconds * 1_000;
+function findOtherAccount({ deps, known: { account } }: Guard): string | null {
+  if (account === null || account.reason === null) return null;
+  const isRecent = deps.clock.monotonic() - account.at < heartbeatSeconds * 1_000;
+  return isRecent ? account.reason : null;
+}
 
 /** Compares the account with the gateway's name. Returns why no request may go there, or null. */
 async function checkAccount(
@@ -220,8 +260,8 @@ async function checkAccount(
 ): Promise<string | null> {
   const own = heartbeats.find(({ database }) => database === id);
   const why = own ? explainOtherName(name, own) : null;
+  known.account = { reason: why, at: deps.clock.monotonic() };
   if (why === null) return null;
-  known.otherAccount = { reason: why, at: deps.clock.monotonic() };
   // A process that verified the account earlier must not go on with that.
   known.verifiedServer = null;
   const { db } = deps.database;

@@ -22,7 +22,7 @@ export function explainAhead(
   return null;
 }
 
-const correct = 'No money moves there. Correct the settings and start the service again.';
+const correct = 'Nothing is sent there. Correct the settings and start the service again.';
 
 /** Compares the name under which this database wrote its heartbeat with the name in the settings. */
 export function explainOtherName(

@@ -8,7 +8,7 @@ import {
 } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Gateways } from '#gateway/gateways.ts';
-import type { MoneyProblem } from '#gateway/guard-gateway.ts';
+import { type MoneyProblem, refuseOtherAccounts } from '#gateway/guard-gateway.ts';
 import { listMerchantClocks } from '#merchants/merchant.sql.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -62,6 +62,7 @@ export type ReconcileDeps = {
   random: Random;
   log: Logger;
   gateways: Gateways;
+  money: MoneyProblem;
 };
 
 export type Reconciled = { checked: number; differences: Difference[]; recorded: number };
@@ -112,7 +113,9 @@ export async function reconcileOn(
   progress: Progress,
 ): Promise<Reconciled> {
   const all: Reconciled = { checked: 0, differences: [], recorded: 0 };
-  for (const name of gateway === undefined ? deps.gateways.names : [gateway]) {
+  const names = gateway === undefined ? deps.gateways.names : [gateway];
+  await refuseOtherAccounts(deps.money, names);
+  for (const name of names) {
     const before = all.checked;
     const one = await reconcileOne(client, deps, { ...range, gateway: name }, (checked) =>
       progress(before + checked),
@@ -383,9 +386,7 @@ const dailyDays = 40;
  * While money is stopped it waits: it would report everything that `recordLost` is about to record.
  * A gateway that does not answer does not delay the others.
  */
-export async function runDailyReconciliation(
-  deps: ReconcileDeps & { money: MoneyProblem },
-): Promise<number> {
+export async function runDailyReconciliation(deps: ReconcileDeps): Promise<number> {
   let failure: unknown = null;
   for (const gateway of deps.gateways.names) {
     try {
@@ -398,10 +399,7 @@ export async function runDailyReconciliation(
   return 0;
 }
 
-async function runDaily(
-  deps: ReconcileDeps & { money: MoneyProblem },
-  gateway: GatewayName,
-): Promise<void> {
+async function runDaily(deps: ReconcileDeps, gateway: GatewayName): Promise<void> {
   const { pool } = deps.database;
   const now = deps.clock.now();
   const isStopped = await deps.money.problem(gateway).then(

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { GatewayName } from '#gateway/gateway-name.ts';
+import { refuseOtherAccounts } from '#gateway/guard-gateway.ts';
 import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
@@ -10,7 +11,6 @@ import {
   readHeartbeat,
   resumeMoney,
 } from './gateway-heartbeat.sql.ts';
-import { explainOtherName } from './money-stop.ts';
 import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
 import { lockRecording } from './reconciliation.sql.ts';
 import { settleInFlight } from './settle-in-flight.ts';
@@ -52,6 +52,7 @@ async function recordOn(
 ): Promise<Reconciled> {
   const { db } = deps.database;
   const { names } = deps.gateways;
+  await refuseOtherAccounts(deps.money, names);
   for (const name of names) await nameDatabase(db, deps.random.uuid(), name);
   const before = await Promise.all(names.map((name) => readHeartbeat(db, name)));
   const isStopped = before.some(({ stopped_at }) => stopped_at !== null);
@@ -101,8 +102,6 @@ async function raiseHeartbeats(
     const heartbeats = await port.listHeartbeats();
     const row = await readHeartbeat(db, gateway);
     const own = heartbeats.find(({ database }) => database === row.id) ?? null;
-    const other = own && explainOtherName(gateway, own);
-    if (other) throw new OperatorError(other);
     const heartbeat = Math.max(own?.count ?? 0, row.heartbeat) + 1;
     if (row.id !== null) {
       const heartbeat_ref = own?.heartbeat_ref ?? null;
