@@ -101,6 +101,14 @@ async function differencesOf({ service, clock }: Paying, { id }: Shopper): Promi
   return differences.filter(({ checkout_id }) => checkout_id === id).map(({ kind }) => kind);
 }
 
+/** The network's ids and the authentication of each payment, as our rows have them. */
+async function keptOf(shopper: Shopper): Promise<unknown[]> {
+  const rows = [...(await shopper.attempts()), ...(await shopper.rows('collections'))];
+  return rows
+    .filter(({ scheme }) => scheme !== null)
+    .map(({ payment_ref, scheme, authentication }) => ({ payment_ref, scheme, authentication }));
+}
+
 for (const [name, delay] of Object.entries(delays)) {
   describe(`a service that is restored ${name}`, () => {
     test('charges no instalment twice', async () => {
@@ -394,7 +402,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     const known = [early, charged, refunded, captured, late, atBank, challenged, unanswered];
     const there = () => Promise.all([...known, ...contested, voided, lost].map(atGateway));
     const plans = () => Promise.all([...known, ...contested].map(planOf));
-    const done = { there: await there(), plans: await plans() };
+    const kept = () => Promise.all(known.map(keptOf));
+    const done = { there: await there(), plans: await plans(), kept: await kept() };
     await raiseHeartbeat();
     own.clock.advance({ days: 2 });
     await server.restore();
@@ -453,7 +462,8 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       assert.deepEqual([paid.status, paid.paused], ['successful', false]);
 
       await again.work();
-      assert.deepEqual({ there: await there(), plans: await plans() }, done);
+      const recordedNow = { there: await there(), plans: await plans(), kept: await kept() };
+      assert.deepEqual(recordedNow, done);
       assert.equal(await statusOf(again, refund), 'complete');
       for (const one of known) await assertBalanced(again, one);
       const blocked = ['1 authorised', '2 scheduled', '3 scheduled'];

@@ -125,10 +125,9 @@ async function recordLostPayment(
   const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
   const key = { merchant_id: merchant.id, checkout_id };
   const quiet = { ...deps, ...silent };
-  // The whole state is needed only for a hold, and only the first payment of a plan is held.
-  const state = instalments.includes(1)
-    ? await deps.gateways.of(deps.gateway).payment(merchant.forGateway(), payment_ref)
-    : null;
+  // A list has neither the time of a hold nor the ids of the card network.
+  const state = await deps.gateways.of(deps.gateway).payment(merchant.forGateway(), payment_ref);
+  const live = state.outcome === 'authorised' || state.outcome === 'captured' ? state : null;
   const recorded = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
     const kind = await compareAgain(deps, db, 'payments', record);
     if (kind === null) throw new AlreadyRecorded();
@@ -146,18 +145,17 @@ async function recordLostPayment(
     const at = record.created_at;
     const number = findAttemptNumber('plan_payment', checkout_id, own_id);
     if (number !== null) {
-      const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
-      await recordLostPlanPayment(quiet, db, checkout, paid);
+      const paid = { id: own_id, number, instalments, amount, customer_ref, at, state: live };
+      await recordLostPlanPayment(quiet, db, checkout, { ...paid, payment_ref });
       return 'all';
     }
     if (checkout.status === 'received') {
       const { number_of_payments } = record;
-      const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
-      if (number_of_payments === null || !isLive)
+      if (number_of_payments === null || live === null || !instalments.includes(1))
         throw new CannotRecord('it is not a first payment');
-      const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
-      await recordLostFirstPayment(quiet, db, merchant, checkout, held);
-      return state.outcome === 'captured' ? 'purchase' : 'all';
+      const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at };
+      await recordLostFirstPayment(quiet, db, merchant, checkout, { ...held, state: live });
+      return live.outcome === 'captured' ? 'purchase' : 'all';
     }
     const [instalment] = instalments;
     if (checkout.status !== 'successful' || instalment === undefined || instalments.length > 1) {
@@ -165,7 +163,8 @@ async function recordLostPayment(
     }
     if (record.state !== 'taken')
       throw new CannotRecord('it is a hold of a checkout that was paid');
-    await recordLostCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
+    const charge = { id: own_id, instalment, amount, payment_ref, at };
+    await recordLostCharge(deps, db, key, { ...charge, scheme: live?.scheme ?? null });
     return 'all';
   });
   // The capture is a separate action. If it cannot be recorded, the plan exists and is blocked.

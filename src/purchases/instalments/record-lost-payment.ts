@@ -1,3 +1,4 @@
+import type { SchemeData } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { CannotRecord } from '#platform/shared/cannot-record.ts';
@@ -27,13 +28,21 @@ export async function recordLostCharge(
   deps: RecordingDeps,
   db: Handle,
   key: CheckoutKey,
-  charge: { id: string; instalment: number; amount: number; payment_ref: string; at: Timestamp },
+  charge: {
+    id: string;
+    instalment: number;
+    amount: number;
+    payment_ref: string;
+    scheme: SchemeData | null;
+    at: Timestamp;
+  },
 ): Promise<void> {
-  const { instalment, amount, payment_ref, at } = charge;
+  const { instalment, amount, payment_ref, scheme, at } = charge;
   const payment = await lockPayment(db, key, instalment, ['scheduled', 'overdue'], amount);
   const number = findNumber((one) => collectionId(key.checkout_id, instalment, one) === charge.id);
   if (number === null) throw new CannotRecord('its request is not one of ours');
-  await insertCollections(db, [collectedRow(payment, number, 'charge', payment_ref, at)]);
+  const row = collectedRow(payment, number, 'charge', payment_ref, at);
+  await insertCollections(db, [{ ...row, scheme }]);
   await settle(deps, db, payment, payment_ref, at, [{ kind: 'collected', amount }]);
 }
 

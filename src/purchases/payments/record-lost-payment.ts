@@ -55,7 +55,7 @@ export async function recordLostFirstPayment(
   paid: PaidFirst,
 ): Promise<void> {
   const { id, number_of_payments, customer_ref, state } = paid;
-  const { card, payment_ref, scheme } = state;
+  const { card, payment_ref, authentication, scheme } = state;
   const { known, number, at, payments } = await checkFirstPayment(db, merchant, checkout, paid);
   const lost = number_of_payments > 1 ? { version: lostConsent, payments } : null;
   const consent = known ? known.consent : lost;
@@ -76,7 +76,6 @@ export async function recordLostFirstPayment(
     settled_at: at,
     due_at: null,
   };
-  const authentication = isHeld ? state.authentication : null;
   const { merchant_id, id: checkout_id, gateway, currency } = checkout;
   if (known) await moveAttempt(db, known, { ...settled, authentication, scheme }, live);
   else {
@@ -163,11 +162,13 @@ export async function recordLostPlanPayment(
     payment_ref: string;
     customer_ref: string;
     at: Timestamp;
+    /** Null if the gateway does not know more of it. */
+    state: Pick<PaidFirst['state'], 'authentication' | 'scheme'> | null;
   },
 ): Promise<void> {
   const { merchant_id, id: checkout_id, gateway, currency, number_of_payments } = checkout;
   const key = { merchant_id, checkout_id };
-  const { id, number, instalments, amount, payment_ref, customer_ref, at } = paid;
+  const { id, number, instalments, amount, payment_ref, customer_ref, at, state } = paid;
   const attempts = await listAttempts(db, key);
   if (attempts.some(isInFlight)) throw new CannotRecord('the shopper is paying now');
   const payments = (await lockInstalments(db, key)).filter((one) =>
@@ -191,6 +192,8 @@ export async function recordLostPlanPayment(
     purpose: 'plan_payment',
     status: 'charged',
     uses_stored_card: true,
+    authentication: state?.authentication ? JSON.stringify(state.authentication) : null,
+    scheme: state?.scheme ? JSON.stringify(state.scheme) : null,
     created_at: at,
     asked_at: at,
     settled_at: at,
