@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { CardEntry } from '#gateway/gateway.ts';
-import { loadPayHtml } from '#purchases/shoppers/pay-html.ts';
+import { words } from '#platform/shared/words/words.ts';
+import { loadPayHtml, type PayServer } from '#purchases/shoppers/pay-html.ts';
+import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { galleryStates } from '../../web/pay/gallery/states.ts';
 
 const budgetBytes = 40 * 1024;
@@ -30,6 +32,37 @@ for (const [name, { page }] of Object.entries(states)) {
     assert.ok(bytes <= budgetBytes, `${bytes} bytes`);
   });
 }
+
+test('a page is the same whichever pages the process rendered before it', async () => {
+  const [first] = Object.values(states).flatMap(({ page }) => page ?? []);
+  assert.ok(first);
+  const operator = { terms_url: 'https://o.example', privacy_url: null, contact: null };
+  const pages = [
+    first,
+    { ...first, language: 'zu' as const },
+    { ...first, merchant_name: 'Another shop' },
+    { ...first, card_brands: ['amex' as const] },
+    { ...first, operator: { ...operator, complaints: null } },
+    { ...first, mailbox_url: 'http://localhost:3004' },
+  ];
+  const script = { path: '/pay/script.js', integrity: 'sha384-x' };
+  const renderIn = async (process: string) => {
+    const built = new URL(`../../web/dist/pay/server.js?${process}`, import.meta.url);
+    const { renderPayPage } = (await import(built.href)) as PayServer;
+    return (page: PayPage | null) => {
+      const language = page?.language ?? 'en';
+      const options = { path: '/pay/t', nonce: 'n', script, language };
+      return String(renderPayPage(page, { ...options, words: words[language].page }));
+    };
+  };
+  const render = await renderIn('all');
+  for (const { page } of Object.values(states)) render(page);
+  const rendered = pages.map(render);
+  for (const [index, page] of pages.entries()) {
+    const alone = await renderIn(`only-${index}`);
+    assert.equal(rendered[index], alone(page));
+  }
+});
 
 test('the page names no origin but the gateway', () => {
   const { html, csp } = render(states.open?.page ?? null, {

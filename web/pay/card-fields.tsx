@@ -5,9 +5,14 @@ import type { CardForm, CardUse } from '../card-forms/card-form.ts';
 import { mountCard } from '../card-forms/card-forms.ts';
 import { CardLogos } from './card-logos.tsx';
 import { Text, useI18n } from './i18n.tsx';
+import { renderedOnce } from './render-once.tsx';
 
 /** The gateway's frame with its title, and a note about where the card details go. */
-export function CardFields({ page, card }: { page: PayPage; card: Card }) {
+export const CardFields = renderedOnce(AnyCardFields, ({ page, card }) =>
+  JSON.stringify([page.merchant_name, page.card_brands, card.state]),
+);
+
+function AnyCardFields({ page, card }: { page: PayPage; card: Card }) {
   const i18n = useI18n();
   return (
     <>

@@ -3,6 +3,7 @@ import { type Language, languageNames, languages } from '#platform/shared/langua
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from './i18n.tsx';
 import { Logo } from './logo.tsx';
+import { renderedOnce } from './render-once.tsx';
 
 type FooterProps = {
   page: PayPage | null;
@@ -11,7 +12,11 @@ type FooterProps = {
 };
 
 /** Names the operator of this page, and lets the shopper choose its language. */
-export function Footer({ page, speak }: FooterProps) {
+export const Footer = renderedOnce(AnyFooter, ({ page }) =>
+  JSON.stringify(page && [page.language, page.operator]),
+);
+
+function AnyFooter({ page, speak }: FooterProps) {
   const i18n = useI18n();
   return (
     <footer>

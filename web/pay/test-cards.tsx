@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { renderedOnce } from './render-once.tsx';
 
 // The sandbox's ribbon, for developers and therefore only in English. The page shows it only if the
 // server is in test mode, never in production.
@@ -15,7 +16,9 @@ const cards: [number: string, does: string][] = [
   ['4000 0000 0077 7005', 'approved; the later payments are declined'],
 ];
 
-export function TestRibbon({ mailboxUrl }: { mailboxUrl: string | null }) {
+export const TestRibbon = renderedOnce(AnyRibbon, ({ mailboxUrl }) => String(mailboxUrl));
+
+function AnyRibbon({ mailboxUrl }: { mailboxUrl: string | null }) {
   const [copied, setCopied] = useState<string | null>(null);
   // The cards are rendered only while the list is open, so that searching the page for "declined"
   // does not find them.

@@ -2,9 +2,7 @@
 
 /** The text with its values filled in. */
 export function fillIn(text: string, values: Record<string, string | number> = {}): string {
-  return splitText(text)
-    .map((part) => (typeof part === 'string' ? part : String(values[part.name] ?? '')))
-    .join('');
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
 }
 
 /** `Pay {amount} now` → `Pay `, the place of `amount`, ` now`. */
