@@ -102,6 +102,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       refunds: 'whether an operator reviews each refund',
       'require-signing': 'from now on accept only signed POSTs',
       events: 'what an integration is told of beside payments',
+      'test-callback': 'send a test callback to an address',
       limit: 'set a rate limit for one endpoint',
       rotate: 'replace a client secret or a signing key',
       v1: 'issue or withdraw credentials of the v1 API',

@@ -19,6 +19,7 @@ import {
   presentDetails,
 } from './integration-details.ts';
 import { listCommand } from './list-command.ts';
+import { withDelivery } from './sandbox-gateway.ts';
 import { showCommand } from './show-command.ts';
 import { fields, showTime, table } from './terminal.ts';
 
@@ -203,6 +204,32 @@ address. What changed before is not told.
     ]),
 });
 
+const testCallback = actionCommand(integrationActions.testCallback, {
+  name: 'integrations test-callback',
+  help: `Sends one test callback to an address and shows the answer. It is signed as a real one. It says
+\`"test": true\` and \`cancelled\`, about an order that does not exist, and is not repeated.
+
+  tranche integrations test-callback ${exampleId} \\
+    --url https://shop.example/tranche/callback`,
+  open: withDelivery,
+  json: (tested) => tested,
+  show: (terminal, tested) =>
+    fields(terminal, [
+      ['Sent', tested.payload],
+      ['To', tested.url],
+      ['Outcome', tested.says],
+      ['Status', tested.response_status === null ? null : String(tested.response_status)],
+      ['Took', tested.milliseconds === null ? null : `${Math.round(tested.milliseconds)} ms`],
+      ['Answer', firstLine(tested.response_body)],
+    ]),
+});
+
+const answerWidth = 60;
+
+/** The beginning of a receiver's answer in one line, as JSON escapes it. */
+const firstLine = (body: string | null) =>
+  body ? JSON.stringify(body.slice(0, answerWidth)).slice(1, -1) : null;
+
 const limit = actionCommand(integrationActions.setLimit, {
   name: 'integrations limit',
   help: `Sets how many requests an integration may make to an endpoint within a window of seconds, instead
@@ -226,6 +253,7 @@ export const integrations: Command[] = [
   refunds,
   requireSigning,
   events,
+  testCallback,
   limit,
   rotate,
   v1,

@@ -23,6 +23,7 @@ import { reserveRefund } from '#purchases/refunds/create-refund.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { verifyCallback } from '../../sdk/src/index.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
@@ -1168,6 +1169,57 @@ describe('the actions of the command line', () => {
     assert.deepEqual(limited.details, { ...limit, before: { max_requests: 1, window_seconds: 1 } });
   });
 
+  test('a test callback is signed as a real one, reports no payment, and is answered on the page', async () => {
+    const account = await createAccount(paying.service);
+    const merchant_ids = [account.merchant.id];
+    const own = await addPerson(paying.service, { roles: ['merchant-admin'], merchant_ids });
+    const url = `${paying.receiver.url}/new?key=hidden`;
+    const send = (by: ConsolePerson, to: string) =>
+      post(by, `/api/integrations/${account.id}/test-callback`, { url: to });
+    const { answer } = paying.receiver;
+    const body = '<b>no such order</b>'.repeat(100);
+    paying.receiver.answer = () => ({ status: 404, body });
+    const answered = await done(send(own, url));
+    paying.receiver.answer = answer;
+    const [received] = paying.receiver.at('/new?key=hidden');
+    assert.ok(received);
+    const now = () => paying.clock.now().epochMilliseconds;
+    const { raw, headers } = received;
+    const callback = await verifyCallback(raw, headers, account.signing_key, { now });
+    assert.deepEqual(callback, JSON.parse(answered.payload));
+    assert.deepEqual(
+      { ...callback, client_reference_id: '' },
+      {
+        ...{ status: 'cancelled', amount: 100, currency: 'ZAR', client_reference_id: '' },
+        ...{ number_of_payments: 1, test: true },
+      },
+    );
+    assert.match(callback.client_reference_id, /^test-callback-[0-9a-f-]{36}$/);
+    const { response_status, response_body, response_body_bytes, delivered, says } = answered;
+    assert.deepEqual([response_status, delivered, response_body.length], [404, false, 1_024]);
+    assert.equal(response_body_bytes, 2_000);
+    assert.match(says, /this one does not exist/);
+
+    // The same guard as of every callback, and words for what went wrong.
+    assert.match(await refused(409, send(own, 'https://10.0.0.1/')), /must have a public address/);
+    assert.match(await refused(409, send(own, 'not an address')), /must be an https URL/);
+    const gone = await done(send(own, 'http://127.0.0.1:1/'));
+    assert.deepEqual([gone.reason, gone.says], ['connect', 'No server listens at this address.']);
+    const byCommand = await tranche.json('integrations', 'test-callback', account.id, '--url', url);
+    assert.equal(byCommand.delivered, true);
+
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select details ->> 'address' as address, merchant_id from operator_actions
+       where action = 'integrations test-callback' and subject_id = $1 order by at limit 1`,
+      [account.id],
+    );
+    assert.deepEqual(rows, [{ address: url.split('?')[0], merchant_id: merchant_ids[0] }]);
+    // Two of the twenty were refused for their address, which counts too.
+    for (let sent = 4; sent < 20; sent += 1) await refused(409, send(own, 'no'));
+    assert.match(await refused(429, send(own, url)), /Too many test callbacks/);
+    await done(send(await person(), url));
+  });
+
   test('a merchant’s administrator does not multiply its limits by integrations, at once or in turn', async () => {
     const { deps } = paying.service;
     const { merchant } = await createAccount(paying.service);
@@ -2093,6 +2145,10 @@ describe('every action', () => {
       'POST /api/integrations/:id/events': () => ({
         url: `${integration}/events`,
         body: { enable: ['refunds'] },
+      }),
+      'POST /api/integrations/:id/test-callback': () => ({
+        url: `${integration}/test-callback`,
+        body: { url: notify_url },
       }),
       'POST /api/integrations/:id/refund-mode': () => ({
         url: `${integration}/refund-mode`,

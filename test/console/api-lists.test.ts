@@ -401,6 +401,7 @@ describe('the scope', () => {
       '/api/merchants/:id/terms': { basis_points: 1, fixed: 1, vat_basis_points: 1 },
       '/api/integrations/:id/refund-mode': { refund_mode: 'auto' },
       '/api/integrations/:id/events': { enable: ['refunds'] },
+      '/api/integrations/:id/test-callback': { url: 'https://shop.example/' },
       '/api/integrations/:id/rotate': { credential: 'client_secret', overlap_seconds: 0 },
       '/api/integrations/:id/limit': {
         endpoint: 'POST /api/checkouts',

@@ -1,3 +1,4 @@
+import { explainFailure } from '#purchases/callbacks/delivery/explain-failure.ts';
 import type { Exchange } from '#purchases/callbacks/delivery/send-callback.ts';
 
 /**
@@ -116,11 +117,11 @@ const slowMilliseconds = 5_000;
  */
 export function judge(expects: DrillCheck['expects'], answer: DrillAnswer): string | null {
   const { status, reason, milliseconds } = answer;
-  if (status === null) return reasons[reason ?? ''] ?? `No answer came (${reason}).`;
+  if (status === null) return explainFailure(reason) ?? `No answer came (${reason}).`;
   const isRefused = status >= 400 && status < 500 && status !== 408 && status !== 429;
   // The status was read, but the rest of the answer did not arrive.
   if (isAccepted(answer) && reason !== null)
-    return reasons[reason] ?? `Answered ${status}, then ${reason}.`;
+    return explainFailure(reason) ?? `Answered ${status}, then ${reason}.`;
   if (milliseconds !== null && milliseconds > slowMilliseconds) {
     return `Answered ${status} after ${Math.round(milliseconds / 100) / 10} seconds: at ten it counts as failed.`;
   }
@@ -140,14 +141,3 @@ export function judge(expects: DrillCheck['expects'], answer: DrillAnswer): stri
         : `Answered ${status}, expected a 2xx or a 4xx.`;
   }
 }
-
-const reasons: Record<string, string> = {
-  timeout: 'No answer came within ten seconds.',
-  connection_closed: 'The connection was closed without an answer.',
-  connect: 'No server listens at this address.',
-  dns: 'The name of the host was not found.',
-  tls: 'The certificate was not accepted.',
-  blocked_address: 'Callbacks may not be sent to this address.',
-  invalid_response: 'The answer was not HTTP.',
-  response_too_large: 'The headers of the answer were too large.',
-};

@@ -155,3 +155,22 @@ export const ManageMerchants = Type.Object({
 /** POST /api/integrations/:id/refund-mode, for refunds requested from now on. */
 export const SetRefundMode = Type.Object({ refund_mode: oneOf(refundModes) });
 export const RefundModeSet = Type.Object({ id: Id, refund_mode: oneOf(refundModes) });
+
+/** POST /api/integrations/:id/test-callback */
+export const TestCallback = Type.Object({ url: Type.String({ maxLength: 2048 }) });
+export const TestedCallback = Type.Object({
+  id: Id,
+  url: Type.String(),
+  /** The body as it was sent. */
+  payload: Type.String(),
+  delivered: Type.Boolean(),
+  reason: nullable(Type.String()),
+  /** A sentence about the outcome. */
+  says: Type.String(),
+  response_status: nullable(Type.Integer()),
+  /** The beginning of the answer's body. */
+  response_body: nullable(Type.String()),
+  response_body_bytes: nullable(Type.Integer()),
+  milliseconds: nullable(Type.Number()),
+});
+export type TestedCallback = Type.Static<typeof TestedCallback>;

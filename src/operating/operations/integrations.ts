@@ -19,6 +19,10 @@ import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { chooseEvents, type EventDeps } from '#purchases/callbacks/choose-events.ts';
+import {
+  sendTestCallback,
+  type TestCallbackDeps,
+} from '#purchases/callbacks/send-test-callback.ts';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
 import type { LiftDeps } from '#record/alerts/lift-review.ts';
@@ -45,6 +49,8 @@ import {
   SetEvents,
   SetLimit,
   SetRefundMode,
+  TestCallback,
+  TestedCallback,
 } from './integration.schema.ts';
 import {
   findIntegrationWithin,
@@ -189,11 +195,14 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
  * intermediary also acts for merchants outside of a scope, so changing it needs the scope of all
  * merchants.
  */
-async function mustChangeIntegration(viewer: Viewer, id: string): Promise<string> {
+export async function mustChangeIntegration(
+  viewer: Viewer,
+  id: string,
+): Promise<ListedIntegration> {
   const integration = await mustSeeIntegration(viewer, id);
   const isShared = integration.merchant_id === null;
   if (isShared && viewer.scope !== 'all merchants') throw noIntegration(id);
-  return integration.id;
+  return integration;
 }
 
 /** An action on one integration, which needs a fresh proof. The use case makes the answer. */
@@ -220,7 +229,7 @@ function on<
     fresh: true,
     schema: { params: IdParams, ...(body && { body }), response },
     async run(viewer: Viewer<Deps>, input) {
-      const id = await mustChangeIntegration(viewer, input.params.id);
+      const { id } = await mustChangeIntegration(viewer, input.params.id);
       const result = await run(viewer, id, input.body as Static<Body>);
       return () => result;
     },
@@ -306,6 +315,13 @@ export const integrationActions = {
         url: url === 'none' ? null : url,
       });
     },
+  }),
+  /** Sends a test callback to an address and shows the answer. Nothing is changed but the audit. */
+  testCallback: on('test-callback', 'integrations.change', {
+    body: TestCallback,
+    response: TestedCallback,
+    run: ({ deps, operator }: Viewer<ViewerDeps & TestCallbackDeps>, id, { url }) =>
+      sendTestCallback(deps, operator, { id, url }),
   }),
   requireSigning: on('require-signing', 'integrations.change', {
     response: RequiredSigning,

@@ -127,6 +127,16 @@ const tooManyToday = {
     'Ten bank accounts of this merchant were proposed today. Propose the right one tomorrow, or ask the payment service to propose it.',
 } satisfies Record<keyof typeof ofMerchantADay, string>;
 
+/**
+ * Test callbacks that people send, per person and per merchant. Each is a request to an address that
+ * a person typed.
+ */
+const testCallbacks = {
+  ofPerson: { max_requests: 20, window_seconds: 600 },
+  ofMerchant: { max_requests: 60, window_seconds: 3600 },
+} satisfies Record<string, Limit>;
+const tooManyTests = 'Too many test callbacks were sent. Wait some minutes, and send the next one.';
+
 export type Count = { count: number; resetsInMilliseconds: number };
 
 /** Where the counts live. A window begins at its first hit, which sets its length. */
@@ -293,6 +303,11 @@ const consoleLimits = (hit: Hit) => ({
   },
   async consoleSignIn(network: string): Promise<void> {
     await hit(`console sign-in address ${network}`, consoleSignIns);
+  },
+  /** A test callback. `owner` is the merchant, or the integration of an intermediary. */
+  async testCallback(person_id: string, owner: string): Promise<void> {
+    await hit(`test callback person ${person_id}`, testCallbacks.ofPerson, tooManyTests);
+    await hit(`test callback ${owner}`, testCallbacks.ofMerchant, tooManyTests);
   },
   /** An action of a merchant's own people. */
   async ofMerchant(merchant_id: string, what: keyof typeof ofMerchantADay): Promise<void> {

@@ -5,6 +5,7 @@ import type { IntegrationRow } from '#operating/operations/integration.schema.ts
 import { count, duration, plural } from '../format.ts';
 import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { TestCallback } from '../parts/test-callback.tsx';
 import { useCan } from '../session.tsx';
 import {
   AllManaged,
@@ -34,6 +35,7 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [requiring, setRequiring] = useState(false);
   const [changingMode, setChangingMode] = useState(false);
   const [changingEvents, setChangingEvents] = useState(false);
+  const [testing, setTesting] = useState(false);
   const [changingV1, setChangingV1] = useState<V1Action | null>(null);
   const found = useDetails<IntegrationRow>('/api/integrations', id);
   const { data } = found;
@@ -103,7 +105,11 @@ export default function IntegrationPage({ id }: { id: string }) {
         </div>
         <div className="stack">
           <SettingsCard of={data} changeMode={mayLimit ? () => setChangingMode(true) : null} />
-          <EventsCard of={data} change={mayLimit ? () => setChangingEvents(true) : null} />
+          <EventsCard
+            of={data}
+            change={mayLimit ? () => setChangingEvents(true) : null}
+            test={mayLimit ? () => setTesting(true) : null}
+          />
           {data.intermediary && (
             <Card
               title="Acts for"
@@ -139,6 +145,7 @@ export default function IntegrationPage({ id }: { id: string }) {
       {changingV1 && <ChangeV1 of={data} action={changingV1} close={() => setChangingV1(null)} />}
       {changingMode && <ChangeRefundMode of={data} close={() => setChangingMode(false)} />}
       {changingEvents && <ChangeEvents of={data} close={() => setChangingEvents(false)} />}
+      {testing && <TestCallback of={data} close={() => setTesting(false)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
@@ -222,11 +229,16 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
 }
 
 /** The events that are sent to the shop. */
-function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
+function EventsCard(props: {
+  of: IntegrationRow;
+  change: (() => void) | null;
+  test: (() => void) | null;
+}) {
+  const { of: row, change, test } = props;
   const names = row.events.map((kind) => eventNames[kind]);
   return (
     <Card
-      title="Events"
+      title="Callbacks"
       aside={
         change && (
           <Button size="xs" variant="default" onClick={change}>
@@ -252,6 +264,11 @@ function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => vo
         <p className="quiet">
           With callbacks for refunds, disputes and payouts too, a shop does not have to poll.
         </p>
+      )}
+      {test && (
+        <Button size="xs" variant="light" onClick={test}>
+          Send a test callback…
+        </Button>
       )}
     </Card>
   );

@@ -37,7 +37,7 @@ export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: s
 }
 
 /** A request or an answer, unchanged. It scrolls, so it must be reachable by keyboard. */
-const Raw = ({ children }: { children: ReactNode }) => (
+export const Raw = ({ children }: { children: ReactNode }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
   <pre className="raw" tabIndex={0}>
     {children}
