@@ -101,6 +101,24 @@ create table signing_keys (
 );
 create index signing_keys_of_integration on signing_keys (integration_id);
 
+-- The newest requests of an integration whose signature was refused, without credentials. People of
+-- the merchant open them in the signature doctor. They are deleted after three days, because a body
+-- names a shopper.
+create table refused_requests (
+  id             uuid primary key,
+  integration_id uuid not null references integrations (id),
+  at             timestamptz(3) not null,
+  request        text not null,
+  header         text not null check (length(header) <= 1024),
+  user_agent     text check (length(user_agent) <= 1024),
+  body           text not null check (length(body) <= 16384),
+  body_bytes     integer not null check (body_bytes >= 0),
+  expected       text not null,
+  mistake        text
+);
+create index refused_requests_of_integration on refused_requests (integration_id, id);
+create index refused_requests_by_age on refused_requests (at);
+
 -- The next two tables belong to the platform. They are here because they refer to merchants and
 -- integrations.
 

@@ -1,6 +1,8 @@
 import { auditSlice } from '#checks/books/audit-books.ts';
 import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
+import { refusedCutoff } from '#merchants/integrations/keep-refused-request.ts';
+import { deleteRefusedBefore } from '#merchants/integrations/refused-request.sql.ts';
 import type { FourEyesDefault, Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
@@ -283,6 +285,12 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 60,
     run: ({ database, clock }) =>
       fullBatches(() => deleteAnswersBefore(database.db, answersCutoff(clock), deleteBatchSize)),
+  },
+  {
+    name: 'delete refused requests',
+    pauseSeconds: 60,
+    run: ({ database, clock }) =>
+      fullBatches(() => deleteRefusedBefore(database.db, refusedCutoff(clock), deleteBatchSize)),
   },
   {
     name: 'delete rate limit windows',

@@ -98,6 +98,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       list: 'all integrations, or those that act for one shop',
       managed: 'the merchants that an intermediary acts for',
       show: 'one integration: limits, merchants, keys',
+      refused: 'requests whose signature was wrong',
       manage: "change an intermediary's merchants",
       refunds: 'whether an operator reviews each refund',
       'require-signing': 'from now on accept only signed POSTs',

@@ -4,6 +4,7 @@ import {
   integrationList,
   managedMerchantList,
   mustSeeIntegration,
+  readRefusedRequests,
 } from '#operating/operations/integrations.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import { actionCommand, runAction } from './action-command.ts';
@@ -111,6 +112,31 @@ which credentials are in force. It never shows the credentials themselves.
   read: async (viewer, id) => presentDetails(await mustSeeIntegration(viewer, id)),
   json: (details) => details,
   show: describeDetails,
+});
+
+const refused = showCommand({
+  name: 'integrations refused',
+  help: `Lists the newest requests of an integration whose signature was refused: what was received and what
+was expected. They are kept for three days.
+
+  tranche integrations refused ${exampleId}`,
+  read: readRefusedRequests,
+  json: (found) => found,
+  show: (terminal, { data }) =>
+    data.length === 0
+      ? 'No signature was refused in the last three days.'
+      : data
+          .map((one) =>
+            fields(terminal, [
+              ['At', showTime(one.at)],
+              ['Request', one.request],
+              ['Mistake', one.mistake],
+              ['X-Signature', one.header],
+              ['Expected', one.expected],
+              ['Body', one.body],
+            ]),
+          )
+          .join('\n\n'),
 });
 
 const managed = listCommand(managedMerchantList, {
@@ -248,6 +274,7 @@ export const integrations: Command[] = [
   create,
   list,
   show,
+  refused,
   managed,
   manage,
   refunds,

@@ -4,6 +4,11 @@ import { after, before, describe, test } from 'node:test';
 import { sealingContext } from '#merchants/integrations/callers.ts';
 import { insertSigningKey, moveExpiry } from '#merchants/integrations/credential.sql.ts';
 import { moveSigningRequired } from '#merchants/integrations/integration.sql.ts';
+import { refusedCutoff } from '#merchants/integrations/keep-refused-request.ts';
+import {
+  deleteRefusedBefore,
+  listRefusedRequests,
+} from '#merchants/integrations/refused-request.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isLockAwaited } from '../support/database-server.ts';
 import {
@@ -54,6 +59,41 @@ const post = (
 const valid = JSON.stringify(checkoutBody());
 const withMember = (raw: string) => valid.replace('"currency"', () => `${raw},"currency"`);
 const mismatch = 'The X-Signature header does not match the body.';
+
+test('a refused request is kept for its doctor: bounded, for three days, without secrets', async () => {
+  const own = await createAccount(service);
+  const other = await createAccount(service);
+  const kept = () => listRefusedRequests(service.deps.database.db, own.id);
+  // Neither a stranger nor a body that would be a callback leaves anything.
+  await post(valid, 'wrong', { ...own, client_secret: `${own.client_secret}x` });
+  await post('{"status":"successful"}', 'wrong', own);
+  assert.deepEqual(await kept(), []);
+
+  const secretive = `${valid.slice(0, -1)} }`.replace('R', own.client_secret);
+  const long = `{"checkout":"${'a'.repeat(20_000)}"}`;
+  const sent = [long, secretive, ...Array.from({ length: 11 }, () => valid)];
+  for (const body of sent.toReversed()) await post(body, `x-${own.signing_key}`, own);
+  const rows = await kept();
+  assert.equal(rows.length, 10);
+  const [first, second, third] = rows;
+  assert.deepEqual([first?.body.length, first?.body_bytes], [16_384, long.length]);
+  assert.equal(second?.body_bytes, secretive.length);
+  const expected = sign(own.signing_key, valid);
+  assert.deepEqual(
+    [third?.request, third?.body, third?.expected],
+    ['POST /api/checkouts', valid, expected],
+  );
+  for (const secret of [own.client_secret, own.signing_key]) {
+    assert.ok(!JSON.stringify(rows).includes(secret));
+  }
+  assert.deepEqual(await listRefusedRequests(service.deps.database.db, other.id), []);
+
+  const { db } = service.deps.database;
+  assert.equal(await deleteRefusedBefore(db, refusedCutoff(clock), 100), 0);
+  const later = { ...clock, now: () => clock.now().add({ hours: 72 }) };
+  assert.ok((await deleteRefusedBefore(db, refusedCutoff(later), 100)) >= 10);
+  assert.deepEqual(await kept(), []);
+});
 
 test('a signature is 88 characters of standard Base64 that end in =', () => {
   assert.match(sign(account.signing_key, valid), /^[A-Za-z0-9+/]{86}==$/);

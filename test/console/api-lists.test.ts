@@ -447,6 +447,9 @@ describe('the scope', () => {
     };
     assert.equal((await ask(console(), staff, 'POST', '/api/integrations', many)).status, 404);
     // They can see, but not change, an intermediary that acts for them and for others.
+    // What an intermediary sent may be about another merchant.
+    const requests = `/api/integrations/${intermediary}/refused-requests`;
+    assert.equal((await ask(console(), staff, 'GET', requests)).status, 404);
     const revoke = await ask(console(), staff, 'POST', `/api/integrations/${intermediary}/revoke`);
     assert.equal(revoke.status, 404);
   });

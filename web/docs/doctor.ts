@@ -264,5 +264,25 @@ for (const [title, header] of examples) {
 for (const field of Object.values(fields)) {
   field.addEventListener('input', () => void update());
 }
+fillFromFragment();
+
+/**
+ * The console opens this page with a refused request in the fragment of the address, which is sent
+ * to no server. The fragment is removed, so that the history of the browser does not keep it.
+ */
+function fillFromFragment(): void {
+  if (location.hash.length < 2) return;
+  try {
+    const given = JSON.parse(decodeURIComponent(location.hash.slice(1))) as Partial<Inputs>;
+    for (const name of ['body', 'header'] as const) {
+      if (typeof given[name] === 'string') fields[name].value = given[name];
+    }
+    history.replaceState(null, '', location.pathname);
+    fields.key.focus();
+  } catch {
+    // Another fragment, such as the one of a heading.
+  }
+}
+
 // A browser may restore what was typed before a reload, so the page updates at the start.
 void update();

@@ -10,6 +10,7 @@ import { explainMismatch, sign, verifySignature } from '#platform/signing/signat
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { findIntegration } from './integration.sql.ts';
 import type { Caller, SigningKey } from './integration.ts';
+import { keepRefusedRequest } from './keep-refused-request.ts';
 
 export const mustSign = () =>
   badRequest(
@@ -25,6 +26,9 @@ export type SignedBody = {
   compact: Buffer;
   /** The top-level members that the endpoint takes. */
   members: readonly string[];
+  /** The method and the path, and the program that sent it, for the signature doctor. */
+  request: string;
+  userAgent: string | undefined;
 };
 
 type Deps = {
@@ -59,7 +63,8 @@ async function findSigningRequired(deps: Deps, integration_id: string): Promise<
 /**
  * The contract requires the refusal to show the expected signature. The same key signs callbacks, so
  * an attacker with only the client secret could have us sign a forged callback. We therefore show it
- * only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005).
+ * only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005). Requests
+ * for which it is shown are kept for the signature doctor.
  */
 async function refuseSignature(
   deps: Deps,
@@ -69,6 +74,13 @@ async function refuseSignature(
   const sentences = ['The X-Signature header does not match the body.'];
   const isOwnShape = Object.keys(body.value).every((name) => body.members.includes(name));
   const [newestKey] = signingKeys;
+  const mistake = explainMismatch({
+    header: body.header,
+    rawBody: body.raw,
+    compactBody: body.compact,
+    signingKeys,
+    clientSecret: body.clientSecret,
+  });
   if (newestKey === undefined) {
     sentences.push('This integration has no signing key in force: ask the operator for one.');
   } else if (isOwnShape && Object.keys(body.value).length > 0) {
@@ -81,19 +93,18 @@ async function refuseSignature(
           'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
       });
     }
-    sentences.push(
-      show
-        ? `Expected ${sign(newestKey, body.compact)}.`
-        : 'The expected signature was shown 30 times within an hour and is not shown again for now.',
-    );
+    if (show) {
+      const expected = sign(newestKey, body.compact);
+      const { caller, header, raw, request, userAgent } = body;
+      const refused = { integration_id: caller.id, request, header, userAgent, raw };
+      await keepRefusedRequest(deps, { ...refused, expected, mistake });
+      sentences.push(`Expected ${expected}.`);
+    } else {
+      sentences.push(
+        'The expected signature was shown 30 times within an hour and is not shown again for now.',
+      );
+    }
   }
-  const mistake = explainMismatch({
-    header: body.header,
-    rawBody: body.raw,
-    compactBody: body.compact,
-    signingKeys,
-    clientSecret: body.clientSecret,
-  });
   if (mistake !== null) sentences.push(mistake);
   return badRequest(sentences.join(' '));
 }

@@ -42,5 +42,20 @@ declare module '#platform/database/tables.ts' {
       expires_at: Timestamp | null;
       first_used_at: Timestamp | null;
     };
+    refused_requests: {
+      id: Fixed<string>;
+      integration_id: Fixed<string>;
+      at: Fixed<Timestamp>;
+      /** The method and the path. */
+      request: Fixed<string>;
+      /** The value of X-Signature. */
+      header: Fixed<string>;
+      user_agent: Fixed<string | null>;
+      /** Its beginning, if it is long. `body_bytes` counts all of it. */
+      body: Fixed<string>;
+      body_bytes: Fixed<number>;
+      expected: Fixed<string>;
+      mistake: Fixed<string | null>;
+    };
   }
 }

@@ -99,6 +99,8 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
         raw: body.raw,
         compact: body.compact,
         members,
+        request: endpoint,
+        userAgent: request.headers['user-agent'],
       },
     );
     request.post = {

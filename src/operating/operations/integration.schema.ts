@@ -156,6 +156,27 @@ export const ManageMerchants = Type.Object({
 export const SetRefundMode = Type.Object({ refund_mode: oneOf(refundModes) });
 export const RefundModeSet = Type.Object({ id: Id, refund_mode: oneOf(refundModes) });
 
+/** GET /api/integrations/:id/refused-requests: the newest requests whose signature was wrong. */
+export const RefusedRequests = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Id,
+      at: Time,
+      request: Type.String(),
+      header: Type.String(),
+      user_agent: nullable(Type.String()),
+      /** Its beginning, if it is long. */
+      body: Type.String(),
+      body_bytes: Type.Integer(),
+      expected: Type.String(),
+      mistake: nullable(Type.String()),
+    }),
+  ),
+  /** The signature doctor. */
+  doctor_url: Type.String(),
+});
+export type RefusedRequests = Type.Static<typeof RefusedRequests>;
+
 /** POST /api/integrations/:id/test-callback */
 export const TestCallback = Type.Object({ url: Type.String({ maxLength: 2048 }) });
 export const TestedCallback = Type.Object({

@@ -5,6 +5,7 @@ import {
 } from '#merchants/integrations/create-integration.ts';
 import type { Integration } from '#merchants/integrations/integration.ts';
 import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
+import { listRefusedRequests } from '#merchants/integrations/refused-request.sql.ts';
 import { requireSigning } from '#merchants/integrations/require-signing.ts';
 import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
@@ -42,6 +43,7 @@ import {
   ManagedMerchantsQuery,
   ManageMerchants,
   RefundModeSet,
+  type RefusedRequests,
   RequiredSigning,
   RevokedIntegration,
   RotateCredential,
@@ -191,18 +193,23 @@ function withContract(limits: Limit[]): IntegrationRow['limits'] {
 }
 
 /**
- * An integration that the viewer may change: it belongs to a merchant in their scope. An
- * intermediary also acts for merchants outside of a scope, so changing it needs the scope of all
- * merchants.
+ * An integration that concerns no merchant outside of the viewer's scope: it belongs to a merchant in their scope. An
+ * intermediary also acts for merchants outside of a scope, so it needs the scope of all merchants.
  */
-export async function mustChangeIntegration(
-  viewer: Viewer,
-  id: string,
-): Promise<ListedIntegration> {
+export async function mustOwnIntegration(viewer: Viewer, id: string): Promise<ListedIntegration> {
   const integration = await mustSeeIntegration(viewer, id);
   const isShared = integration.merchant_id === null;
   if (isShared && viewer.scope !== 'all merchants') throw noIntegration(id);
   return integration;
+}
+
+/** The requests of an integration that were refused for their signature, for the doctor. */
+export async function readRefusedRequests(
+  viewer: Viewer,
+  id: string,
+): Promise<Pick<RefusedRequests, 'data'>> {
+  const integration = await mustOwnIntegration(viewer, id);
+  return { data: await reading(viewer.deps, (db) => listRefusedRequests(db, integration.id)) };
 }
 
 /** An action on one integration, which needs a fresh proof. The use case makes the answer. */
@@ -229,7 +236,7 @@ function on<
     fresh: true,
     schema: { params: IdParams, ...(body && { body }), response },
     async run(viewer: Viewer<Deps>, input) {
-      const { id } = await mustChangeIntegration(viewer, input.params.id);
+      const { id } = await mustOwnIntegration(viewer, input.params.id);
       const result = await run(viewer, id, input.body as Static<Body>);
       return () => result;
     },

@@ -32,6 +32,7 @@ export const distribution = [
   { table: 'integration_limits', by: null },
   { table: 'client_secrets', by: null },
   { table: 'signing_keys', by: null },
+  { table: 'refused_requests', by: null },
   { table: 'legacy_credentials', by: null },
   { table: 'operator_actions', by: null },
   { table: 'action_texts', by: null },

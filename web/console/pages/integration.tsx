@@ -5,8 +5,9 @@ import type { IntegrationRow } from '#operating/operations/integration.schema.ts
 import { count, duration, plural } from '../format.ts';
 import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { RefusedRequests } from '../parts/refused-requests.tsx';
 import { TestCallback } from '../parts/test-callback.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import {
   AllManaged,
   ChangeEvents,
@@ -27,6 +28,7 @@ import { IntegrationStatus, ownerOf, refundModes } from './integrations.tsx';
 
 export default function IntegrationPage({ id }: { id: string }) {
   const can = useCan();
+  const { scope } = useSession();
   const [rotating, setRotating] = useState<Credential | null>(null);
   const [revoking, setRevoking] = useState(false);
   const [limiting, setLimiting] = useState<Limit | null>(null);
@@ -101,6 +103,7 @@ export default function IntegrationPage({ id }: { id: string }) {
           >
             <Lives rows={data.signing_keys} withUse />
           </Card>
+          {(!data.intermediary || scope === 'all') && <RefusedRequests id={data.id} />}
           <LimitsCard of={data} change={mayLimit ? setLimiting : null} />
         </div>
         <div className="stack">

@@ -1,0 +1,76 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { RefusedRequests as Answer } from '#operating/operations/integration.schema.ts';
+import { get } from '../api.ts';
+import { plural } from '../format.ts';
+import { Raw } from './attempts.tsx';
+import { Card, Time } from './basics.tsx';
+
+type Refused = Answer['data'][number];
+
+/** The newest requests of an integration whose signature was wrong. It is absent without any. */
+export function RefusedRequests({ id }: { id: string }) {
+  const path = `/api/integrations/${id}/refused-requests`;
+  const found = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => get<Answer>(path, {}, signal),
+  });
+  const answer = found.data;
+  if (!answer || answer.data.length === 0) return null;
+  return (
+    <Card
+      title="Refused signatures"
+      aside={`${plural(answer.data.length, 'request')} in 3 days`}
+      bare
+    >
+      <div className="lines">
+        {answer.data.map((one) => (
+          <Row key={one.id} of={one} doctor={answer.doctor_url} />
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+function Row({ of: one, doctor }: { of: Refused; doctor: string }) {
+  const [shown, setShown] = useState(false);
+  const isWhole = new TextEncoder().encode(one.body).length === one.body_bytes;
+  const filled = encodeURIComponent(JSON.stringify({ body: one.body, header: one.header }));
+  return (
+    <details className="line-details" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary>
+        <span className="row-of">
+          <span className="mono break">{one.request}</span>
+          <span className="quiet small">
+            <Time at={one.at} exact />
+          </span>
+        </span>
+        <span className="quiet small block">
+          {one.mistake ?? 'It was made with another key, or over another body.'}
+        </span>
+      </summary>
+      {shown && (
+        <div className="stack tight">
+          <h3>What we received</h3>
+          <Raw>
+            {`X-Signature: ${one.header}`}
+            {one.user_agent && `\nUser-Agent: ${one.user_agent}`}
+            {`\n\n${one.body}`}
+          </Raw>
+          <h3>What we expected</h3>
+          <Raw>{`X-Signature: ${one.expected}`}</Raw>
+          {isWhole ? (
+            <a href={`${doctor}#${filled}`} target="_blank" rel="noreferrer">
+              Open it in the signature doctor
+            </a>
+          ) : (
+            <p className="quiet small">
+              This is not the whole body, so the doctor cannot compare it: it had {one.body_bytes}{' '}
+              bytes, or it contained a secret, which is left out here.
+            </p>
+          )}
+        </div>
+      )}
+    </details>
+  );
+}
