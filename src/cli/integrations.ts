@@ -243,7 +243,7 @@ const testCallback = actionCommand(integrationActions.testCallback, {
     fields(terminal, [
       ['Sent', tested.payload],
       ['To', tested.url],
-      ['Outcome', tested.says],
+      ['Outcome', tested.summary],
       ['Status', tested.response_status === null ? null : String(tested.response_status)],
       ['Took', tested.milliseconds === null ? null : `${Math.round(tested.milliseconds)} ms`],
       ['Answer', firstLine(tested.response_body)],

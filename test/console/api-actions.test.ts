@@ -1195,16 +1195,19 @@ describe('the actions of the command line', () => {
       },
     );
     assert.match(callback.client_reference_id, /^test-callback-[0-9a-f-]{36}$/);
-    const { response_status, response_body, response_body_bytes, delivered, says } = answered;
+    const { response_status, response_body, response_body_bytes, delivered, summary } = answered;
     assert.deepEqual([response_status, delivered, response_body.length], [404, false, 1_024]);
     assert.equal(response_body_bytes, 2_000);
-    assert.match(says, /this one does not exist/);
+    assert.match(summary, /this one does not exist/);
 
     // The same guard as of every callback, and words for what went wrong.
     assert.match(await refused(409, send(own, 'https://10.0.0.1/')), /must have a public address/);
     assert.match(await refused(409, send(own, 'not an address')), /must be an https URL/);
     const gone = await done(send(own, 'http://127.0.0.1:1/'));
-    assert.deepEqual([gone.reason, gone.says], ['connect', 'No server listens at this address.']);
+    assert.deepEqual(
+      [gone.reason, gone.summary],
+      ['connect', 'No server listens at this address.'],
+    );
     const byCommand = await tranche.json('integrations', 'test-callback', account.id, '--url', url);
     assert.equal(byCommand.delivered, true);
 

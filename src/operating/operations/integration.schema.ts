@@ -187,7 +187,7 @@ export const TestedCallback = Type.Object({
   delivered: Type.Boolean(),
   reason: nullable(Type.String()),
   /** A sentence about the outcome. */
-  says: Type.String(),
+  summary: Type.String(),
   response_status: nullable(Type.Integer()),
   /** The beginning of the answer's body. */
   response_body: nullable(Type.String()),

@@ -67,7 +67,7 @@ function present(exchange: Exchange) {
   return {
     delivered,
     reason,
-    says: explainTest(exchange),
+    summary: explainTest(exchange),
     response_status: status,
     response_body: body?.subarray(0, shownBytesMax).toString('utf8') ?? null,
     response_body_bytes: body_bytes,

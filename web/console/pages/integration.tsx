@@ -7,7 +7,7 @@ import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { RefusedRequests } from '../parts/refused-requests.tsx';
 import { TestCallback } from '../parts/test-callback.tsx';
-import { useCan, useSession } from '../session.tsx';
+import { useCan } from '../session.tsx';
 import {
   AllManaged,
   ChangeEvents,
@@ -28,7 +28,6 @@ import { IntegrationStatus, ownerOf, refundModes } from './integrations.tsx';
 
 export default function IntegrationPage({ id }: { id: string }) {
   const can = useCan();
-  const { scope } = useSession();
   const [rotating, setRotating] = useState<Credential | null>(null);
   const [revoking, setRevoking] = useState(false);
   const [limiting, setLimiting] = useState<Limit | null>(null);
@@ -37,7 +36,6 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [requiring, setRequiring] = useState(false);
   const [changingMode, setChangingMode] = useState(false);
   const [changingEvents, setChangingEvents] = useState(false);
-  const [testing, setTesting] = useState(false);
   const [changingV1, setChangingV1] = useState<V1Action | null>(null);
   const found = useDetails<IntegrationRow>('/api/integrations', id);
   const { data } = found;
@@ -103,16 +101,12 @@ export default function IntegrationPage({ id }: { id: string }) {
           >
             <Lives rows={data.signing_keys} withUse />
           </Card>
-          {(!data.intermediary || scope === 'all') && <RefusedRequests id={data.id} />}
+          <RefusedRequests of={data} />
           <LimitsCard of={data} change={mayLimit ? setLimiting : null} />
         </div>
         <div className="stack">
           <SettingsCard of={data} changeMode={mayLimit ? () => setChangingMode(true) : null} />
-          <EventsCard
-            of={data}
-            change={mayLimit ? () => setChangingEvents(true) : null}
-            test={mayLimit ? () => setTesting(true) : null}
-          />
+          <EventsCard of={data} change={mayLimit ? () => setChangingEvents(true) : null} />
           {data.intermediary && (
             <Card
               title="Acts for"
@@ -148,7 +142,6 @@ export default function IntegrationPage({ id }: { id: string }) {
       {changingV1 && <ChangeV1 of={data} action={changingV1} close={() => setChangingV1(null)} />}
       {changingMode && <ChangeRefundMode of={data} close={() => setChangingMode(false)} />}
       {changingEvents && <ChangeEvents of={data} close={() => setChangingEvents(false)} />}
-      {testing && <TestCallback of={data} close={() => setTesting(false)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
@@ -232,12 +225,8 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
 }
 
 /** The events that are sent to the shop. */
-function EventsCard(props: {
-  of: IntegrationRow;
-  change: (() => void) | null;
-  test: (() => void) | null;
-}) {
-  const { of: row, change, test } = props;
+function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
+  const [testing, setTesting] = useState(false);
   const names = row.events.map((kind) => eventNames[kind]);
   return (
     <Card
@@ -268,11 +257,12 @@ function EventsCard(props: {
           With callbacks for refunds, disputes and payouts too, a shop does not have to poll.
         </p>
       )}
-      {test && (
-        <Button size="xs" variant="light" onClick={test}>
+      {change && (
+        <Button size="xs" variant="light" onClick={() => setTesting(true)}>
           Send a test callback…
         </Button>
       )}
+      {testing && <TestCallback of={row} close={() => setTesting(false)} />}
     </Card>
   );
 }

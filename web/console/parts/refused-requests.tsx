@@ -1,19 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { RefusedRequests as Answer } from '#operating/operations/integration.schema.ts';
+import type {
+  RefusedRequests as Answer,
+  IntegrationRow,
+} from '#operating/operations/integration.schema.ts';
 import { get } from '../api.ts';
 import { plural } from '../format.ts';
+import { useSession } from '../session.tsx';
 import { Raw } from './attempts.tsx';
 import { Card, Time } from './basics.tsx';
 
 type Refused = Answer['data'][number];
 
 /** The newest requests of an integration whose signature was wrong. It is absent without any. */
-export function RefusedRequests({ id }: { id: string }) {
-  const path = `/api/integrations/${id}/refused-requests`;
+export function RefusedRequests({ of: row }: { of: IntegrationRow }) {
+  const { scope } = useSession();
+  const path = `/api/integrations/${row.id}/refused-requests`;
   const found = useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => get<Answer>(path, {}, signal),
+    // Those of an intermediary may be about other merchants.
+    enabled: !row.intermediary || scope === 'all',
   });
   const answer = found.data;
   if (!answer || answer.data.length === 0) return null;

@@ -30,7 +30,7 @@ export function TestCallback({ of: row, close }: { of: IntegrationRow; close: ()
       onAction={() => void send()}
     >
       <p className="quiet">
-        One callback goes to this address, signed with the newest signing key in use. It says{' '}
+        One callback goes to this address, signed with the newest signing key in use. It has{' '}
         <code>"test": true</code> and reports a cancelled order that does not exist, so no order can
         become paid by it.
       </p>
@@ -52,9 +52,9 @@ function Answer({ of: tested }: { of: TestedCallback }) {
   return (
     <div className="stack tight">
       {tested.delivered ? (
-        <Notice icon="check">{tested.says}</Notice>
+        <Notice icon="check">{tested.summary}</Notice>
       ) : (
-        <Notice kind="warn">{tested.says}</Notice>
+        <Notice kind="warn">{tested.summary}</Notice>
       )}
       <h3>Sent</h3>
       <Raw>{tested.payload}</Raw>
