@@ -252,10 +252,11 @@ async function placeMerchants(
   const isDone = () => workers.every((worker) => [...homes.values()].includes(worker));
   for (let count = 1; merchants.length < 3 || !isDone(); count += 1) {
     let home = -1;
-    const merchant = await createMerchant(env, `Merchant ${count}`, async (id, integration) => {
+    const fits = async (id: string, integration: string) => {
       home = await servers.serverOf('checkouts', id);
       return home === (await servers.serverOf('idempotency_keys', integration));
-    });
+    };
+    const merchant = await createMerchant(env, `Merchant ${count}`, { fits });
     merchants.push(merchant);
     homes.set(merchant.caller.id, home);
   }

@@ -11,17 +11,25 @@ const rules = '[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]';
 export async function createMerchant(
   env: NodeJS.ProcessEnv,
   name: string,
-  /** Integrations are created until one fits. */
-  fits: (merchant: string, integration: string) => Promise<boolean> = async () => true,
+  {
+    fits = async () => true,
+    refunds = 'auto',
+  }: {
+    /** Integrations are created until one fits. */
+    fits?: (merchant: string, integration: string) => Promise<boolean>;
+    refunds?: 'auto' | 'manual';
+  } = {},
 ): Promise<TestMerchant> {
   const create = ['merchants', 'create', '--name', name, '--rules', rules];
   const { id } = await tranche(create, env);
-  const issue = ['integrations', 'create', '--merchant', id, '--refunds', 'auto'];
+  const issue = ['integrations', 'create', '--merchant', id, '--refunds', refunds];
   let caller: Credentials = await tranche(issue, env);
   while (!(await fits(id, caller.id))) caller = await tranche(issue, env);
   await liftLimits(env.DATABASE_URL ?? '', caller.id);
-  const limit = ['--endpoint', 'POST /api/refunds', '--limit', '1000000', '--window', '1'];
-  await tranche(['integrations', 'limit', caller.id, ...limit], env);
+  for (const endpoint of ['POST /api/refunds', 'GET /api/refunds']) {
+    const limit = ['--endpoint', endpoint, '--limit', '1000000', '--window', '1'];
+    await tranche(['integrations', 'limit', caller.id, ...limit], env);
+  }
   return { id, caller };
 }
 

@@ -20,26 +20,31 @@ export function request(
     headers?: Record<string, string>;
     body?: string;
     agent?: http.Agent;
+    signal?: AbortSignal;
   } = {},
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const { method = 'GET', headers = {}, body = '', agent } = options;
-    const sent = http.request(url, { method, headers, agent: agent ?? false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk) => {
-        text += chunk;
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        const isJson = response.headers['content-type']?.includes('json');
-        resolve({
-          status: response.statusCode ?? 0,
-          body: isJson ? JSON.parse(text) : text,
-          headers: response.headers,
+    const { method = 'GET', headers = {}, body = '', agent = false, signal } = options;
+    const sent = http.request(
+      url,
+      { method, headers, agent, ...(signal && { signal }) },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk) => {
+          text += chunk;
         });
-      });
-    });
+        response.on('error', reject);
+        response.on('end', () => {
+          const isJson = response.headers['content-type']?.includes('json');
+          resolve({
+            status: response.statusCode ?? 0,
+            body: isJson ? JSON.parse(text) : text,
+            headers: response.headers,
+          });
+        });
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });
@@ -54,7 +59,7 @@ export function post(
   url: string,
   credentials: Credentials,
   body: object,
-  options: { headers?: Record<string, string>; agent?: http.Agent } = {},
+  options: { headers?: Record<string, string>; agent?: http.Agent; signal?: AbortSignal } = {},
 ): Promise<HttpAnswer> {
   const text = JSON.stringify(body);
   const signature = createHmac('sha512', credentials.signing_key).update(text).digest('base64');
@@ -69,5 +74,6 @@ export function post(
       ...options.headers,
     },
     ...(options.agent && { agent: options.agent }),
+    ...(options.signal && { signal: options.signal }),
   });
 }
