@@ -3,7 +3,6 @@ import type { Gateway } from './gateway.ts';
 /** The calls about disputes. Each adapter has them in a file of its own. */
 export type DisputeCalls = Pick<
   Gateway,
-  | 'receivesEvents'
   | 'readEvent'
   | 'listDisputes'
   | 'dispute'

@@ -9,4 +9,12 @@ export type Capabilities = {
   refundDays: number | null;
   /** Whether it reports its fees and the movements of the balance. */
   knowsFees: boolean;
+  /** How often a minute it asks the acquirer about one payment. Null if there is no limit. */
+  lookUpsPerMinute: number | null;
+  /** The amount that is held for a moment to verify a card, in cents. Zero if nothing is held. */
+  verificationAmount: number;
+  /** Whether it keeps evidence with a dispute before the bank gets it. */
+  stagesEvidence: boolean;
+  /** Whether it has an address to send events to, and we know its secret. */
+  sendsEvents: boolean;
 };

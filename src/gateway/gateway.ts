@@ -187,9 +187,6 @@ export type Gateway = {
     heartbeat: Omit<Heartbeat, 'heartbeat_ref'> & { heartbeat_ref: string | null },
   ): Promise<void>;
 
-  /** Whether the gateway has an address to send events to, and we know its secret. */
-  receivesEvents: boolean;
-
   /**
    * Returns the event's id and the dispute that it announces, or null if its signature is not the
    * gateway's.
@@ -211,7 +208,7 @@ export type Gateway = {
   /** Uploads a file to the gateway. Evidence can then refer to it. */
   uploadEvidence(file: EvidenceFile): Promise<{ file_ref: string }>;
 
-  /** Stores evidence with a dispute without sending it to the bank. */
+  /** Stores evidence with a dispute without sending it to the bank. Needs `stagesEvidence`. */
   stageEvidence(answer: AnswerWithEvidence): Promise<DisputeState>;
 
   /** Sends evidence to the bank. The gateway takes it once. */

@@ -24,6 +24,8 @@ export type GatewaySettings = {
   statementPrefix?: string;
   /** The webhook secret: it proves that an event comes from the gateway. */
   webhookSecret?: string;
+  /** See `Capabilities`. If absent, nothing is held. */
+  verificationAmount?: number;
   timeoutMs?: number;
 };
 
@@ -44,11 +46,12 @@ export type AdapterSettings = {
     webhookSecret: string;
     apiUrl?: string;
     scriptUrl?: string;
+    verificationAmount?: string;
   };
   /** Everything that is wrong with them, besides `commonProblems`. */
   problems(settings: GatewaySettings): string[];
   limits(settings: GatewaySettings): GatewayLimits;
-  capabilities: Capabilities;
+  capabilities(settings: GatewaySettings): Capabilities;
   /** The path of the card form's script at our test gateway. */
   testScript: string;
 };

@@ -132,7 +132,10 @@ function cardMembers(
       : null) ??
     errorOf(kept)?.payment_method ??
     null;
-  const isDone = ['succeeded', 'requires_capture', 'partially_captured'].includes(status);
+  // A hold stores its card, also if it is cancelled afterwards.
+  const wasHeld = status === 'cancelled' && !isSetup(kept) && kept.object.latest_charge !== null;
+  const isDone =
+    wasHeld || ['succeeded', 'requires_capture', 'partially_captured'].includes(status);
   const stored = isDone && method !== null && object.payment_method === method.id;
   const isStored = stored && (isSetup(kept) || kept.object.setup_future_usage === 'off_session');
   const charge = isSetup(kept) ? null : store.find('charge', String(kept.object.latest_charge));

@@ -950,11 +950,11 @@ function stories(name: string, local: ContractSubject): void {
         assert.ok(found.due_by);
         const { dispute_ref } = found;
         const answer = { key: randomUUID(), merchant, dispute_ref, files: {} };
-        const staged = await gateway.stageEvidence({
-          ...answer,
-          evidence: { order: 'Coffee' },
-        });
-        assert.deepEqual([staged.status, staged.has_answer], ['needs_response', false]);
+        const staging = gateway.stageEvidence({ ...answer, evidence: { order: 'Coffee' } });
+        if (gateway.capabilities.stagesEvidence) {
+          const staged = await staging;
+          assert.deepEqual([staged.status, staged.has_answer], ['needs_response', false]);
+        } else await assert.rejects(staging, RequestRefused);
         const evidence = { history: 'winning_evidence' };
         const sent = await gateway.submitEvidence({ ...answer, key: randomUUID(), evidence });
         assert.deepEqual([sent.status, sent.has_answer, sent.withdrawn], ['won', true, 0]);
@@ -1275,9 +1275,57 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
+  test('where nothing cannot be paid, a card is verified by a hold that is voided at once', async () => {
+    const subject = useHyperswitch(started.url, { verificationAmount: 1_000 });
+    const { gateway } = subject;
+    assert.equal(gateway.capabilities.verificationAmount, 1_000);
+    const { charge } = await storeCard(subject, 'pm_card_visa');
+    const { merchant, checkout_id, customer_ref } = charge;
+    const verify = async (card: string) => ({
+      ...{ key: randomUUID(), merchant, checkout_id, attempt_id: randomUUID(), customer_ref },
+      card_token: await subject.tokenFor(card),
+      return_url: 'https://pay.example.com/pay/token/return',
+    });
+    const card = await verify('pm_card_mastercard');
+    const verification_ref = verificationId(card.attempt_id);
+    // The hold is voided, and the answer is lost. The next look-up says that the card is verified.
+    const path = '/payments/:id/cancel';
+    await subject.fault({ fault: 'drop_after', path, key_contains: verification_ref });
+    await assert.rejects(gateway.verifyCard(card), OutcomeUnknown);
+    const verified = (await gateway.cardVerification(merchant, verification_ref)) as Verified;
+    assert.equal(verified.outcome, 'verified');
+    assert.equal(verified.card.brand, 'mastercard');
+    const voiding = { key: randomUUID(), merchant, verification_ref };
+    assert.deepEqual(await gateway.voidVerification(voiding), verified, 'too late to void');
+    const { payment_intents } = await subject.books({ customer: customer_ref });
+    const hold = payment_intents.find(({ amount }) => amount === 1_000);
+    assert.deepEqual([hold?.status, hold?.amount_received], ['canceled', 0]);
+    const { records } = await gateway.listRecords('payments', {
+      after: null,
+      from: null,
+      to: null,
+    });
+    assert.equal(records.find((one) => one.reference === verification_ref)?.state, 'nothing');
+    const { card_ref } = verified.card;
+    assert.equal((await gateway.charge({ ...charge, card_ref })).outcome, 'charged');
+    // A card that the shopper never approved is not verified.
+    const other = await verify('pm_card_threeDSecure2Required');
+    const waiting = await gateway.verifyCard(other);
+    assert.equal(waiting.outcome, 'challenge');
+    const ending = {
+      key: randomUUID(),
+      merchant,
+      verification_ref: waiting.verification_ref ?? '',
+    };
+    assert.equal((await gateway.voidVerification(ending)).outcome, 'voided');
+    assert.equal((await gateway.findCardVerification(merchant, other))?.outcome, 'voided');
+  });
+
   test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {
     const answers: [status: number, body: unknown][] = [];
-    const server = http.createServer((_, response) => {
+    let questions = 0;
+    const server = http.createServer(({ url }, response) => {
+      if (url?.includes('force_sync')) questions += 1;
       const [status, body] = answers.shift() ?? [200, {}];
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
@@ -1322,6 +1370,21 @@ describe('what only Hyperswitch’s protocol has', () => {
       }
       answers.push([200, { error: { code: 'HE_03', message: 'blocked' } }]);
       await assert.rejects(look(), RequestRefused);
+      // The acquirer is asked twice a minute, however often the payment is looked up.
+      for (const [minutes, asked] of [
+        [0, 2],
+        [1, 4],
+      ]) {
+        for (let times = 0; times < 5; times += 1) {
+          const processing = { ...payment, status: 'processing' };
+          answers.splice(0, answers.length, [200, processing], [200, processing]);
+          assert.equal(
+            (await adapter.payment(merchant.later({ minutes }), 'pay_1')).outcome,
+            'processing',
+          );
+        }
+        assert.equal(questions, asked);
+      }
     } finally {
       server.closeAllConnections();
       server.close();
@@ -1388,6 +1451,6 @@ describe('what only Hyperswitch’s protocol has', () => {
     ]) {
       assert.equal(await read(dispute, signature), null);
     }
-    assert.equal(adapter.receivesEvents, true);
+    assert.equal(adapter.capabilities.sendsEvents, true);
   });
 });

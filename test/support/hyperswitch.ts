@@ -17,7 +17,10 @@ type Begun = { outcome: string; session?: { client_secret: string } };
  * enters the card. Here a card's token is the card itself: it goes from the browser to the gateway,
  * and the adapter never sees it.
  */
-export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject {
+export function useHyperswitch(
+  url: string,
+  changes: { timeoutMs?: number; verificationAmount?: number } = {},
+): ContractSubject {
   const adapter = createHyperswitchGateway({
     protocol: 'hyperswitch',
     environment: 'sandbox',
@@ -26,7 +29,8 @@ export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject
     publicKey: publishableKey,
     scriptUrl: `${url}/v1/HyperLoader.js`,
     testGateway: true,
-    timeoutMs,
+    timeoutMs: 15_000,
+    ...changes,
   });
 
   /** Types the card into the form, if the payment is waiting for one. */
@@ -69,7 +73,7 @@ export function useHyperswitch(url: string, timeoutMs = 15_000): ContractSubject
   return {
     ...{ url, gateway, call, fault, hasStruck, struck, books },
     protocol: 'hyperswitch',
-    quick: () => useHyperswitch(url, 250).gateway,
+    quick: () => useHyperswitch(url, { timeoutMs: 250 }).gateway,
     begins: true,
     requestOf(operation, { key = '', attempt_id = '', checkout_id = '', reference = '' }) {
       switch (operation) {

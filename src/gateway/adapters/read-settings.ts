@@ -22,7 +22,8 @@ export const gatewayProblems = (settings: GatewaySettings): string[] =>
 export const gatewayLimits = (settings: GatewaySettings): GatewayLimits =>
   adapters[settings.protocol].limits(settings);
 
-export const capabilitiesOf = ({ protocol }: GatewaySettings) => adapters[protocol].capabilities;
+export const capabilitiesOf = (settings: GatewaySettings) =>
+  adapters[settings.protocol].capabilities(settings);
 
 /** The settings of all adapters that are secrets. */
 export const secretNames = Object.values(adapters).flatMap(({ names }) => [
@@ -52,10 +53,12 @@ export function readGatewaySettings(
     statementPrefix: read(names.statementPrefix),
     webhookSecret: read(names.webhookSecret),
   };
+  const amount = names.verificationAmount && read(names.verificationAmount);
   const testUrl = read(testGatewaySetting)?.replace(/\/+$/, '');
   return {
     ...{ name, protocol, environment },
     ...(read(closedSetting) === 'true' && { isClosed: true }),
+    ...(amount !== undefined && { verificationAmount: Number(amount) }),
     secretKey: read(names.secretKey) ?? '',
     publicKey: read(names.publicKey) ?? '',
     ...(Object.fromEntries(

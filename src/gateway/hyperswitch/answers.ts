@@ -7,6 +7,7 @@ export type Payment = {
   amount: number;
   currency: string;
   amount_received?: number | null;
+  cancellation_reason?: string | null;
   client_secret?: string | null;
   created?: string | null;
   customer_id?: string | null;

@@ -36,6 +36,8 @@ export type HyperswitchApi = {
     path: string,
     given: { merchant?: MerchantTime | undefined; body?: object },
   ): Promise<T>;
+  /** Whether the acquirer may be asked about a payment now. Counts the question. */
+  mayAskAcquirer(payment_id: string, merchant: MerchantTime): boolean;
 };
 
 const timeoutMs = 15_000;
@@ -56,6 +58,7 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
 
   return {
     settings,
+    mayAskAcquirer: limitQuestions(hyperswitchSettings.capabilities(settings).lookUpsPerMinute),
     async call<T>(
       method: Method,
       path: string,
@@ -88,6 +91,24 @@ export function openHyperswitchApi(settings: GatewaySettings): HyperswitchApi {
         throw new OutcomeUnknown(`the gateway did not answer (${why})`, 'no_answer');
       }
     },
+  };
+}
+
+/** The first payments that were asked about are forgotten beyond this number. */
+const askedMax = 10_000;
+
+/** Allows so many questions a minute about each payment, in this process. */
+function limitQuestions(perMinute: number | null): HyperswitchApi['mayAskAcquirer'] {
+  if (perMinute === null) return () => true;
+  const asked = new Map<string, number[]>();
+  return (payment_id, merchant) => {
+    const now = Temporal.Instant.from(merchant.now).epochMilliseconds;
+    const recent = (asked.get(payment_id) ?? []).filter((at) => now < at + 60_000);
+    if (recent.length >= perMinute) return false;
+    asked.set(payment_id, [...recent, now]);
+    const [oldest] = asked.keys();
+    if (asked.size > askedMax && oldest !== undefined) asked.delete(oldest);
+    return true;
   };
 }
 

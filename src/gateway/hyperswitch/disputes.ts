@@ -92,8 +92,6 @@ export function disputeCalls(api: HyperswitchApi): DisputeCalls {
     return disputeState(await api.call<Dispute>('GET', path, { merchant }).catch(fail));
   };
   return {
-    receivesEvents: webhookSecret !== undefined,
-
     async readEvent(raw, header) {
       if (
         webhookSecret === undefined ||
@@ -125,9 +123,9 @@ export function disputeCalls(api: HyperswitchApi): DisputeCalls {
       );
     },
 
-    // The gateway sends evidence as soon as it gets it. Until then, we keep the evidence in our own
-    // rows.
-    stageEvidence: ({ merchant, dispute_ref }) => retrieve(merchant, dispute_ref),
+    async stageEvidence() {
+      throw new RequestRefused('this gateway sends evidence to the bank as soon as it gets it');
+    },
 
     async submitEvidence({ merchant, dispute_ref, evidence }) {
       const body = { dispute_id: dispute_ref, ...networkEvidence(evidence) };

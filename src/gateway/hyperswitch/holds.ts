@@ -1,28 +1,34 @@
-import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import {
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+  RequestRefused,
+} from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { retrieve } from './payments.ts';
-import { verificationState } from './states.ts';
 
-type VoidVerification = Parameters<Gateway['voidVerification']>[0];
+/** Cancels a payment. If it was voided or captured before, its state tells. */
+export async function cancel(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  payment_ref: string,
+  cancellation_reason?: string,
+): Promise<Payment> {
+  try {
+    const path = `/payments/${encodeURIComponent(payment_ref)}/cancel`;
+    const body = { ...(cancellation_reason !== undefined && { cancellation_reason }) };
+    return await api.call<Payment>('POST', path, { merchant, body });
+  } catch (error) {
+    if (!isCode(error, codes.precondition, codes.state)) fail(error);
+    return await retrieve(api, merchant, payment_ref);
+  }
+}
 
 /** The part of the port that ends a hold: its money is captured, or it is voided. */
-export function holdCalls(api: HyperswitchApi) {
-  const cancel = async ({
-    merchant,
-    payment_ref,
-  }: Parameters<Gateway['void']>[0]): Promise<Payment> => {
-    try {
-      const path = `/payments/${encodeURIComponent(payment_ref)}/cancel`;
-      return await api.call<Payment>('POST', path, { merchant, body: {} });
-    } catch (error) {
-      // It may have been voided or captured before. Its state tells.
-      if (!isCode(error, codes.precondition, codes.state)) fail(error);
-      return await retrieve(api, merchant, payment_ref);
-    }
-  };
+export function holdCalls(api: HyperswitchApi): Pick<Gateway, 'capture' | 'void'> {
   return {
-    async capture({ merchant, payment_ref, amount }: Parameters<Gateway['capture']>[0]) {
+    async capture({ merchant, payment_ref, amount }) {
       try {
         const path = `/payments/${encodeURIComponent(payment_ref)}/capture`;
         const body = { amount_to_capture: amount };
@@ -33,15 +39,7 @@ export function holdCalls(api: HyperswitchApi) {
       }
     },
 
-    void: async (payment: Parameters<Gateway['void']>[0]) => voided(await cancel(payment)),
-
-    async voidVerification({ key, merchant, verification_ref }: VoidVerification) {
-      const payment = await cancel({ key, merchant, payment_ref: verification_ref });
-      // A declined card is not stored, and there is nothing to void.
-      return payment.status === 'failed'
-        ? ({ outcome: 'voided', verification_ref } as const)
-        : verificationState(payment);
-    },
+    void: async ({ merchant, payment_ref }) => voided(await cancel(api, merchant, payment_ref)),
   };
 }
 

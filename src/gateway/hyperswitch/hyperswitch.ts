@@ -8,16 +8,18 @@ import { paymentCalls } from './payments.ts';
 import { recordCalls } from './records.ts';
 import { refundCalls } from './refunds.ts';
 import { hyperswitchSettings } from './settings.ts';
+import { verificationCalls } from './verifications.ts';
 
 /** The gateway port over Hyperswitch's protocol, or over the second face of the test gateway. */
 export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
   const api = openHyperswitchApi(settings);
   return {
     cardEntry: cardEntry(settings),
-    capabilities: hyperswitchSettings.capabilities,
+    capabilities: hyperswitchSettings.capabilities(settings),
     ...customerCalls(api),
     ...paymentCalls(api),
     ...holdCalls(api),
+    ...verificationCalls(api),
     ...refundCalls(api),
     ...disputeCalls(api),
     ...recordCalls(api),

@@ -23,6 +23,7 @@ function base32(hex: string): string {
 
 export const paymentId = (attempt_id: string) => idOf('pay', attempt_id);
 export const verificationId = (attempt_id: string) => idOf('ver', attempt_id);
+export const isVerification = (payment_id: string) => payment_id.startsWith('ver_');
 export const customerId = (checkout_id: string) => idOf('cus', checkout_id);
 
 /** The id is made from the key: a refund that failed is repeated under another key. */

@@ -1,5 +1,4 @@
 import {
-  type CardVerification,
   type Charge,
   type Gateway,
   type MerchantTime,
@@ -14,29 +13,23 @@ import { paymentDescription, statementSuffix } from '#gateway/statement.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
-import { paymentId, verificationId } from './ids.ts';
-import { isStored, paymentState, verificationState } from './states.ts';
+import { paymentId } from './ids.ts';
+import { isStored, paymentState } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
-type BeginVerification = Parameters<Gateway['beginVerification']>[0];
 
 type PaymentCalls = Pick<
   Gateway,
-  | 'begin'
-  | 'beginVerification'
-  | 'enteredCard'
-  | 'charge'
-  | 'payment'
-  | 'findPayment'
-  | 'cardVerification'
-  | 'findCardVerification'
-  | 'listInstalmentPayments'
+  'begin' | 'enteredCard' | 'charge' | 'payment' | 'findPayment' | 'listInstalmentPayments'
 >;
 
 /** How long a shopper may take to enter a card. The checkout itself ends first. */
 const sessionSeconds = 60 * 60;
 
-/** Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer. */
+/**
+ * Reads a payment. If it is not decided yet, the gateway is told to ask the acquirer, as often as it
+ * may.
+ */
 export async function retrieve(
   api: HyperswitchApi,
   merchant: MerchantTime,
@@ -45,7 +38,7 @@ export async function retrieve(
   const path = `/payments/${encodeURIComponent(id)}`;
   try {
     const stored = await api.call<Payment>('GET', path, { merchant });
-    return stored.status === 'processing'
+    return stored.status === 'processing' && api.mayAskAcquirer(id, merchant)
       ? await api.call<Payment>('GET', `${path}?force_sync=true`, { merchant })
       : stored;
   } catch (error) {
@@ -54,7 +47,7 @@ export async function retrieve(
 }
 
 /** Null if the gateway has no payment of this id. */
-async function find(
+export async function find(
   api: HyperswitchApi,
   merchant: MerchantTime,
   id: string,
@@ -78,7 +71,7 @@ type NewPayment = {
  * Creates a payment under our id. The gateway accepts an id once. If it already has this payment,
  * that is the answer, provided that it is the same payment. Throws `ApiError` for any other refusal.
  */
-async function create(
+export async function create(
   api: HyperswitchApi,
   merchant: MerchantTime,
   body: NewPayment,
@@ -106,7 +99,6 @@ async function create(
 export function paymentCalls(api: HyperswitchApi): PaymentCalls {
   return {
     begin: (payment) => begin(api, payment),
-    beginVerification: (card) => beginVerification(api, card),
     charge: (payment) => charge(api, payment),
 
     // The gateway reports nothing about a card before it is used.
@@ -119,15 +111,6 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
     async findPayment(merchant, { attempt_id }) {
       const found = await find(api, merchant, paymentId(attempt_id));
       return found && paymentState(found);
-    },
-
-    async cardVerification(merchant, verification_ref) {
-      return verificationState(await retrieve(api, merchant, verification_ref));
-    },
-
-    async findCardVerification(merchant, { attempt_id }) {
-      const found = await find(api, merchant, verificationId(attempt_id));
-      return found && verificationState(found);
     },
 
     async listInstalmentPayments(merchant, wanted) {
@@ -203,26 +186,8 @@ async function begin(api: HyperswitchApi, payment: Begin): Promise<PaymentState 
   }
 }
 
-async function beginVerification(
-  api: HyperswitchApi,
-  card: BeginVerification,
-): Promise<CardVerification> {
-  const { merchant, checkout_id, attempt_id } = card;
-  if (card.card_token !== null) throw new RequestRefused('the gateway takes no token of a card');
-  const body = {
-    payment_id: verificationId(attempt_id),
-    amount: 0,
-    currency: card.currency,
-    payment_type: 'setup_mandate',
-    setup_future_usage: 'off_session' as const,
-    ...withShopper(card),
-    metadata: { checkout_id, attempt_id },
-  };
-  return verificationState(await create(api, merchant, body).catch(fail));
-}
-
 /** How a card is used while the shopper is present: their bank authenticates them. */
-const withShopper = ({
+export const withShopper = ({
   customer_ref,
   return_url,
 }: {

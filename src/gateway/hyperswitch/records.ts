@@ -3,6 +3,7 @@ import type { Gateway, GatewayRecord } from '#gateway/gateway.ts';
 import type { Payment, Refund } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
 import { disputeState, listDisputes } from './disputes.ts';
+import { isVerification } from './ids.ts';
 import { timeOf } from './states.ts';
 
 const paymentStates: Record<string, GatewayRecord['state']> = {
@@ -22,8 +23,8 @@ function paymentRecord(payment: Payment): GatewayRecord {
   const { payment_id, metadata } = payment;
   const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
   const covered = (textOf(instalments ?? instalment) ?? '').split(',');
-  // A payment of nothing verifies a card. Statuses that we do not know are not decided yet.
-  const state = payment.amount === 0 ? 'nothing' : paymentStates[payment.status];
+  // A verification of a card takes nothing. Statuses that we do not know are not decided yet.
+  const state = isVerification(payment_id) ? 'nothing' : paymentStates[payment.status];
   return {
     ...noMembers,
     reference: payment_id,

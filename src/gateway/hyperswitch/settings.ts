@@ -1,5 +1,11 @@
 import { type AdapterSettings, commonProblems } from '#gateway/settings.ts';
 
+/** Acquirers void a hold after about a week, and few of them say when. */
+export const holdDays = 7;
+
+/** A larger hold would surprise a shopper who only enters another card. */
+const verificationAmountMax = 10_000;
+
 export const hyperswitchSettings: AdapterSettings = {
   names: {
     secretKey: 'HYPERSWITCH_API_KEY',
@@ -9,11 +15,18 @@ export const hyperswitchSettings: AdapterSettings = {
     webhookSecret: 'HYPERSWITCH_WEBHOOK_SECRET',
     apiUrl: 'HYPERSWITCH_API_URL',
     scriptUrl: 'HYPERSWITCH_SCRIPT_URL',
+    verificationAmount: 'HYPERSWITCH_VERIFICATION_AMOUNT',
   },
 
   problems(settings) {
     const problems: string[] = [];
     const { environment, secretKey, publicKey, apiUrl, scriptUrl } = settings;
+    const { verificationAmount = 0 } = settings;
+    if (!Number.isInteger(verificationAmount) || verificationAmount < 0) {
+      problems.push('HYPERSWITCH_VERIFICATION_AMOUNT must be an amount in cents.');
+    } else if (verificationAmount > verificationAmountMax) {
+      problems.push(`HYPERSWITCH_VERIFICATION_AMOUNT is at most ${verificationAmountMax} cents.`);
+    }
     // Each company that runs the protocol has its own addresses, so there is no default.
     if (apiUrl === undefined || scriptUrl === undefined) {
       problems.push('HYPERSWITCH_API_URL and HYPERSWITCH_SCRIPT_URL must be set.');
@@ -31,13 +44,17 @@ export const hyperswitchSettings: AdapterSettings = {
   limits: ({ testGateway }) => ({ requestsPerSecond: testGateway ? null : 50 }),
 
   /** The server's defaults, which its operator may raise. */
-  capabilities: {
-    holdDays: 7,
+  capabilities: ({ webhookSecret, verificationAmount = 0 }) => ({
+    holdDays,
     refundMin: 100,
     refundsMax: 10,
     refundDays: 365,
     knowsFees: false,
-  },
+    lookUpsPerMinute: 2,
+    verificationAmount,
+    stagesEvidence: false,
+    sendsEvents: webhookSecret !== undefined,
+  }),
 
   testScript: '/v1/HyperLoader.js',
 };

@@ -10,7 +10,7 @@ import { timestamp } from '#platform/shared/clock.ts';
 import type { Payment } from './answers.ts';
 import { cardOf } from './card.ts';
 import { declineOf } from './declines.ts';
-import { hyperswitchSettings } from './settings.ts';
+import { holdDays } from './settings.ts';
 
 // The gateway's payments in the words of the port.
 
@@ -81,24 +81,27 @@ const undecidedStatuses = new Set([
 const unknownOf = (status: string) =>
   undecidedStatuses.has(status) ? {} : { unknown_status: status.slice(0, 50) };
 
-/** A payment of nothing: it stores a card. */
+/**
+ * A payment that stores a card. It is for nothing, or it is a small hold that is voided once it has
+ * verified the card.
+ */
 export function verificationState(payment: Payment): CardVerification {
   const { payment_ref: _, ...state } = paymentState(payment);
-  const { payment_id: verification_ref } = payment;
-  switch (state.outcome) {
-    case 'captured': {
-      const { card_ref, ...card } = heldCard(payment);
-      if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
-      const { authentication, scheme } = state;
-      const facts = { card: { card_ref, ...card }, authentication, scheme };
-      return { outcome: 'verified', verification_ref, ...facts };
-    }
-    case 'authorised':
-      throw new OutcomeUnknown('a verification of a card holds money');
-    default:
-      return { ...state, verification_ref } as CardVerification;
+  const { payment_id: verification_ref, cancellation_reason } = payment;
+  if (state.outcome === 'captured' || cancellation_reason === verifiedReason) {
+    const { card_ref, ...card } = heldCard(payment);
+    if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');
+    const facts = { authentication: authenticationOf(payment), scheme: schemeOf(payment) };
+    return { outcome: 'verified', verification_ref, card: { card_ref, ...card }, ...facts };
   }
+  if (state.outcome === 'authorised') {
+    throw new OutcomeUnknown('a verification of a card still holds money');
+  }
+  return { ...state, verification_ref } as CardVerification;
 }
+
+/** The reason for which a hold is voided that has verified a card. The gateway keeps it. */
+export const verifiedReason = 'the card is verified';
 
 export const isStored = ({ setup_future_usage }: Payment) => setup_future_usage === 'off_session';
 
@@ -133,7 +136,5 @@ function schemeOf(payment: Payment): SchemeData | null {
 function captureBefore({ capture_before, created }: Payment): string {
   if (capture_before) return timeOf(capture_before);
   if (!created) throw new OutcomeUnknown('a held payment has no date');
-  // Acquirers void a hold after about a week, and few of them say when.
-  const { holdDays } = hyperswitchSettings.capabilities;
   return timestamp(Temporal.Instant.from(created).add({ hours: holdDays * 24 }));
 }

@@ -107,8 +107,6 @@ export function disputeCalls({ stripe, options, settings }: StripeApi): DisputeC
     return disputeState(updated);
   };
   return {
-    receivesEvents: webhookSecret !== undefined,
-
     async readEvent(raw, header) {
       if (webhookSecret === undefined) return null;
       try {

@@ -2,6 +2,9 @@ import { type AdapterSettings, commonProblems } from '#gateway/settings.ts';
 
 const liveKey = /^(sk|rk)_live_/;
 
+/** Most holds last this long. */
+export const holdDays = 7;
+
 export const stripeSettings: AdapterSettings = {
   names: {
     secretKey: 'STRIPE_SECRET_KEY',
@@ -38,13 +41,17 @@ export const stripeSettings: AdapterSettings = {
     return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
   },
 
-  capabilities: {
-    holdDays: 7,
+  capabilities: ({ webhookSecret }) => ({
+    holdDays,
     refundMin: 1,
     refundsMax: null,
     refundDays: null,
     knowsFees: true,
-  },
+    lookUpsPerMinute: null,
+    verificationAmount: 0,
+    stagesEvidence: true,
+    sendsEvents: webhookSecret !== undefined,
+  }),
 
   testScript: '/v1/tranche.js',
 };

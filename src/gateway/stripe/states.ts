@@ -11,7 +11,7 @@ import {
 import { timestamp } from '#platform/shared/clock.ts';
 import { faceOf } from './card.ts';
 import { cardToEnterAgain, declineOf } from './declines.ts';
-import { stripeSettings } from './settings.ts';
+import { holdDays } from './settings.ts';
 
 // Translates the gateway's objects into the port's words.
 
@@ -162,7 +162,6 @@ export const timeOf = (seconds: number) =>
 /** Most holds last seven days; the charge says if this one does not. */
 function captureBefore(intent: Stripe.PaymentIntent): string {
   const card = chargeOf(intent)?.payment_method_details?.card;
-  const { holdDays } = stripeSettings.capabilities;
   const seconds = card?.capture_before ?? intent.created + holdDays * 24 * 60 * 60;
   return timeOf(seconds);
 }

@@ -17,7 +17,7 @@ export function createStripeGateway(settings: GatewaySettings): Gateway {
   const api = openStripeApi(settings);
   return {
     cardEntry: cardEntry(settings),
-    capabilities: stripeSettings.capabilities,
+    capabilities: stripeSettings.capabilities(settings),
     ...customerCalls(api),
     ...paymentCalls(api),
     ...holdCalls(api),

@@ -101,8 +101,8 @@ async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow, al
 }
 
 /**
- * Stages the evidence: it is stored with the dispute here and at the gateway, without being sent to
- * the bank. Staging again replaces it. The action is written before the gateway is called.
+ * Stages the evidence: it is stored with the dispute here and, if it can, at the gateway, without
+ * being sent to the bank. Staging again replaces it. The action is written before the gateway is called.
  */
 export async function stageEvidence(
   deps: AnswerDeps,
@@ -123,13 +123,14 @@ export async function stageEvidence(
     const details = { dispute_ref, evidence_sha256: held.hash };
     return { subject_id: id, details, result: held };
   });
-  const state = await deps.gateways.of(dispute.gateway).stageEvidence({
-    key: `dispute:${dispute_ref}:stage:${deps.random.uuid()}`,
-    merchant: merchant.forGateway(),
-    dispute_ref,
-    evidence,
-    files: await uploadFiles(deps, merchant, dispute, files),
-  });
+  const gateway = deps.gateways.of(dispute.gateway);
+  const time = merchant.forGateway();
+  const refs = await uploadFiles(deps, merchant, dispute, files);
+  // Without staging there the evidence waits in our rows alone.
+  const key = `dispute:${dispute_ref}:stage:${deps.random.uuid()}`;
+  const state = gateway.capabilities.stagesEvidence
+    ? await gateway.stageEvidence({ key, merchant: time, dispute_ref, evidence, files: refs })
+    : await gateway.dispute(time, dispute_ref);
   return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
 

@@ -20,7 +20,9 @@ const bodyBytesMax = 256 * 1024;
  */
 export async function gatewayEventRoutes(api: FastifyInstance, deps: EventDeps): Promise<void> {
   takeRawBodies(api, json, bodyBytesMax);
-  const receiving = deps.gateways.names.filter((name) => deps.gateways.of(name).receivesEvents);
+  const receiving = deps.gateways.names.filter(
+    (name) => deps.gateways.of(name).capabilities.sendsEvents,
+  );
   // The address without a name belongs to the main gateway, or else to the first in the settings.
   const { names } = deps.gateways;
   const single = names.includes(mainGateway) ? mainGateway : names[0];

@@ -1,0 +1,73 @@
+import {
+  type CardVerification,
+  type Gateway,
+  type MerchantTime,
+  RequestRefused,
+} from '#gateway/gateway.ts';
+import type { Payment } from './answers.ts';
+import { fail, type HyperswitchApi } from './api.ts';
+import { cancel } from './holds.ts';
+import { verificationId } from './ids.ts';
+import { create, find, retrieve, withShopper } from './payments.ts';
+import { verificationState, verifiedReason } from './states.ts';
+
+type VerificationCalls = Pick<
+  Gateway,
+  'beginVerification' | 'cardVerification' | 'findCardVerification' | 'voidVerification'
+>;
+
+/**
+ * The part of the port that verifies a card. Not every acquirer takes a payment of nothing; then a
+ * small amount is held, and voided as soon as the card is verified.
+ */
+export function verificationCalls(api: HyperswitchApi): VerificationCalls {
+  return {
+    async beginVerification(card) {
+      const { merchant, checkout_id, attempt_id } = card;
+      if (card.card_token !== null) {
+        throw new RequestRefused('the gateway takes no token of a card');
+      }
+      const amount = api.settings.verificationAmount ?? 0;
+      const body = {
+        payment_id: verificationId(attempt_id),
+        amount,
+        currency: card.currency,
+        ...(amount === 0 ? { payment_type: 'setup_mandate' } : { capture_method: 'manual' }),
+        setup_future_usage: 'off_session' as const,
+        ...withShopper(card),
+        metadata: { checkout_id, attempt_id },
+      };
+      return await settle(api, merchant, await create(api, merchant, body).catch(fail));
+    },
+
+    cardVerification: async (merchant, verification_ref) =>
+      await settle(api, merchant, await retrieve(api, merchant, verification_ref)),
+
+    async findCardVerification(merchant, { attempt_id }) {
+      const found = await find(api, merchant, verificationId(attempt_id));
+      return found && (await settle(api, merchant, found));
+    },
+
+    async voidVerification({ merchant, verification_ref }) {
+      const state = await settle(api, merchant, await retrieve(api, merchant, verification_ref));
+      if (state.outcome === 'verified' || state.outcome === 'voided') return state;
+      const payment = await cancel(api, merchant, verification_ref);
+      // A declined card is not stored, and there is nothing to void.
+      return payment.status === 'failed'
+        ? { outcome: 'voided', verification_ref }
+        : await settle(api, merchant, payment);
+    },
+  };
+}
+
+/** Voids the hold of a verified card. If that fails, it is done when the card is looked up again. */
+async function settle(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  payment: Payment,
+): Promise<CardVerification> {
+  const isHeld = payment.status === 'requires_capture';
+  return verificationState(
+    isHeld ? await cancel(api, merchant, payment.payment_id, verifiedReason) : payment,
+  );
+}
