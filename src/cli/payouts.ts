@@ -295,7 +295,7 @@ changes nothing; \`payouts show\` shows the ID. --json prints the payouts.
     }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
     if (isFull) context.terminal.warn('The file is full. Export again for the next payouts.');
-    else if (refused.length + toApprove.length + toCompare.length + tooNew.length === 0)
+    else if ([rows, refused, toApprove, toCompare, tooNew].every(({ length }) => length === 0))
       context.terminal.warn('No payout is approved.');
   },
 });

@@ -811,7 +811,7 @@ describe('the overview', () => {
     const support = await addPerson(paying.service, { roles: ['support'] });
     for (const [who, hidden] of [
       [support, ['alerts', 'payouts_to_approve']],
-      [staff, ['alerts']],
+      [staff, ['alerts', 'payouts_to_approve']],
       [admin, []],
     ] as const) {
       for (const counts of [

@@ -351,6 +351,7 @@ describe('a payout', () => {
     );
     assert.deepEqual((await nomsa.json('payouts', 'export')).data, []);
     const again = await nomsa.run('payouts', 'export', '--export', exported.export_id);
+    assert.doesNotMatch(again.stderr, /No payout is approved/);
     const [heading, row] = again.stdout.split('\r\n');
     assert.equal(
       heading,

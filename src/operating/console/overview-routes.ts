@@ -31,7 +31,7 @@ const needed: Record<string, Permission> = {
   callbacks_exhausted: 'callbacks.read',
   alerts: 'alerts.read',
   disputes_to_answer: 'disputes.read',
-  payouts_to_approve: 'payouts.read',
+  payouts_to_approve: 'payouts.approve',
   messages_to_answer: 'messages.read',
   alert: 'alerts.read',
   integration: 'integrations.read',

@@ -150,7 +150,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
   return (
     <SingleActionDialog
       title="Events"
-      what={`Change the events of ${ownerOf(row)}`}
+      what="Change the events"
       path={`/api/integrations/${row.id}/events`}
       body={{ enable, disable, ...(isMoved && { url: url.trim() || 'none' }) }}
       said={() => 'The events are changed.'}
@@ -169,7 +169,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
         </div>
       </Checkbox.Group>
       <TextInput
-        label="Address"
+        label="Address for events"
         description="Without one, each goes to the address of its order, and a payout to that of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"

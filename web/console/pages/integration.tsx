@@ -227,7 +227,7 @@ function SettingsCard(props: { of: IntegrationRow; changeMode: (() => void) | nu
 /** The events that are sent to the shop. */
 function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => void) | null }) {
   const [testing, setTesting] = useState(false);
-  const names = row.events.map((kind) => eventNames[kind]);
+  const names = row.events.map((kind) => eventNames[kind].toLowerCase());
   return (
     <Card
       title="Callbacks"

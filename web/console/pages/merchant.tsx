@@ -99,8 +99,8 @@ export default function MerchantPage({ id }: { id: string }) {
                 ['Two people', describeThreshold(data, show)],
                 ['On statements', data.short_name ?? 'The beginning of its name'],
                 ['Says “No fees”', data.no_fees ? 'Yes' : 'No'],
-                ['Gateway', data.gateway ?? 'The default of new checkouts'],
-                ['Second gateway', data.second_gateway],
+                ['Gateway', shop === null && (data.gateway ?? 'The first of the settings')],
+                ['Second gateway', shop === null && data.second_gateway],
                 ['Since', <Time key="since" at={data.created_at} zone={data.time_zone} exact />],
               ]}
             />

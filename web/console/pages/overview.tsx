@@ -20,13 +20,14 @@ import { bounded } from '../parts/list.tsx';
 import { Shop } from '../parts/shop.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { StoryCard } from '../parts/story.tsx';
-import { useShop } from '../session.tsx';
+import { useSession, useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
 export default function OverviewPage() {
   const [filters] = useFilters();
   const { merchant, days, month } = filters;
   const query = { merchant, days, month };
+  const { scope } = useSession();
   const shop = useShop();
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/overview', query],
@@ -37,7 +38,7 @@ export default function OverviewPage() {
   return (
     <>
       <PageHead
-        title={shop ? 'Your shop today' : 'Overview'}
+        title={scope === 'all' ? 'Overview' : shop ? 'Your shop today' : 'Your shops today'}
         about={
           data?.as_of ? (
             <>
@@ -155,7 +156,7 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         of={counts.callbacks_exhausted}
         href={listOf('/callbacks')}
         label="Callbacks given up"
-        note="Not delivered to merchants yet"
+        note="Not delivered yet"
         none="All were delivered"
       />
       <WaitingFigure

@@ -21,7 +21,7 @@ import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Unread } from '../parts/states.tsx';
-import { useCan, useChoice, useSession } from '../session.tsx';
+import { useCan, useChoice, useSession, useShop } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
@@ -37,7 +37,9 @@ export default function People() {
   const can = useCan();
   const { opened, hrefOf, close } = useOpened('person');
   const [inviting, setInviting] = useState(false);
-  const seesAll = useSession().scope === 'all';
+  const { scope } = useSession();
+  const seesAll = scope === 'all';
+  const seesOne = useShop() !== null;
   const columns: Column<Person>[] = [
     {
       head: 'Name',
@@ -55,12 +57,18 @@ export default function People() {
     },
     { head: 'E-mail', cell: (row) => row.email, phone: 'sub' },
     { head: 'Roles', cell: (row) => rolesOf(row.roles), phone: 'sub' },
-    {
-      head: 'Sees',
-      cell: (row) =>
-        row.merchant_ids === null ? 'All merchants' : plural(row.merchant_ids.length, 'merchant'),
-      phone: 'sub',
-    },
+    ...(seesOne
+      ? []
+      : [
+          {
+            head: 'Sees',
+            cell: (row: Person) =>
+              row.merchant_ids === null
+                ? 'All merchants'
+                : plural(row.merchant_ids.length, seesAll ? 'merchant' : 'shop'),
+            phone: 'sub' as const,
+          },
+        ]),
     { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'hide' },
   ];
   return (

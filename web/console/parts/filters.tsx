@@ -50,12 +50,16 @@ export function Tabs(props: {
   );
 }
 
-/** Shown only to people who see more than one merchant. */
+/**
+ * Shown only to staff who see more than one merchant. A merchant's own person with several shops
+ * chooses one beside the navigation.
+ */
 export function MerchantFilter() {
   const [filters, setFilters] = useFilters();
+  const { scope } = useSession();
   const { data } = useFoundMerchants('');
   const seesOne = useSeesOneMerchant();
-  if (seesOne || !data || data.length < 2) return null;
+  if (scope !== 'all' || seesOne || !data || data.length < 2) return null;
   return (
     <MerchantSelect
       name="Merchant"
