@@ -16,8 +16,9 @@ create table checkouts (
   currency            text not null,
   -- Sorted in byte order, so that the beginning of a reference is a range of the index.
   client_reference_id text collate "C" not null,
-  notify_url          text not null,
-  success_url         text not null,
+  -- Null only for a checkout of a payment link: no callback is made, and the shopper stays on our page.
+  notify_url          text,
+  success_url         text,
   cancel_url          text not null,
   customer            jsonb not null,
   line_items          jsonb not null,
@@ -40,6 +41,7 @@ create table checkouts (
   gateway             text not null default 'main',
   primary key (id, merchant_id),
   unique (merchant_id, number),
+  check (payment_link_id is not null or (notify_url is not null and success_url is not null)),
   check (number_of_payments is null or number_of_payments = any (terms)),
   check ((status in ('successful', 'cancelled')) = (completed_at is not null)),
   check ((status in ('successful', 'cancelled')) <= (number_of_payments is not null))
@@ -82,8 +84,9 @@ create table payment_links (
   amount              bigint check (amount > 0),
   currency            text not null,
   client_reference_id text collate "C" not null,
-  notify_url          text not null,
-  -- If null, the shopper returns to the page of the link.
+  -- If null, no callback is made for its checkouts.
+  notify_url          text,
+  -- If null, the shopper stays on our page, or returns to the page of the link after cancelling.
   success_url         text,
   cancel_url          text,
   -- Null if the shopper types the address.

@@ -209,12 +209,12 @@ export type PaymentLinkCreateRequest = {
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
-  /** Public HTTPS endpoint that receives the signed callback. */
-  notify_url: string;
-  /** Browser destination after successful payment. */
-  success_url: string;
-  /** Browser destination when the shopper cancels. */
-  cancel_url: string;
+  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid. */
+  notify_url?: string | undefined;
+  /** Browser destination after successful payment. Without it the shopper stays on the payment page, which is their receipt. */
+  success_url?: string | undefined;
+  /** Browser destination when the shopper cancels. Without it the shopper returns to the page of the link. */
+  cancel_url?: string | undefined;
 };
 
 /** The amount that you are paid on one business day. */
@@ -417,12 +417,12 @@ export type IntermediaryPaymentLinkCreateRequest = {
   expires_at?: string | undefined;
   /** One link for many checkouts, for example a code at a till. False if absent. */
   reusable?: boolean | undefined;
-  /** Public HTTPS endpoint that receives the signed callback. */
-  notify_url: string;
-  /** Browser destination after successful payment. */
-  success_url: string;
-  /** Browser destination when the shopper cancels. */
-  cancel_url: string;
+  /** Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid. */
+  notify_url?: string | undefined;
+  /** Browser destination after successful payment. Without it the shopper stays on the payment page, which is their receipt. */
+  success_url?: string | undefined;
+  /** Browser destination when the shopper cancels. Without it the shopper returns to the page of the link. */
+  cancel_url?: string | undefined;
 };
 
 /** The request and the answer of each endpoint. */

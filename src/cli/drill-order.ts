@@ -77,7 +77,7 @@ function explainUnusable(reference: string, notify_url: string, checkout: Checko
     return `No checkout of this merchant has the reference ${reference}. Let your shop create one and leave it unpaid; the drill pays it.`;
   }
   if (checkout.notify_url !== notify_url) {
-    return `The callbacks of ${reference} go to ${checkout.notify_url}, not to ${notify_url}.`;
+    return `The callbacks of ${reference} go to ${checkout.notify_url ?? 'no address'}, not to ${notify_url}.`;
   }
   return checkout.status === 'received'
     ? `The payment page of ${reference} has expired. Name an unpaid order.`

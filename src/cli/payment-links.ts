@@ -72,6 +72,8 @@ const create = command({
   help: `Creates a link that a shopper opens to pay. It is for one payment and ends after 30 days, or
 at --expires-at. A --reusable link is for a till: it makes a checkout for each shopper, who types the
 amount unless you give --amount. Callbacks go where those of the newest order go, or to --notify-url.
+With --notify-url none, or if no order has an address yet, there are none: \`payment-links show\` lists
+who paid.
 
   tranche payment-links create --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\
     --reference order-1001 --amount 150000`,
@@ -130,7 +132,15 @@ half an hour at most.
 function present(link: PaymentLinkDetails): object {
   return {
     ...pick(link, members),
-    ...pick(link, ['url', 'qr_svg_url', 'qr_png_url', 'print_url', 'email', 'orders']),
+    ...pick(link, [
+      'url',
+      'qr_svg_url',
+      'qr_png_url',
+      'print_url',
+      'notify_url',
+      'email',
+      'orders',
+    ]),
   };
 }
 
@@ -141,6 +151,7 @@ function describe(terminal: Terminal, link: PaymentLinkDetails): string {
     ['Order', link.client_reference_id],
     ['Amount', amountOf(link)],
     ['Status', link.status],
+    ['Callbacks to', link.notify_url ?? 'none'],
     ['For', link.reusable ? 'many shoppers' : (link.email ?? 'one shopper')],
     ['Expires', showTime(link.expires_at)],
     ['Link', link.url],

@@ -15,7 +15,7 @@ export const callbackInvariants: Invariant[] = [
             'client_reference_id', c.client_reference_id,
             'number_of_payments', c.number_of_payments) end
         or k.sealed_verify is distinct from c.sealed_verify
-        or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id)`,
+        or k.notify_url is distinct from c.notify_url or k.integration_id <> c.integration_id)`,
   },
   {
     name: 'S4',

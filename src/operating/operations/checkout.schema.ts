@@ -222,8 +222,9 @@ export const CheckoutDetails = Type.Object({
   ),
   terms: Type.Array(Type.Integer()),
   language: nullable(oneOf(languages)),
-  notify_url: Type.String(),
-  success_url: Type.String(),
+  /** Null for a payment link without callbacks. */
+  notify_url: nullable(Type.String()),
+  success_url: nullable(Type.String()),
   cancel_url: Type.String(),
   signed: Type.Boolean(),
   is_v1: Type.Boolean(),

@@ -36,7 +36,8 @@ export const PaymentLinkDetails = Type.Object({
   print_url: Type.String(),
   /** The code as a path in a square box of this many units. */
   qr: Type.Object({ size: Type.Integer(), path: Type.String() }),
-  notify_url: Type.String(),
+  /** Null if its checkouts make no callbacks. */
+  notify_url: nullable(Type.String()),
   /** The shopper's address; null if the shopper types it. */
   email: nullable(Type.String()),
   /** The newest of its checkouts. */
@@ -65,6 +66,11 @@ export const OfferPaymentLink = Type.Object({
   /** How many days it lives, on the merchant's clock, instead of a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
-  /** If absent, callbacks go to the same address as those of the newest order. */
-  notify_url: Type.Optional(Type.String({ format: 'uri', maxLength: 2048 })),
+  /**
+   * If absent, callbacks go to the same address as those of the newest order, if there is one. `none`
+   * makes no callbacks.
+   */
+  notify_url: Type.Optional(
+    Type.Union([Type.String({ format: 'uri', maxLength: 2048 }), Type.Literal('none')]),
+  ),
 });

@@ -115,10 +115,11 @@ export const paymentLinkActions = {
     permission: 'links.create',
     schema: { body: OfferPaymentLink, response: PaymentLinkDetails },
     async run(viewer: Viewer<LinkViewerDeps & OfferDeps>, { body }) {
-      const { merchant_id, email, ...offer } = body;
+      const { merchant_id, email, notify_url, ...offer } = body;
       const merchant = await mustSeeMerchant(viewer, merchant_id);
       const id = await offerPaymentLink(viewer.deps, viewer.operator, merchant.id, {
         ...offer,
+        notify_url: notify_url === 'none' ? null : notify_url,
         ...(email !== undefined && { customer: { email } }),
       });
       return () => readPaymentLink(viewer, id);

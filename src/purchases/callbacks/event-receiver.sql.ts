@@ -6,7 +6,8 @@ type Receiver = { integration_id: string; merchant_id: string; notify_url: strin
 
 /**
  * The integration that created a checkout, if it asked for this kind of event, with the address. A
- * v1 receiver accepts only forms, so its address is not used for events.
+ * v1 receiver accepts only forms, so its address is not used for events. A payment link may have no
+ * address.
  */
 export async function findCheckoutReceiver(
   db: Handle,
@@ -18,7 +19,9 @@ export async function findCheckoutReceiver(
     from checkouts c join integrations i on i.id = c.integration_id
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}
       and i.revoked_at is null and ${kind} = any(i.events)
-      and (i.events_url is not null or c.sealed_verify is null)`.execute(db);
+      and (i.events_url is not null or (c.notify_url is not null and c.sealed_verify is null))`.execute(
+    db,
+  );
   return rows[0] ?? null;
 }
 
@@ -39,7 +42,7 @@ export async function listNewestAddresses(
     where t.list = 'checkouts' and c.number > t.total - ${recentOrders}
       and t.merchant_id = any(${of.map(({ merchant_id }) => merchant_id)}::uuid[])
       and c.integration_id = any(${of.map(({ integration_id }) => integration_id)}::uuid[])
-      and c.sealed_verify is null
+      and c.sealed_verify is null and c.notify_url is not null
     order by c.merchant_id, c.integration_id, c.number desc`.execute(db);
   return rows;
 }

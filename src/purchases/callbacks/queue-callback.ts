@@ -10,21 +10,24 @@ import { type Callback, callbackPayload, type NewCallback, undelivered } from '.
 
 /**
  * Makes the callback of a checkout, to be written in the transaction that ends the checkout. The
- * process that has claimed it delivers it after the commit. If that process dies, a worker does.
+ * process that has claimed it delivers it after the commit. If that process dies, a worker does. A
+ * checkout of a payment link may have no address, and so no callback.
  */
 export function queueCallback(
   deps: { random: Random },
   checkout: Checkout,
   created_at: Timestamp,
   claim: Lease | null,
-): { row: NewCallback; write: Statement<Pick<Callback, 'host' | 'listed_id'>> } {
+): { row: NewCallback; write: Statement<Pick<Callback, 'host' | 'listed_id'>> } | null {
+  const { notify_url } = checkout;
+  if (notify_url === null) return null;
   const leaseEnd = secondsAfter(Temporal.Instant.from(created_at), leaseSeconds);
   const row: NewCallback = {
     merchant_id: checkout.merchant_id,
     id: deps.random.uuid(),
     checkout_id: checkout.id,
     integration_id: checkout.integration_id,
-    notify_url: checkout.notify_url,
+    notify_url,
     payload: isForm(checkout) ? formPayload(checkout) : callbackPayload(checkout),
     sealed_verify: checkout.sealed_verify,
     event: null,

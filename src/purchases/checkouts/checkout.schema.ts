@@ -17,7 +17,8 @@ const example = {
 
 export const lineItemsMax = 500;
 
-const url = (description: string) => Type.String({ format: 'uri', maxLength: 2048, description });
+export const url = (description: string) =>
+  Type.String({ format: 'uri', maxLength: 2048, description });
 
 const CustomerSchema = Type.Object(
   {

@@ -16,8 +16,10 @@ declare module '#platform/database/tables.ts' {
       amount: Fixed<number>;
       currency: Fixed<string>;
       client_reference_id: Fixed<string>;
-      notify_url: Fixed<string>;
-      success_url: Fixed<string>;
+      /** Null if no callback is made. Only a checkout of a payment link has none. */
+      notify_url: Fixed<string | null>;
+      /** Null if the shopper stays on our page, which only a payment link allows. */
+      success_url: Fixed<string | null>;
       cancel_url: Fixed<string>;
       customer: JSONColumnType<Customer, string, never>;
       line_items: JSONColumnType<LineItem[], string, never>;

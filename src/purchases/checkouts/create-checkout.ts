@@ -66,10 +66,11 @@ export async function createCheckout(
   return outcome;
 }
 
-/** The row of a new checkout, from a validated body. */
+/** The row of a new checkout, from a validated body or from a payment link. */
 export function newCheckout(
   merchant: Merchant,
-  checkout: CreateCheckoutBody['checkout'],
+  checkout: Omit<CreateCheckoutBody['checkout'], 'notify_url' | 'success_url'> &
+    Pick<NewCheckout, 'notify_url' | 'success_url'>,
   made: Pick<
     NewCheckout,
     'id' | 'integration_id' | 'signed' | 'payment_link_id' | 'sealed_verify' | 'gateway'

@@ -44,8 +44,9 @@ function endWithCallback(
   claim: Lease | null,
 ) {
   const ended = { ...checkout, ...as, completed_at: at };
-  const { row: callback, write } = queueCallback(deps, ended, at, claim);
-  return { checkout: ended, callback, writes: { ...end(ended, at), callback: write } };
+  const queued = queueCallback(deps, ended, at, claim);
+  const writes = { ...end(ended, at), callback: queued?.write ?? null };
+  return { checkout: ended, callback: queued?.row ?? null, writes };
 }
 
 function end(ended: Checkout & { status: Exclude<Checkout['status'], 'received'> }, at: Timestamp) {

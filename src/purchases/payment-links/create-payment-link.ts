@@ -52,15 +52,11 @@ export async function createPaymentLink(
   return answer;
 }
 
-/** A link without addresses for the browser returns the shopper to its own page. */
-export type LinkContent = Omit<CreateLinkBody, 'success_url' | 'cancel_url'> &
-  Partial<Pick<CreateLinkBody, 'success_url' | 'cancel_url'>>;
-
 /** Writes a link whose content was validated. */
 export function writeLink(
   db: Handle,
   merchant: Merchant,
-  content: LinkContent,
+  content: CreateLinkBody,
   by: { id: string; integration_id: string; signed: boolean },
 ): Promise<PaymentLink> {
   const now = merchant.now();
@@ -72,7 +68,7 @@ export function writeLink(
     amount: content.amount ?? null,
     currency: content.currency,
     client_reference_id: content.client_reference_id,
-    notify_url: content.notify_url,
+    notify_url: content.notify_url ?? null,
     success_url: content.success_url ?? null,
     cancel_url: content.cancel_url ?? null,
     customer: customer ? JSON.stringify(pickCustomer(customer)) : null,

@@ -4,23 +4,26 @@ import { reading } from '#platform/database/transaction.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
 import { listNewestAddresses } from '#purchases/callbacks/event-receiver.sql.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { type LinkContent, writeLink } from './create-payment-link.ts';
+import { writeLink } from './create-payment-link.ts';
+import type { CreateLinkBody } from './payment-link.schema.ts';
 import { explainLinkRules } from './validate-link.ts';
 
 export type OfferDeps = OperatorDeps & { callbackAllow: AllowedRange[] };
 
 export type Offer = Pick<
-  LinkContent,
+  CreateLinkBody,
   'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable'
 > & {
-  notify_url?: string | undefined;
+  /** Null makes no callbacks. If it is absent, they go where those of the newest order go. */
+  notify_url?: string | null | undefined;
   /** How many days it lives, instead of `expires_at`. */
   days?: number | undefined;
 };
 
 /**
  * A person creates a link. It belongs to the merchant's newest integration. Its callbacks go to the
- * same address as those of the newest order, unless the person gives an address.
+ * same address as those of the newest order, unless the person gives an address or wants none. A shop
+ * without a server has no address.
  */
 export async function offerPaymentLink(
   deps: OfferDeps,
@@ -36,15 +39,11 @@ export async function offerPaymentLink(
       throw new OperatorError(`${merchant.name} has no integration. Create one first.`);
     }
     const of = { integration_id: integration.id, merchant_id };
-    const known = offer.notify_url ?? (await listNewestAddresses(db, [of]))[0]?.notify_url;
-    return { merchant, integration, notify_url: known };
+    const given = offer.notify_url;
+    const known = given === undefined ? (await listNewestAddresses(db, [of]))[0] : null;
+    return { merchant, integration, notify_url: given ?? known?.notify_url };
   });
-  if (notify_url === undefined) {
-    throw new OperatorError(
-      'No order of this shop has an address for callbacks yet. Give the one of your server.',
-    );
-  }
-  const { days, ...rest } = offer;
+  const { days, notify_url: _, ...rest } = offer;
   const content = {
     ...rest,
     ...(days !== undefined && {
@@ -53,7 +52,7 @@ export async function offerPaymentLink(
         .add({ hours: 24 * days })
         .toString(),
     }),
-    notify_url,
+    ...(notify_url !== undefined && { notify_url }),
     currency: merchant.territory.currency,
   };
   const [problem] = explainLinkRules(merchant, deps.callbackAllow, content);

@@ -110,7 +110,7 @@ async function makeCheckout(
       currency: link.currency,
       client_reference_id: referenceOf(link, link.checkouts + 1),
       notify_url: link.notify_url,
-      success_url: link.success_url ?? url,
+      success_url: link.success_url,
       cancel_url: link.cancel_url ?? url,
       customer,
     },

@@ -30,7 +30,7 @@ export const createLinkOperation: Operation = {
   operationId: 'createPaymentLink',
   tag: 'Payment links',
   summary: 'Create a payment link',
-  description: `Creates a link that you send or print as a QR code. A shopper who opens it and continues gets a checkout, as if you had created it: the same page, the same callback to \`notify_url\`, the same refunds.
+  description: `Creates a link that you send or print as a QR code. A shopper who opens it and continues gets a checkout, as if you had created it: the same page, the same callback to \`notify_url\` if you give one, the same refunds.
 
 A link is for one payment: shoppers who open it at once share one checkout, and it is used up when that is paid. A shopper who cancels can open it again. A \`reusable\` link makes a checkout for each shopper, with a reference of its own.
 
@@ -73,7 +73,7 @@ export const getLinkOperation: Operation = {
   tag: 'Payment links',
   summary: 'Get one payment link',
   description:
-    'Its status and its newest checkout. The callback tells you of a payment; you need not poll.',
+    'Its status and its newest checkout. If the link has a `notify_url`, the callback tells you of a payment, and you need not poll.',
   answer: {
     description: 'The payment link.',
     example: {

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import { members } from '#purchases/checkouts/checkout.schema.ts';
+import { members, url } from '#purchases/checkouts/checkout.schema.ts';
 import { linkUrls } from './link-token.ts';
 import type { ReadLink } from './payment-link.ts';
 import { expiryDaysMax, type PaymentLinkStatus, paymentLinkStatuses } from './payment-link.ts';
@@ -37,9 +37,21 @@ export const linkMembers = {
 
 const apiMembers = {
   ...linkMembers,
-  notify_url: members.notify_url,
-  success_url: members.success_url,
-  cancel_url: members.cancel_url,
+  notify_url: Type.Optional(
+    url(
+      'Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid.',
+    ),
+  ),
+  success_url: Type.Optional(
+    url(
+      'Browser destination after successful payment. Without it the shopper stays on the payment page, which is their receipt.',
+    ),
+  ),
+  cancel_url: Type.Optional(
+    url(
+      'Browser destination when the shopper cancels. Without it the shopper returns to the page of the link.',
+    ),
+  ),
 };
 
 const example = {

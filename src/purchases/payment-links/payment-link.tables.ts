@@ -15,9 +15,11 @@ declare module '#platform/database/tables.ts' {
       amount: Fixed<number | null>;
       currency: Fixed<string>;
       client_reference_id: Fixed<string>;
-      notify_url: Fixed<string>;
-      /** Null returns the shopper to the page of the link. */
+      /** Null if no callback is made for its checkouts. */
+      notify_url: Fixed<string | null>;
+      /** If it is null, the shopper stays on our page after paying. */
       success_url: Fixed<string | null>;
+      /** If it is null, the shopper returns to the page of the link. */
       cancel_url: Fixed<string | null>;
       /** Null if the shopper types the address, or if the data was erased. */
       customer: JsonValue<Customer | null>;

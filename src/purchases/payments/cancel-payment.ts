@@ -36,7 +36,7 @@ export async function cancelPayment(
     const cancelled = cancelCheckout(deps, checkout, number_of_payments, timestamp(now), claim);
     const written = await writeTogether(db, cancelled.writes);
     // Delivering the callback verifies the claim, and with it that this transaction was committed.
-    callback = { ...cancelled.callback, ...written.callback[0] };
+    if (cancelled.callback) callback = { ...cancelled.callback, ...written.callback[0] };
     await moveInFlightToVoiding(
       db,
       { merchant_id: key.merchant_id, checkout_id: key.id },

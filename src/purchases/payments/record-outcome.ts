@@ -27,8 +27,8 @@ import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
  * only under the lease that it was found with. Every transaction locks the checkout first, so the
  * outcome is decided only once.
  *
- * If `delivers` is set and the checkout is paid now, returns its callback, claimed for the caller to
- * deliver. Otherwise a worker delivers it.
+ * If `delivers` is set and the checkout is paid now, returns its callback, if it has one, claimed for
+ * the caller to deliver. Otherwise a worker delivers it.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock } & QueueDeps,
@@ -60,7 +60,7 @@ export async function recordOutcome(
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
       const written = await writeAndCommit(tx, { ...outcome, ...paid.writes });
       // Delivering the callback verifies the claim, and with it that this transaction was committed.
-      if (claim) callback = { ...paid.callback, ...written.callback[0] };
+      if (claim && paid.callback) callback = { ...paid.callback, ...written.callback[0] };
     } else {
       await writeTogether(db, outcome);
       if (effect === 'fail') await recordFailure(db, moved, cardKeyIn(answer), at);

@@ -182,7 +182,7 @@ async function eraseCheckout(
   const callback = await findCheckoutCallback(db, merchant_id, checkout_id);
   if (callback) {
     await updateErasedCallback(db, callback, {
-      notify_url: changed.notify_url,
+      notify_url: changed.notify_url ?? callback.notify_url,
       redirect_url: callback.redirect_url && bareUrl(callback.redirect_url, identifiers),
       payload: isForm(changed) ? formPayload(changed) : callbackPayload(changed),
     });
@@ -190,7 +190,8 @@ async function eraseCheckout(
   const events = await listCheckoutEvents(db, key, eventsMax);
   for (const event of events) {
     await updateErasedCallback(db, event, {
-      notify_url: event.notify_url === checkout.notify_url ? changed.notify_url : event.notify_url,
+      notify_url:
+        (event.notify_url === checkout.notify_url && changed.notify_url) || event.notify_url,
       redirect_url: null,
       payload: withoutReason(event.payload, identifiers),
     });

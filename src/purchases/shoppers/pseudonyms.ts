@@ -123,8 +123,8 @@ export function pseudonymise(
     client_reference_id: namesPerson(client_reference_id, identifiers)
       ? `erased-${id}`
       : client_reference_id,
-    notify_url: bareUrl(checkout.notify_url, identifiers),
-    success_url: bareUrl(checkout.success_url, identifiers),
+    notify_url: checkout.notify_url && bareUrl(checkout.notify_url, identifiers),
+    success_url: checkout.success_url && bareUrl(checkout.success_url, identifiers),
     cancel_url: bareUrl(checkout.cancel_url, identifiers),
     customer: { email: `${pseudonym}@erased.invalid` },
     line_items: line_items.map((item, index): LineItem => ({ ...item, name: `Item ${index + 1}` })),

@@ -183,6 +183,10 @@ export function DetailsCard({ of: checkout }: { of: CheckoutDetails }) {
               </Link>
             ),
           ],
+          [
+            'Callbacks',
+            checkout.notify_url === null ? 'None: its payment link has no address' : null,
+          ],
           ['Gateway', checkout.gateway],
           ['Terms offered', checkout.terms.join(', ')],
           [

@@ -95,7 +95,7 @@ export default function PaymentLinkPage({ id }: { id: string }) {
               [
                 'Callbacks to',
                 <span className="break" key="to">
-                  {link.notify_url}
+                  {link.notify_url ?? 'No server: this page lists who paid'}
                 </span>,
               ],
               ['ID', <Id key="id" id={link.id} />],

@@ -112,6 +112,7 @@ function NewLink({ close }: { close: () => void }) {
   const [email, setEmail] = useState('');
   const [days, setDays] = useState('30');
   const [reusable, setReusable] = useState(false);
+  const [calls, setCalls] = useState(true);
   const isOne = merchants?.length === 1;
   const merchant_id = isOne ? merchants[0]?.id : (chosen ?? undefined);
   const cents = parseAmount(typed);
@@ -129,6 +130,7 @@ function NewLink({ close }: { close: () => void }) {
         ...(email.trim() !== '' && !reusable && { email: email.trim() }),
         ...(days !== '' && { days: Number(days) }),
         ...(reusable && { reusable }),
+        ...(!calls && { notify_url: 'none' }),
       }}
       disabled={
         merchant_id === undefined || reference.trim() === '' || (cents === null && !mayBeTyped)
@@ -189,6 +191,12 @@ function NewLink({ close }: { close: () => void }) {
           setReusable(event.currentTarget.checked);
           setDays(event.currentTarget.checked ? '' : '30');
         }}
+      />
+      <Checkbox
+        label="Send our server a callback, as for our newest order"
+        description="A shop without a server gets none. The page of the link lists who paid."
+        checked={calls}
+        onChange={(event) => setCalls(event.currentTarget.checked)}
       />
     </SingleActionDialog>
   );
