@@ -92,7 +92,8 @@ function readConsoles(
   const allowsSignInLinks = !isProduction && isLoopback(new URL(url).hostname);
   const merchantConsole = readMerchantConsole(reader, { baseUrl, url }, ports.merchants);
   const merchantUrl = merchantConsole?.url ?? null;
-  const own = { host, port, url, merchantUrl, isForMerchants: false };
+  const otherUrl = readOtherUrl(reader, [baseUrl, url, merchantUrl]);
+  const own = { host, port, url, merchantUrl, otherUrl, isForMerchants: false };
   return { console: { ...own, allowsSignInLinks, oidc: readOidc(reader) }, merchantConsole };
 }
 
@@ -141,6 +142,23 @@ function readConsoleUrl(
     problem(
       `${name} must have a host name that differs from that of CONSOLE_URL: cookies and passkeys ignore the port.`,
     );
+  } else {
+    return url.origin;
+  }
+  return null;
+}
+
+/** The console of the other environment, which people open in their browsers. */
+function readOtherUrl({ text, problem }: Reader, ours: readonly (string | null)[]): string | null {
+  const given = text('OTHER_CONSOLE_URL');
+  if (given === undefined) return null;
+  const url = URL.parse(given);
+  if (!isPlainAddress(url) || url.pathname !== '/') {
+    problem('OTHER_CONSOLE_URL must be an http or https address without a path.');
+  } else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    problem('OTHER_CONSOLE_URL must be https, unless it is on this machine.');
+  } else if (ours.includes(url.origin)) {
+    problem('OTHER_CONSOLE_URL is an address of this environment: name that of the other one.');
   } else {
     return url.origin;
   }

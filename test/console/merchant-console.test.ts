@@ -271,6 +271,12 @@ test('its address must be https, a name, and neither the shoppers’ host nor th
     ['shops', /MERCHANT_CONSOLE_URL must be an http or https address/],
   ];
   for (const [url, refusal] of refusals) assert.throws(() => read(url), refusal, url);
+  const other = (url: string) =>
+    readConfig({ ...settings, MERCHANT_CONSOLE_URL: shopUrl, OTHER_CONSOLE_URL: url }).console;
+  assert.equal(other('https://sandbox.example/').otherUrl, 'https://sandbox.example');
+  assert.throws(() => other('http://sandbox.example'), /OTHER_CONSOLE_URL must be https/);
+  assert.throws(() => other('https://sandbox.example/x'), /without a path/);
+  assert.throws(() => other(shopUrl), /OTHER_CONSOLE_URL is an address of this environment/);
   const sandbox = readConfig({ PORT: '4000' });
   assert.equal(sandbox.merchantConsole?.url, 'http://localhost:4006');
 });

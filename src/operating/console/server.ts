@@ -40,7 +40,7 @@ const backgroundHeader = 'tranche-background';
 /** The parts of the console that are served at the merchants' origin. */
 export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
   ...deps,
-  console: merchantConsole(url),
+  console: merchantConsole(url, deps.console),
   get draining() {
     return deps.draining;
   },

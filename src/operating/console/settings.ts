@@ -6,6 +6,10 @@ export type ConsoleSettings = {
   url: string;
   /** The origin of the merchants' own console. Null if merchants' people use the staff's console. */
   merchantUrl: string | null;
+  /**
+   * The origin at which merchants' people sign in in the other environment, sandbox or production.
+   */
+  otherUrl: string | null;
   /** Whether only merchants' people can sign in here. */
   isForMerchants: boolean;
   /**
@@ -29,9 +33,13 @@ export type StoryControl = {
  * The same console at the merchants' origin: staff cannot sign in there, so neither the staff's
  * issuer nor the demo administrator's links lead to it.
  */
-export const merchantConsole = (url: string): ConsoleSettings => ({
+export const merchantConsole = (
+  url: string,
+  { otherUrl }: Pick<ConsoleSettings, 'otherUrl'>,
+): ConsoleSettings => ({
   url,
   merchantUrl: url,
+  otherUrl,
   isForMerchants: true,
   allowsSignInLinks: false,
   oidc: null,

@@ -12,7 +12,7 @@ import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantSelect, MerchantsSelect } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 
 export const ownerOf = (row: IntegrationRow) =>
   row.merchant_name ?? (row.intermediary ? `Intermediary for ${managedCount(row)}` : '–');
@@ -83,7 +83,7 @@ export default function IntegrationsPage() {
   const [adding, setAdding] = useState(false);
   return (
     <>
-      <PageHead title="Integrations" about="The credentials that merchants call the API with.">
+      <PageHead title="Integrations" about={<About />}>
         {can('integrations.change') && (
           <Button onClick={() => setAdding(true)}>Add an integration</Button>
         )}
@@ -105,6 +105,21 @@ export default function IntegrationsPage() {
         }}
       />
       {adding && <AddIntegration close={() => setAdding(false)} />}
+    </>
+  );
+}
+
+/** The environment that these credentials work in, and the way to those of the other one. */
+function About() {
+  const { sandbox, scope, other_console_url } = useSession();
+  if (scope === 'all') return 'The credentials that merchants call the API with.';
+  const [here, there] = sandbox ? ['the sandbox', 'production'] : ['production', 'the sandbox'];
+  return (
+    <>
+      The credentials that your server calls the API of {here} with.{' '}
+      {other_console_url && (
+        <a href={`${other_console_url}/integrations`}>Those of {there} are in its console.</a>
+      )}
     </>
   );
 }

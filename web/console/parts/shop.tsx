@@ -4,6 +4,7 @@ import { Link } from 'wouter';
 import type { Home } from '#operating/operations/home.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money, percent, plural } from '../format.ts';
+import { useSession } from '../session.tsx';
 import { Card, Status, Time } from './basics.tsx';
 import { bounded } from './list.tsx';
 import { Unread } from './states.tsx';
@@ -156,7 +157,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   {
     name: 'drill_passed',
     label: 'Drill passed',
-    how: 'Ask your developer to run the drill: it plays what goes wrong with callbacks',
+    how: 'Your developer runs it here in the sandbox: it plays what goes wrong with callbacks',
     href: '/callbacks',
   },
   {
@@ -169,11 +170,16 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
 
 /** The list checks itself, and disappears when everything is done. */
 function GoLive({ of: home }: { of: Home }) {
+  const { sandbox, other_console_url } = useSession();
   const shown = steps.filter(({ name }) => home.go_live[name] !== null);
   const done = shown.filter(({ name }) => home.go_live[name]);
   if (done.length === shown.length) return null;
   return (
-    <Card title="Going live" aside={`${done.length} of ${shown.length} done`} bare>
+    <Card
+      title={sandbox ? 'Before going live' : 'Going live'}
+      aside={`${done.length} of ${shown.length} done`}
+      bare
+    >
       <ul className="needed">
         {shown.map(({ name, label, how, href }) => {
           const isDone = home.go_live[name];
@@ -188,6 +194,19 @@ function GoLive({ of: home }: { of: Home }) {
             </li>
           );
         })}
+        {!sandbox && (
+          <li>
+            <span className="where">
+              <strong>Drill</strong>
+              <span className="quiet small">
+                It pays and forges orders, so it runs in the sandbox only.{' '}
+                {other_console_url && (
+                  <a href={other_console_url}>See whether it is passed there</a>
+                )}
+              </span>
+            </span>
+          </li>
+        )}
       </ul>
     </Card>
   );

@@ -92,6 +92,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <aside className={`side ${menuShown ? 'shown' : ''}`} aria-label="Console">
         <Brand />
         {is_for_merchants && <ShopSwitch />}
+        <EnvironmentSwitch />
         <button type="button" className="finder" onClick={() => setSearching(true)}>
           <Icon name="search" /> Search <kbd>/</kbd>
         </button>
@@ -264,12 +265,12 @@ function Who({ showKeys }: { showKeys: () => void }) {
 
 /** The name of the chosen shop at the merchants' console; elsewhere that of the service. */
 function Brand() {
-  const { sandbox, is_for_merchants } = useSession();
+  const { sandbox, is_for_merchants, other_console_url } = useSession();
   const shop = useShops();
   return (
     <Link href="/" className="brand">
       <Logo /> <span className="shop-name">{is_for_merchants ? shop.name : 'Tranche'}</span>{' '}
-      {sandbox && <span className="chip">Sandbox</span>}
+      {sandbox && other_console_url === null && <span className="chip">Sandbox</span>}
     </Link>
   );
 }
@@ -283,6 +284,19 @@ function useShops() {
   const chosen = shops.find(({ id }) => id === (own.length === 1 ? own[0] : merchant));
   const name = chosen?.name ?? (own.length > 1 ? 'All shops' : 'Your shop');
   return { shops: own.length > 1 ? shops : [], name };
+}
+
+/** The environment of this console, and the way to the other one. */
+function EnvironmentSwitch() {
+  const { sandbox, other_console_url } = useSession();
+  if (other_console_url === null) return null;
+  const [here, there] = sandbox ? ['Sandbox', 'Production'] : ['Production', 'Sandbox'];
+  return (
+    <nav className="environments" aria-label="Environments">
+      <span aria-current="true">{here}</span>
+      <a href={other_console_url}>{there}</a>
+    </nav>
+  );
 }
 
 function ShopSwitch() {
