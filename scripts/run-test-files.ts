@@ -68,11 +68,12 @@ function split(files: string[], most: number): string[][] {
 
 /** Takes group after group until none is left. */
 async function work(worker: number): Promise<void> {
-  // Browser pages keep both cores of a small machine busy.
-  const takesBrowsers = worker < Math.ceil(workers / 2);
+  // Browser pages keep both cores of a small machine busy, so half of the workers leave them until
+  // nothing else is waiting.
+  const prefersOthers = worker >= Math.ceil(workers / 2);
   for (;;) {
-    const next = waiting.findIndex((files) => takesBrowsers || !files.some(usesBrowser));
-    const [files] = next < 0 ? [] : waiting.splice(next, 1);
+    const other = waiting.findIndex((files) => !prefersOthers || !files.some(usesBrowser));
+    const [files] = waiting.splice(Math.max(0, other), 1);
     if (files === undefined || stopping.signal.aborted) return;
     await runGroup(files);
   }
@@ -179,12 +180,16 @@ function reportFiles(): void {
   complain('The process did not end, and was killed, after', hung);
   complain('Without a test', empty);
   if (done.length < 2) return;
-  const shown = costs
-    ? done.sort((a, b) => b.processorSeconds - a.processorSeconds)
-    : done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);
-  const lines = shown.map(
+  const byTime = done.toSorted((a, b) => b.seconds - a.seconds);
+  const byProcessor = done.toSorted((a, b) => b.processorSeconds - a.processorSeconds);
+  if (!costs) print('The files that took longest', byTime.slice(0, 15));
+  print('The files that used most processor time', byProcessor.slice(0, costs ? undefined : 15));
+}
+
+function print(title: string, files: { file: string; seconds: number; processorSeconds: number }[]) {
+  const lines = files.map(
     ({ file, seconds, processorSeconds }) =>
       `  ${Math.round(seconds)} s, ${processorSeconds.toFixed(1)} s of processor time: ${file}\n`,
   );
-  process.stdout.write(`\n${costs ? 'The files' : 'The longest files'}:\n${lines.join('')}`);
+  process.stdout.write(`\n${title}:\n${lines.join('')}`);
 }
