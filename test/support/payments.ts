@@ -222,7 +222,7 @@ function payingOn(
   // which.
   async function listDue(): Promise<Set<string>> {
     const { rows } = await service.deps.database.pool.query<{ name: string }>({
-      // Prepared, because it takes longer to plan than to run.
+      // Both statements about due work are prepared, because they take longer to plan than to run.
       name: 'find due work',
       text: findDue,
       values: [timestamp(clock.now())],
@@ -254,10 +254,11 @@ function payingOn(
           : clock.now().toZonedDateTimeISO('UTC').add(until).toInstant();
       for (;;) {
         await work();
-        const { rows } = await service.deps.database.pool.query<{ due_at: string }>(findNextDue, [
-          timestamp(clock.now()),
-          timestamp(target),
-        ]);
+        const { rows } = await service.deps.database.pool.query<{ due_at: string }>({
+          name: 'find next due work',
+          text: findNextDue,
+          values: [timestamp(clock.now()), timestamp(target)],
+        });
         clock.set(rows[0]?.due_at ?? target.toString());
         if (!rows[0]?.due_at) break;
       }
