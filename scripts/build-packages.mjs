@@ -4,8 +4,12 @@ import { build } from 'vite';
 
 /** Our code imports these. Any other import from the same packages needs a line here. */
 const specifiers = [
+  'fast-json-stringify',
+  'fastify',
   'kysely',
   'nodemailer',
+  'pg',
+  'pino',
   'prom-client',
   'stripe',
   'typebox',
