@@ -186,7 +186,10 @@ function reportFiles(): void {
   print('The files that used most processor time', byProcessor.slice(0, costs ? undefined : 15));
 }
 
-function print(title: string, files: { file: string; seconds: number; processorSeconds: number }[]) {
+function print(
+  title: string,
+  files: { file: string; seconds: number; processorSeconds: number }[],
+) {
   const lines = files.map(
     ({ file, seconds, processorSeconds }) =>
       `  ${Math.round(seconds)} s, ${processorSeconds.toFixed(1)} s of processor time: ${file}\n`,

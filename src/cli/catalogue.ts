@@ -102,7 +102,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       manage: "change an intermediary's merchants",
       refunds: 'whether an operator reviews each refund',
       'require-signing': 'from now on accept only signed POSTs',
-      events: 'what an integration is told of beside payments',
+      events: 'the events of an integration besides payments',
       'test-callback': 'send a test callback to an address',
       limit: 'set a rate limit for one endpoint',
       rotate: 'replace a client secret or a signing key',
@@ -112,7 +112,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
   ),
   {
     name: 'find',
-    summary: 'find a checkout by anything that is known of it',
+    summary: 'find a checkout by what is known about it',
     load: async () => (await import('./find.ts')).find,
   },
   group(

@@ -214,10 +214,10 @@ approved at once (auto). Refunds that were asked for before do not change.
 
 const events = actionCommand(integrationActions.setEvents, {
   name: 'integrations events',
-  help: `Chooses what an integration is told of beside the results of payments: changes of refunds, of
+  help: `Chooses which events an integration gets besides the results of payments: changes of refunds, of
 disputes and of payouts, each by a signed callback with an \`event\`. They go to --url, or without one
 to the notify_url of the checkout; a payout's to that of the newest order. --url none removes the
-address. What changed before is not told.
+address. Earlier changes are not sent.
 
   tranche integrations events ${exampleId} \\
     --enable refunds,disputes,payouts --url https://shop.example/tranche/events`,

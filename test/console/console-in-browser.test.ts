@@ -69,7 +69,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await admin.page.goto(`${console.url}/people`);
     await admin.page.getByRole('link', { name: 'Kim Jacobs' }).click();
     await admin.page.getByRole('button', { name: /^End the session of Kim Jacobs/ }).click();
-    await admin.page.getByText('None is open.').waitFor();
+    await admin.page.getByText('None are open.').waitFor();
     const ended = other.page.getByText('Your session has ended');
     // The page asks when its person returns to it, unless it has just asked or knows by itself.
     await until('the page to know', async () => {

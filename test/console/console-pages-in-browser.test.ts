@@ -246,7 +246,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       ['/statements', /2026$/],
       [`/statements/${statement}`, 'Tax invoice'],
       [`/balance?merchant=${paying.account.merchant.id}`, 'Next payout, as it stands'],
-      ['/money', 'Money of a day'],
+      ['/money', 'Money by day'],
       ['/reconciliation', 'Other amount'],
       ['/merchants', 'Bean There'],
       [`/merchants/${paying.account.merchant.id}`, 'Bands'],

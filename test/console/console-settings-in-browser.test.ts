@@ -62,7 +62,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Change the rules' }).click();
     await page.getByText(/^For refunds above R.10.000,00, the default of all merchants$/).waitFor();
     await page.getByRole('combobox', { name: 'Two people approve refunds' }).click();
-    await page.getByRole('option', { name: 'Above an amount of this merchant' }).click();
+    await page.getByRole('option', { name: 'Above an amount set for this merchant' }).click();
     await page.getByLabel('Two people approve refunds above').fill('750,00');
     await page.getByLabel('Payments, band 1').fill('1, 2');
     await page.getByRole('button', { name: /^Change Bean There$/ }).click();
@@ -77,7 +77,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await pool.query('delete from integration_limits where integration_id = $1', [account.id]);
     await page.goto(`${url}/integrations/${account.id}`);
     await page.getByRole('button', { name: 'Require signatures…' }).click();
-    await page.getByRole('button', { name: /^Require signatures of Bean There$/ }).click();
+    await page.getByRole('button', { name: /^Require signatures from Bean There$/ }).click();
     await page.getByText(/^Required since/).waitFor();
     await page.getByRole('button', { name: 'Change who approves refunds' }).click();
     await page.getByRole('combobox', { name: 'Refunds' }).click();

@@ -424,7 +424,7 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   const { reason, network_reason_code } = await tranche.json('disputes', 'show', id);
   assert.deepEqual([reason, network_reason_code], ['fraudulent', '10.4']);
   assert.match(page.stdout, /<dt>Reason<\/dt><dd>fraudulent, 10\.4</);
-  await tranche.refused(1, /was not staged yet/, 'disputes', 'evidence', id, '--submit');
+  await tranche.refused(1, /has not been staged yet/, 'disputes', 'evidence', id, '--submit');
   assert.equal(
     (await tranche.json('disputes', 'evidence', id, '--stage')).status,
     'needs_response',

@@ -108,7 +108,7 @@ export const groups: Group[] = [
       },
       {
         href: '/money',
-        label: 'Money of a day',
+        label: 'Money by day',
         icon: 'money',
         permission: 'money.read',
         key: 'f',

@@ -63,7 +63,7 @@ export async function readMessage(
     merchant: await findMerchant(db, deps.clock, merchant_id),
     message: await findMessage(db, merchant_id, id, message_id),
   }));
-  if (!merchant || !message) throw new NotFound(`There is no message ${message_id}.`);
+  if (!merchant || !message) throw new NotFound(`This order has no message ${message_id}.`);
   const { kind, status, settled_at } = message;
   const shown = await showMessage(deps, merchant, message);
   return { id: message.id, kind, status, settled_at, ...shown };

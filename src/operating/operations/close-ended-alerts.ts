@@ -45,7 +45,7 @@ const causes: Record<EndingKind, Cause> = {
     lasting: listExhaustedCallbacks,
   },
   dispute_closed: {
-    ended: 'The plan was decided about.',
+    ended: 'An operator decided about the plan.',
     by: 'subject_id',
     lasting: listPausingDisputes,
   },

@@ -89,7 +89,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   bank_proposed: ({ by, when, facts }) => ({
     subject: `A bank account was proposed for ${oneLine(facts.merchant ?? '')}`,
     text: [
-      `${by} proposed at ${when} that payouts go to the bank account that ends in ${facts.account}. An administrator of the payment service asks you for the whole number and confirms it. Until then payouts go where they went.`,
+      `${by} proposed at ${when} that payouts go to the bank account that ends in ${facts.account}. An administrator of the payment service asks you for the whole number and confirms it. Until then payouts go to the same account as before.`,
     ],
     about: `the bank account of ${oneLine(facts.merchant ?? '')}`,
   }),
@@ -129,7 +129,7 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
   payout_returned: ({ facts }) => ({
     subject: `The bank returned ${facts.amount} of ${oneLine(facts.merchant ?? '')}`,
     text: [
-      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again, and the next payout has it. Look whether the bank account is right, on the page of your shop in the console.`,
+      `The bank returned payout ${facts.reference}: ${facts.amount}. It is owed to you again, and the next payout has it. Check that the bank account is right, on the page of your shop in the console.`,
     ],
     isAlert: true,
   }),
@@ -151,7 +151,7 @@ export function composePersonMail(
     url: console.url,
   });
   const whom = about ? 'call the payment service' : 'tell another administrator';
-  const warning = `If you do not expect this, ${whom} at once.`;
+  const warning = `If you did not expect this, ${whom} at once.`;
   return {
     from: 'Tranche',
     subject,

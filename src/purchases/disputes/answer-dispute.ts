@@ -189,7 +189,7 @@ export async function submitEvidence(
     const { staged_evidence: evidence, staged_hash, submitting_until } = current;
     if (evidence === null || staged_hash === null) {
       throw new OperatorError(
-        `The evidence of dispute ${id} was not staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
+        `The evidence of dispute ${id} has not been staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
       );
     }
     if (hash !== null && hash !== staged_hash) {

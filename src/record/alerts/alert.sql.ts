@@ -80,7 +80,7 @@ export async function insertNotice(
     ...notice
   }: Pick<Alert, 'id' | 'at' | 'kind' | 'subject_id' | 'detail' | 'caused_by' | 'caused_person_id'>,
 ): Promise<void> {
-  const closed = closedByService(at, 'Nothing is to do.');
+  const closed = closedByService(at, 'Nothing is left to do.');
   await db
     .insertInto('alerts')
     .values({ ...notice, at, due_at: at, ...closed })

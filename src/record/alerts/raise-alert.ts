@@ -42,7 +42,7 @@ export async function raiseAlert(
     attempts: 0,
     due_at: at,
     ...((alert.isNotice || alertKinds[alert.kind] === 'at once') &&
-      closedByService(at, 'Nothing is to do.')),
+      closedByService(at, 'Nothing is left to do.')),
     caused_by: alert.caused_by ?? null,
     caused_person_id: alert.caused_by === undefined ? null : personOf(deps),
   };

@@ -45,7 +45,7 @@ export default function AlertsPage() {
         nameOf={alertName}
         heads={{ name: 'Kind', detail: 'What happened', at: 'Raised' }}
         empty={{
-          title: 'Nothing is to do',
+          title: 'Nothing to do',
           text: 'A payment that stays late, a refund that fails or a shop that cannot be reached appears here.',
         }}
         mayTake={mayHandle}

@@ -280,7 +280,7 @@ function Lines({ merchant }: { merchant: string }) {
           icon: 'payouts',
           title: 'Everything is in a payout',
           text: 'What is sold, refunded or disputed from now on appears here until the next payout has it.',
-          filtered: 'No line is of this kind',
+          filtered: 'No lines of this kind',
         }}
       />
     </>

@@ -218,7 +218,7 @@ function Destinations() {
       ),
     },
     {
-      head: 'Of attempts',
+      head: 'Delivered',
       right: true,
       cell: (row) => `${count(row.delivered)} of ${count(row.attempts)}`,
       phone: 'hide',

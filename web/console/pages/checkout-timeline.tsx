@@ -23,7 +23,7 @@ const foldMin = 3;
 /** The words for several failed deliveries of the callback, or several messages. */
 function foldOf({ kind, tone }: TimelineEntry): string | null {
   if (kind === 'callback' && tone === 'bad') return 'attempts to deliver the callback failed';
-  if (kind === 'message' && tone === 'waiting') return 'messages are to be sent';
+  if (kind === 'message' && tone === 'waiting') return 'messages wait to be sent';
   return null;
 }
 
@@ -195,8 +195,8 @@ export function Cut({ of: checkout }: { of: CheckoutDetails }) {
   return (
     <div className="stack tight">
       <p className="quiet">
-        Only the newest are shown of: {checkout.cut.map((kind) => words(kind)).join(', ')}. The
-        command <code>tranche checkouts show</code> shows all.
+        Only the newest of these are shown: {checkout.cut.map((kind) => words(kind)).join(', ')}.
+        The command <code>tranche checkouts show</code> shows all.
       </p>
       <span className="row-of">
         {checkout.cut.filter(isPaged).map((kind) => (

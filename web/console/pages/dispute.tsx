@@ -61,7 +61,7 @@ export default function DisputePage({ id }: { id: string }) {
         <div className="stack">
           <SuppliedCard of={dispute} />
           <Card
-            title={dispute.is_staged ? 'Evidence, as it is staged' : 'Evidence'}
+            title={dispute.is_staged ? 'Evidence as staged' : 'Evidence'}
             aside={
               <FileLink
                 path={`/api/disputes/${id}/evidence.html`}
@@ -165,7 +165,9 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
   }
   if (dispute.status === 'under_review') {
     return (
-      <Notice>The bank has the evidence and decides. Nothing of the plan is collected.</Notice>
+      <Notice>
+        The bank has the evidence and decides. Until then no payment of the plan is collected.
+      </Notice>
     );
   }
   if (dispute.status === 'won') {

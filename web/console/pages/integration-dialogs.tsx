@@ -94,7 +94,7 @@ export function RequireSigning({ of: row, close }: { of: IntegrationRow; close: 
   return (
     <SingleActionDialog
       title="Require signatures"
-      what={`Require signatures of ${ownerOf(row)}`}
+      what={`Require signatures from ${ownerOf(row)}`}
       path={`/api/integrations/${row.id}/require-signing`}
       said={() => 'Requests without a signature are refused from now on.'}
       close={close}
@@ -158,7 +158,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
       close={close}
     >
       <Checkbox.Group
-        label="Tell the shop of every change of"
+        label="Tell the shop about changes to"
         value={chosen}
         onChange={(kinds) => setChosen(kinds as EventKind[])}
       >
@@ -170,14 +170,14 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
       </Checkbox.Group>
       <TextInput
         label="Address for events"
-        description="Without one, each goes to the address of its order, and a payout to that of the newest order."
+        description="If it is empty, an event goes to the address of its order. That of a payout goes to the address of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"
         value={url}
         onChange={(event) => setUrl(event.currentTarget.value)}
       />
       <p className="quiet">
-        Each is a signed callback like that of a payment. What changed before is not told.
+        Each event is a signed callback, like that of a payment. Earlier changes are not sent.
       </p>
     </SingleActionDialog>
   );
@@ -193,7 +193,7 @@ function EnableV1({ of: row, close }: V1Props) {
   return (
     <SingleActionDialog<IssuedV1Credentials>
       title="Enable v1"
-      what={`Enable v1 of ${ownerOf(row)}`}
+      what={`Enable v1 for ${ownerOf(row)}`}
       path={`/api/integrations/${row.id}/enable-v1`}
       close={close}
       result={{
@@ -222,7 +222,7 @@ function DisableV1({ of: row, close }: V1Props) {
   return (
     <SingleActionDialog
       title="Disable v1"
-      what={`Disable v1 of ${ownerOf(row)}`}
+      what={`Disable v1 for ${ownerOf(row)}`}
       path={`/api/integrations/${row.id}/disable-v1`}
       said={() => 'v1 is off.'}
       danger
@@ -233,7 +233,7 @@ function DisableV1({ of: row, close }: V1Props) {
         exist keep their v1 callback.
       </p>
       <Notice kind={used > 0 ? 'warn' : undefined}>
-        The shop created {plural(used, 'checkout')} by v1 in the last 30 days.
+        The shop created {plural(used, 'checkout')} through v1 in the last 30 days.
       </Notice>
     </SingleActionDialog>
   );

@@ -109,7 +109,7 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
     >
       <Textarea
         label={`Answer as ${merchant_name}`}
-        description={`A mail in ${languageNames[language]} carries it to ${email}. It also stands on the plan page. Write it in the shopper’s language.`}
+        description={`A mail in ${languageNames[language]} carries it to ${email}. It also appears on the plan page. Write it in the shopper’s language.`}
         autosize
         minRows={4}
         maxLength={4000}
@@ -145,7 +145,7 @@ function Solve({ of: conversation }: { of: ConversationDetails }) {
             path: `/api/conversations/${conversation.checkout_id}/solve`,
             body: { seen_at: conversation.moved_at },
             what,
-            said: () => 'It is solved. The shopper is not written to.',
+            said: () => 'It is solved. The shopper gets no mail.',
           })
         }
       >

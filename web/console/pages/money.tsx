@@ -12,7 +12,7 @@ import { useCan } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
 const figures = [
-  ['Sold', 'sold', 'New orders, whole'],
+  ['Sold', 'sold', 'New orders, in full'],
   ['Collected', 'collected', 'Taken from cards'],
   ['Refunded', 'refunded', 'Sent back to cards'],
   ['Disputed', 'disputed', 'Taken back by banks'],
@@ -51,7 +51,7 @@ export default function MoneyPage() {
   return (
     <>
       <PageHead
-        title="Money of a day"
+        title="Money by day"
         about={data ? `What moved on ${longDate(data.day)}, to the cent` : ' '}
       />
       <div className="filters">
@@ -137,7 +137,7 @@ function Totals({ of: { totals, account_fees } }: { of: MoneyTotals }) {
         <section
           key={total.currency}
           className="figures"
-          aria-label={totals.length > 1 ? `Sums in ${total.currency}` : 'Sums of the day'}
+          aria-label={totals.length > 1 ? `Totals in ${total.currency}` : 'Totals of the day'}
         >
           {figures.map(([label, name, note]) => (
             <div key={name} className="card figure small">

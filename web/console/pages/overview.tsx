@@ -148,7 +148,9 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         href={listOf('/overdue')}
         label="Overdue payments"
         note={
-          overview.overdue_amount ? show(overview.overdue_amount) : 'The sum follows in minutes'
+          overview.overdue_amount
+            ? show(overview.overdue_amount)
+            : 'The total follows within minutes'
         }
         none="All were collected"
       />
@@ -180,7 +182,7 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         label="Alerts"
         state="bad"
         note="Open or taken"
-        none="None is open"
+        none="None open"
       />
       {books && (
         <Figure
@@ -288,7 +290,7 @@ function Charts({ of: overview, period }: { of: Overview; period: string }) {
         max={1}
         summary={
           <div className="sums">
-            <Sum label={`Of attempts, ${period}`} value={percent(overview.approval_rate)} />
+            <Sum label={`Share of attempts, ${period}`} value={percent(overview.approval_rate)} />
           </div>
         }
       />

@@ -161,7 +161,7 @@ function NewLink({ close }: { close: () => void }) {
         description={
           reusable
             ? 'Each order gets this name and a number.'
-            : 'Your number of the order. The shopper reads it.'
+            : 'Your order number. The shopper reads it.'
         }
         maxLength={reusable ? 240 : 255}
         value={reference}

@@ -296,7 +296,7 @@ const textsOf = (amount: string) => ({
     what: `Note ${amount} as paid`,
     said: `${amount} is noted as paid.`,
     label: 'The bank’s reference',
-    description: 'As it stands on the bank’s statement.',
+    description: 'As it appears on the bank’s statement.',
   },
   returned: {
     title: 'The bank returned it',

@@ -78,7 +78,7 @@ export default function People() {
         about={
           seesAll
             ? 'Who may use the console, in which roles and for whom.'
-            : 'Who of your shop may use the console, and in which roles.'
+            : 'Who at your shop may use the console, and in which roles.'
         }
       >
         <MerchantFilter />
@@ -286,7 +286,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
           waits for another administrator until {longTime(invitation.expires_at)}.
         </span>
         <span>
-          Ask {person.name} first, on a way that you trust.
+          Ask {person.name} first, in a way that you trust.
           {person.is_registered &&
             ' Their passkeys and sessions go on until the release, and end with it.'}
         </span>
@@ -327,9 +327,9 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
   if (person.duplicate_of !== null) {
     return (
       <Notice kind="warn">
-        A merchant’s administrator invited this address, and learns nothing of{' '}
-        <Link href={`/people?person=${person.duplicate_of}`}>the access that it has already</Link>.
-        To agree, add the merchant there. Otherwise revoke this invitation.
+        A merchant’s administrator invited this address, and is not told that it already has{' '}
+        <Link href={`/people?person=${person.duplicate_of}`}>access</Link>. To agree, add the
+        merchant there. Otherwise revoke this invitation.
       </Notice>
     );
   }
@@ -348,7 +348,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
       <div className="stack tight">
         <span>
           A merchant’s administrator gave this access. {person.name} counts where two people are
-          needed once you confirm them: ask the merchant on a way that you trust whether this is a
+          needed once you confirm them: ask the merchant in a way that you trust whether this is a
           person of its own, and not a second address of its administrator.
         </span>
         <div>

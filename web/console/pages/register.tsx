@@ -36,7 +36,7 @@ export default function Register({ token }: { token: string }) {
       <Door title={isGone ? 'This invitation has ended' : 'The invitation could not be read'}>
         <p className="quiet">
           {isGone
-            ? 'It was used already, or its time is over. Ask an administrator for a new one.'
+            ? 'It was used already, or it has expired. Ask an administrator for a new one.'
             : error.message}
         </p>
       </Door>

@@ -9,7 +9,7 @@ const shownMax = 3;
 export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: string }) {
   const [all, setAll] = useState(false);
   const newest = callback.history.toReversed();
-  if (callback.history.length === 0) return <p className="quiet">It was not attempted yet.</p>;
+  if (callback.history.length === 0) return <p className="quiet">It has not been attempted yet.</p>;
   return (
     <div className="stack tight">
       {(all ? newest : newest.slice(0, shownMax)).map((attempt) => (

@@ -35,7 +35,7 @@ export function readBands(typed: TypedBand[]): { bands: Band[] | null; problems:
       .map(Number);
     if (from_amount < 1) problem.from = 'Write it like 100,00.';
     if (to_amount < 1) problem.to = 'Write it like 999,99.';
-    else if (to_amount < from_amount) problem.to = 'Less than the beginning.';
+    else if (to_amount < from_amount) problem.to = 'Less than where the band begins.';
     if (terms.length === 0 || terms.some((term) => !Number.isInteger(term) || term < 1)) {
       problem.terms = 'Write them like 1, 3, 6.';
     }

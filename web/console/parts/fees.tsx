@@ -50,7 +50,7 @@ export function FeesCard({ of: merchant, terms }: { of: MerchantDetails; terms: 
         ) : (
           <Notice kind="warn">
             {next
-              ? `Its fees begin on ${longDate(next.from)}. It is not paid out before.`
+              ? `Its fees begin on ${longDate(next.from)}. It is not paid out before then.`
               : 'It has no fees yet, so the service does not pay it out.'}
           </Notice>
         )}
@@ -185,7 +185,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
           onChange={(event) => form.setReserve(event.currentTarget.value)}
         />
         <TextInput
-          label="Reserve is held for days"
+          label="Days that the reserve is held"
           inputMode="numeric"
           value={form.days}
           onChange={(event) => form.setDays(event.currentTarget.value)}

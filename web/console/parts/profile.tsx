@@ -27,7 +27,7 @@ export function ProfileCard({ of: merchant }: { of: MerchantDetails }) {
     >
       {!contact && !address && !vat_number && !logo_url && (
         <p className="quiet">
-          Nothing but the name yet. A logo, a contact, an address and a VAT number stand on the
+          Nothing but the name yet. A logo, a contact, an address and a VAT number appear on the
           payment page, the plan, mails and receipts.
         </p>
       )}

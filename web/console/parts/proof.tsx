@@ -57,7 +57,7 @@ export function ProofDialog() {
         <p>
           <strong>{asked?.what}</strong> needs{' '}
           {isSandbox
-            ? 'a passkey outside of a sandbox. Here a click is enough.'
+            ? 'a passkey outside a sandbox. Here a click is enough.'
             : 'your passkey. The proof lasts five minutes.'}
         </p>
         {problem !== null && <Notice kind="bad">{problem}</Notice>}

@@ -150,7 +150,7 @@ export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
         >
           <TextInput
             label="The bank’s reference"
-            description="As it stands on the bank’s statement. Each of these payouts gets it."
+            description="As it appears on the bank’s statement. Each of these payouts gets it."
             maxLength={200}
             data-autofocus
             value={reference}

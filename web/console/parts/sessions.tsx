@@ -32,7 +32,7 @@ export function SessionLines(props: {
   mayRevoke: boolean;
 }) {
   const { run, busy } = useQuietAction();
-  if (props.sessions.data.length === 0) return <p className="quiet">None is open.</p>;
+  if (props.sessions.data.length === 0) return <p className="quiet">None are open.</p>;
   return (
     <div className="lines">
       {props.sessions.data.map((session) => (

@@ -89,7 +89,7 @@ function Needed({ of: home }: { of: Home }) {
   return (
     <Card title="What needs you today" bare>
       {rows.length === 0 ? (
-        <p className="card-body quiet">Nothing waits for you.</p>
+        <p className="card-body quiet">Nothing needs you today.</p>
       ) : (
         <ul className="needed">
           {rows.map(({ key, href, text, note }) => (
@@ -126,7 +126,7 @@ function Week({ of: { week, week_before: before, currency, locale } }: { of: Hom
       : `${percent(Math.abs(change))} ${change < 0 ? 'less' : 'more'} than in the seven days before (${money(before.sold, currency, locale)})`;
   return (
     <Link href="/checkouts?status=successful" className="card figure">
-      <span className="label">Sales of seven days</span>
+      <span className="label">Sales in seven days</span>
       <span className="value">{money(week.sold, currency, locale)}</span>
       <span className="note">
         {plural(week.paid, 'order')}. {compared}
@@ -151,7 +151,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   {
     name: 'refund_requested',
     label: 'Refund tried',
-    how: 'Refund one order, by the API or here',
+    how: 'Refund one order, through the API or here',
     href: '/checkouts?status=successful',
   },
   {

@@ -107,7 +107,7 @@ function Request({ of: dispute }: { of: DisputeDetails }) {
           The last change came on <Time at={supplied_at} zone={zone} exact />.
         </>
       ) : (
-        <>The answer is awaited until {shortTime(asked_until, zone)}.</>
+        <>An answer is expected by {shortTime(asked_until, zone)}.</>
       )}
     </Notice>
   );
@@ -235,7 +235,7 @@ function Supply({ of: dispute, close }: { of: DisputeDetails; close: () => void 
       what="Save the facts"
       path={`/api/disputes/${dispute.id}/supply`}
       body={body}
-      said={() => 'Saved. The next staging makes evidence of it.'}
+      said={() => 'Saved. It becomes evidence when the evidence is next staged.'}
       close={close}
     >
       {shows('carrier') && (
@@ -266,7 +266,7 @@ function Ask({ of: dispute, close }: { of: DisputeDetails; close: () => void }) 
       what={`Ask ${merchant_name} by mail`}
       path={`/api/disputes/${id}/ask`}
       said={({ asked_until }) =>
-        `The mail is on its way. The answer is awaited until ${shortTime(asked_until ?? '', time_zone)}.`
+        `The mail is on its way. An answer is expected by ${shortTime(asked_until ?? '', time_zone)}.`
       }
       close={close}
     >

@@ -61,7 +61,7 @@ export function ThresholdForm({
         allowDeselect={false}
         data={[
           { value: 'default', label: byDefault },
-          { value: 'own', label: 'Above an amount of this merchant' },
+          { value: 'own', label: 'Above an amount set for this merchant' },
           { value: 'none', label: 'Never: one person is enough for any amount' },
         ]}
         value={value.kind}

@@ -78,7 +78,7 @@ export async function sendAgain(
     // Two people who send the same message wait for each other.
     await lockCheckout(db, merchant.id, checkout_id);
     const message = isUuid(id) ? await findMessage(db, merchant.id, checkout_id, id) : null;
-    if (!message) throw new OperatorError(`There is no message ${id} of this order.`);
+    if (!message) throw new OperatorError(`This order has no message ${id}.`);
     const sources = await sourcesOf(db, message);
     const copies = await copiesOf(db, message);
     const refusal = explainRefusal(deps, merchant, message, sources, copies);
