@@ -52,6 +52,8 @@ export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry):
   let stdout = '';
   let stderr = '';
   let exit: Exit | null = null;
+  const lines: Record<string, unknown>[] = [];
+  let parsed = 0;
   child.stdout.setEncoding('utf8').on('data', (text) => {
     stdout += text;
   });
@@ -70,12 +72,14 @@ export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry):
     pid: child.pid ?? 0,
     stdout: () => stdout,
     stderr: () => stderr,
-    lines: () =>
-      stdout
-        .split('\n')
-        .slice(0, -1)
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line)),
+    lines: () => {
+      // Tests ask often, and a program under load logs much, so each line is parsed once.
+      const complete = stdout.lastIndexOf('\n') + 1;
+      const added = stdout.slice(parsed, complete).split('\n');
+      parsed = complete;
+      lines.push(...added.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line)));
+      return [...lines];
+    },
     exited,
     hasExited: () => exit !== null,
   };
