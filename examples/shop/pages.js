@@ -278,7 +278,7 @@ function standing({ status, refund, payment_url }) {
       refund.status === 'requested'
         ? 'Your refund was requested and waits to be approved.'
         : 'Your refund was approved and is being processed.';
-    return { tone: 'waiting', short: 'Refund under way', title: 'Refund under way', text };
+    return { tone: 'waiting', short: 'Refund in progress', title: 'Refund in progress', text };
   }
   if (status === 'paid') {
     const text = refund

@@ -81,7 +81,7 @@ function explainUnusable(reference: string, notify_url: string, checkout: Checko
   }
   return checkout.status === 'received'
     ? `The payment page of ${reference} has expired. Name an unpaid order.`
-    : `${reference} has already ended (${checkout.status}), so a receiver takes every callback for a repetition. Name an unpaid order.`;
+    : `${reference} has already ended (${checkout.status}), so a receiver takes every callback for a repeated one. Name an unpaid order.`;
 }
 
 async function findKeys(deps: Deps, integration: Integration): Promise<SigningKey[]> {

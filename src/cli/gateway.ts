@@ -92,7 +92,7 @@ until \`tranche gateway release\`. It chooses the dates itself.
 });
 
 const feesUnknown =
-  'A gateway tells neither its fees nor the movements of its balance: they were not compared.';
+  'A gateway reports neither its fees nor the movements of its balance: they were not compared.';
 
 const startOf = (date: string | null) =>
   date === null
@@ -125,10 +125,10 @@ correct there what is wrong. Then release it: its plan and its refunds go on.
 const feesCommand = command({
   name: 'gateway fees',
   usage: ['FILE [--gateway NAME]'],
-  help: `Posts the fees of an acquirer's settlement report, for a gateway that does not tell them. FILE is CSV in
+  help: `Posts the fees of an acquirer's settlement report, for a gateway that does not report them. FILE is CSV in
 UTF-8, - for standard input. Its first line names the columns transaction_id, payment_id, type, amount,
 currency and created_at, in any order; others are ignored. The amount is in cents, negative for a fee
-that was returned. A fee without a payment_id is one of the account. Each transaction_id counts once, so
+that was returned. A fee without a payment_id belongs to the account. Each transaction_id counts once, so
 the same file can be read again after an interruption. --gateway names the gateway whose report it is;
 without it, it is the default one's.
 

@@ -48,7 +48,7 @@ function describe(terminal: Terminal, found: Balance): string {
     ['Merchant', `${found.merchant_name} (${found.merchant_id})`],
     ...labels.map(([label, name]) => [label, money(sums[name])] as [string, string]),
     ['In no payout yet', money(found.open)],
-    ['Payouts under way', money(sums.payouts)],
+    ['Payouts in progress', money(sums.payouts)],
     ['Held in reserve', money(sums.reserve)],
     ['Owed', money(found.owed)],
     ['Next payout', next && `${money(Math.max(0, next.amount))} on ${showDate(next.business_on)}`],

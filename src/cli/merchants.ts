@@ -31,7 +31,7 @@ overlap. Each has its terms in months, ascending; 1 means once-off.`;
 const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
 does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
 const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or
-approves first, and another one approves. Without it the setting FOUR_EYES_ABOVE holds. With
+approves first, and another one approves. Without it the setting FOUR_EYES_ABOVE applies. With
 \`none\` one person is enough for any refund.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
@@ -144,7 +144,7 @@ ${rulesHelp}
 
 ${preselectHelp} \`--preselect none\` takes the choice back.
 
-${fourEyesHelp} With \`default\` the setting holds again.
+${fourEyesHelp} With \`default\` the setting applies again.
 
   tranche merchants rules 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --rules ${rulesExample}`,
@@ -218,7 +218,7 @@ const page = command({
 --short-name NAME is the merchant's name on card statements, which have room for about ten
 characters. Without it, or with \`none\`, the statement shows the beginning of the name.
 --no-fees yes lets the payment page say "No interest. No fees." Say yes only if it is true.
---contact, --address and --vat-number stand on pages, mails and receipts. A contact is an e-mail
+--contact, --address and --vat-number appear on pages, mails and receipts. A contact is an e-mail
 address, a phone number or an https address; an address has up to six lines. \`none\` removes one.
 --logo FILE is a PNG of at most ${logoBounds.widthMax} × ${logoBounds.heightMax} pixels and ${logoBounds.bytesMax / 1_000} kB, or \`none\`. The console makes
 other images fit. --language is the language of its monthly statements.
@@ -317,10 +317,10 @@ const present = (merchant: ListedMerchant) => pick(merchant, members);
 function describeThreshold(merchant: ListedMerchant): string {
   const { four_eyes_above, four_eyes_default } = merchant;
   const above = (cents: number) => `for refunds above ${showMoney(cents, merchant)}`;
-  if (four_eyes_above === 'none') return 'for no refund, set for this merchant';
+  if (four_eyes_above === 'none') return 'for no refunds, set for this merchant';
   if (four_eyes_above !== null) return `${above(four_eyes_above)}, set for this merchant`;
   return four_eyes_default === null
-    ? 'for no refund, the default of all merchants'
+    ? 'for no refunds, the default of all merchants'
     : `${above(four_eyes_default)}, the default of all merchants`;
 }
 

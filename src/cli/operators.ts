@@ -120,7 +120,7 @@ const release = command({
 Ask the person first, in a way that you trust. Without --role it shows who made the invitation and
 what it gives. With the same roles and merchants it releases it: the person's passkeys and sessions
 end, and they get a new link by mail. Without mail the link is printed. The operator who invited
-cannot release. The audit, an alert and a mail to the person have it, as at the console.
+cannot release. The audit, an alert and a mail to the person show it, as at the console.
 
   TRANCHE_OPERATOR=sipho \\
     tranche operators release nomsa@example.com --role support --role refunds`,
@@ -314,8 +314,8 @@ function showAccess(
 
 const showLost = (terminal: Terminal, lost: LostAlert[]) =>
   lost.length === 0
-    ? 'The log tells of no change of access that this database does not have.'
-    : `The log tells of these changes of access. This database does not have them:\n${byDay(
+    ? 'The log has no change of access that this database does not have.'
+    : `The log has these changes of access. This database does not have them:\n${byDay(
         terminal,
         lost.map(({ at, kind, detail }) => ({ at, cells: [kind, detail] })),
       )}`;

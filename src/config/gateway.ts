@@ -76,7 +76,7 @@ function readNames(given: string, problem: Reader['problem']): GatewayName[] {
   const names = texts.flatMap((text) => gatewayName(text) ?? []);
   if (names.length < texts.length || new Set(names).size < names.length) {
     problem(
-      `GATEWAYS is "${given}" and must be different names, with commas between them, each of up to 20 small letters and digits.`,
+      `GATEWAYS is "${given}" and must be different names, with commas between them, each of up to 20 lower-case letters and digits.`,
     );
   }
   return names;

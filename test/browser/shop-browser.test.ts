@@ -137,9 +137,9 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await readReceipt(mailbox);
 
       await page.getByRole('button', { name: /^Refund R/ }).click();
-      await heading(page, 'Refund under way').waitFor();
+      await heading(page, 'Refund in progress').waitFor();
       await inspect(page);
-      await heading(watching, 'Refund under way').waitFor();
+      await heading(watching, 'Refund in progress').waitFor();
       const command = (await page.locator('code').first().textContent()) ?? '';
       await approveRefund(watching, command);
       await mailArrives(mailbox, / refunded by /);

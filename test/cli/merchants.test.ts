@@ -143,7 +143,7 @@ test('a merchant has the default threshold until it gets its own, and a looser o
   for (const [above, words, raised] of [
     ['50000', 'for refunds above R 500,00, set for this merchant', 0],
     ['default', 'for refunds above R 10 000,00, the default of all merchants', 1],
-    ['none', 'for no refund, set for this merchant', 2],
+    ['none', 'for no refunds, set for this merchant', 2],
     ['default', 'for refunds above R 10 000,00, the default of all merchants', 2],
     ['1000001', 'for refunds above R 10 000,01, set for this merchant', 3],
   ] as const) {

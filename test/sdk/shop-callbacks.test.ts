@@ -240,7 +240,7 @@ describe('the demo shop', () => {
     assert.match(refused.text, /Refund refused: [A-Z][^<]+\./);
     assert.doesNotMatch(refused.text, /charged/);
     await declineRefund(service.deps, 'test', other.id, 'Asked for by mistake');
-    assert.match((await click()).text, /<h1>Refund under way<\/h1>/);
+    assert.match((await click()).text, /<h1>Refund in progress<\/h1>/);
   });
 
   test('does not mention a charge if the refund request failed', async () => {

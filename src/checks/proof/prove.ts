@@ -229,7 +229,9 @@ export async function proveCallbacks({ database: { db } }: { database: Database 
     differences,
     cannot_compare:
       expired > 0
-        ? [`${expired} delivered callbacks whose attempts were deleted after their retention.`]
+        ? [
+            `${expired} delivered callbacks whose attempts were deleted after their retention period.`,
+          ]
         : [],
   });
 }

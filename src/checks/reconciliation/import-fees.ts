@@ -64,7 +64,7 @@ export async function importFees(
 ): Promise<ImportedFees> {
   if (deps.gateway.capabilities.knowsFees) {
     throw new OperatorError(
-      'This gateway tells its fees itself, and `tranche gateway reconcile` posts them.',
+      'This gateway reports its fees itself, and `tranche gateway reconcile` posts them.',
     );
   }
   const sum: ImportedFees = { rows: 0, posted: 0, unknown: 0, unknown_payments: [] };
@@ -161,7 +161,7 @@ const centsMax = 1_000_000_000_000;
 function readFee(header: string[], cells: string[], line: number): Omit<Fee, 'gateway'> {
   const cell = (name: (typeof columns)[number]) => cells[header.indexOf(name)] ?? '';
   const refuse = (name: string, what: string): never => {
-    throw new OperatorError(`Line ${line}: ${name} ${what}. Nothing of this line was posted.`);
+    throw new OperatorError(`Line ${line}: ${name} ${what}. Nothing on this line was posted.`);
   };
   const [transaction_ref, type, currency] = [
     cell('transaction_id'),

@@ -33,7 +33,7 @@ export type Callback = {
   attempts: number;
   run: number;
   run_attempts: number;
-  /** How many of its attempts were deleted after their retention time. */
+  /** How many of its attempts were deleted after their retention period. */
   attempts_expired: number;
   host: string;
   redirect_url: string | null;

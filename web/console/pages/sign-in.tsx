@@ -52,7 +52,7 @@ export function SignIn({ ended }: { ended: boolean }) {
       <div className="stack">
         <p className="quiet">
           {ended
-            ? 'Your session has ended. Sign in again to go on where you were.'
+            ? 'Your session has ended. Sign in again to continue where you left off.'
             : 'Your passkey proves who you are. There is no password.'}
         </p>
         {problem !== null && <Notice kind="bad">{problem}</Notice>}

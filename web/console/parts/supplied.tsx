@@ -228,7 +228,7 @@ function Supply({ of: dispute, close }: { of: DisputeDetails; close: () => void 
     },
   });
   const shows = (name: Name) => dispute.wanted.includes(name);
-  const about = `The bank’s reason: ${words(dispute.reason)}. Write what happened, in order, with days.`;
+  const about = `The bank’s reason: ${words(dispute.reason)}. Write what happened, in order, with dates.`;
   return (
     <SingleActionDialog<DisputeDetails>
       title={`Facts about order ${dispute.client_reference_id}`}

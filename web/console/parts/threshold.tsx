@@ -23,10 +23,10 @@ export function describeThreshold(
   { four_eyes_above: own, four_eyes_default: common }: ThresholdOf,
   show: (cents: number) => string,
 ): string {
-  if (own === 'none') return 'For no refund, set for this merchant';
+  if (own === 'none') return 'For no refunds, set for this merchant';
   if (own !== null) return `For refunds above ${show(own)}, set for this merchant`;
   return common === null
-    ? 'For no refund, the default of all merchants'
+    ? 'For no refunds, the default of all merchants'
     : `For refunds above ${show(common)}, the default of all merchants`;
 }
 

@@ -104,7 +104,7 @@ export const en = {
     advice_code: 'Nothing was charged. Check the code or use another card.',
     advice_number: 'Nothing was charged. Check the number or use another card.',
 
-    waiting: 'A payment for this order is under way. You will see the outcome here.',
+    waiting: 'A payment for this order is in progress. You will see the outcome here.',
     waiting_lost:
       'The connection was lost. We are finding out whether your payment went through. Do not pay again elsewhere.',
     waiting_keep: 'Keep this page open.',
@@ -196,7 +196,7 @@ export const en = {
     prove_ended_next: 'Ask for a new one. Nothing has changed.',
     no_connection: 'The connection was lost. Check it and try again.',
     signed_in: 'You are signed in until {time}.',
-    signed_out: 'You are signed out. Ask for a new link to go on.',
+    signed_out: 'You are signed out. Ask for a new link to continue.',
     sign_out: 'Sign out',
 
     manage_pay: 'Pay {amount}',
