@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type NamedSettings, type Protocol, protocols } from '#gateway/settings.ts';
+import type { NamedSettings } from '#gateway/settings.ts';
 import type { ConsoleSettings } from '#operating/console/settings.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
@@ -12,7 +12,7 @@ import type { MailSettings } from '#purchases/messages/sending/smtp-transport.ts
 import type { Issuer } from '#purchases/payouts/monthly-statement.ts';
 import type { PayingAccount } from '#purchases/payouts/pain-001.ts';
 import { readAddresses } from './config/addresses.ts';
-import { readGateways } from './config/gateway.ts';
+import { readGateways, readSandboxGateways, type SandboxGateway } from './config/gateway.ts';
 import { readMail } from './config/mail.ts';
 import { readObserving } from './config/observing.ts';
 import { readPage } from './config/page.ts';
@@ -35,8 +35,8 @@ export type Config = {
   shopPort: number;
   /** The first is the default. Null if the supervisor starts a test gateway with the service. */
   gateways: NamedSettings[] | null;
-  /** The protocol of the test gateway that the supervisor starts. `both`: it starts one of each. */
-  sandboxGateway: Protocol | 'both';
+  /** The test gateways that the supervisor starts if `gateways` is null. */
+  sandboxGateways: SandboxGateway[];
   metrics: { host: string; port: number };
   /** Where shoppers and merchants reach us. Never ends in a slash. */
   baseUrl: string;
@@ -118,14 +118,15 @@ export function readConfig(
   const reader = openReader(env);
   const { text, count, environment, isProduction } = reader;
   const addresses = readAddresses(reader);
+  const gateways = readGateways(reader, purpose);
   const config: Config = {
     environment,
     ...addresses,
     ...readStorage(reader),
     ...readObserving(reader),
     ...readMail(reader, addresses.baseUrl),
-    gateways: readGateways(reader, purpose),
-    sandboxGateway: reader.choice('SANDBOX_GATEWAY', [...protocols, 'both'], protocols[0]),
+    gateways,
+    sandboxGateways: gateways === null ? readSandboxGateways(reader) : [],
     page: readPage(reader),
     // The default is in the project's folder, not in the working directory.
     dataDir: resolve(text('DATA_DIR') ?? fileURLToPath(new URL('../.tranche', import.meta.url))),

@@ -30,7 +30,14 @@ export type SandboxFile = {
   merchant_console_url?: string | null;
   gateway_url: string | null;
   gateway_secret_key: string;
-  gateways: { name: GatewayName; protocol: Protocol; url: string | null; secret_key: string }[];
+  gateways: {
+    name: GatewayName;
+    protocol: Protocol;
+    url: string | null;
+    secret_key: string;
+    /** Absent unless it takes no new checkouts. */
+    is_closed?: boolean;
+  }[];
   database_url: string;
 };
 
@@ -169,8 +176,9 @@ export async function findGateways(
       `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set ${names} to the values that its service has.`,
     );
   }
-  const settings = sandbox.gateways.map(({ name, protocol, url, secret_key }) => ({
+  const settings = sandbox.gateways.map(({ name, protocol, url, secret_key, is_closed }) => ({
     ...{ name, protocol, environment: config.environment, secretKey: secret_key, publicKey: '' },
+    ...(is_closed && { isClosed: true }),
     ...(url !== null && atTestGateway(protocol, url)),
   }));
   // After a challenge the bank must send the shopper back to the running sandbox, not to BASE_URL.

@@ -145,8 +145,9 @@ function storyOf(context: Context) {
 
 /** The addresses and secrets of the service, its console, its gateway and its database. */
 function addressesOf({ baseUrl, console, gateways, databaseUrl }: ReadyConfig) {
-  const listed = gateways.map(({ name, protocol, apiUrl: url = null, secretKey: secret_key }) => ({
-    ...{ name, protocol, url, secret_key },
+  const listed = gateways.map(({ name, protocol, apiUrl, secretKey: secret_key, isClosed }) => ({
+    ...{ name, protocol, url: apiUrl ?? null, secret_key },
+    ...(isClosed && { is_closed: true }),
   }));
   const [byDefault] = listed;
   return {

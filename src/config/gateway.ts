@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import {
   closedSetting,
   gatewayProblems,
@@ -6,7 +7,7 @@ import {
   readGatewaySettings,
 } from '#gateway/adapters/read-settings.ts';
 import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
-import { type NamedSettings, protocols } from '#gateway/settings.ts';
+import { type NamedSettings, type Protocol, protocols } from '#gateway/settings.ts';
 import type { Reader } from './reader.ts';
 
 /**
@@ -36,10 +37,7 @@ export function readGateways(
     if (protocol === undefined && !isAlone) {
       problem(`GATEWAYS names ${name}, and no key of it is set (${prefixOf(name)}…).`);
     }
-    const closed = read(closedSetting) ?? 'false';
-    if (closed !== 'true' && closed !== 'false') {
-      problem(`${prefixOf(name)}${closedSetting} is "${closed}" and must be true or false.`);
-    }
+    checkClosed(reader, name);
     const settings = readGatewaySettings(name, protocol ?? protocols[0], environment, read);
     // A command that only works on the database needs no gateway.
     const problems = purpose === 'service' ? gatewayProblems(settings) : [];
@@ -51,10 +49,37 @@ export function readGateways(
     if (same)
       problem(`${same.name} and ${one.name} have the same key. A name stands for one account.`);
   }
+  refuseAllClosed(reader, gateways);
+  return gateways;
+}
+
+/** A test gateway that the supervisor of a sandbox starts. It is named after its protocol. */
+export type SandboxGateway = { name: GatewayName; protocol: Protocol; isClosed: boolean };
+
+export function readSandboxGateways(reader: Reader): SandboxGateway[] {
+  const chosen = reader.choice('SANDBOX_GATEWAY', [...protocols, 'both'], protocols[0]);
+  const gateways = (chosen === 'both' ? protocols : [chosen]).map((protocol) => {
+    const name = gatewayName(protocol);
+    assert(name);
+    return { name, protocol, isClosed: checkClosed(reader, name) };
+  });
+  refuseAllClosed(reader, gateways);
+  return gateways;
+}
+
+function checkClosed({ text, problem }: Reader, name: GatewayName): boolean {
+  const setting = prefixOf(name) + closedSetting;
+  const closed = text(setting) ?? 'false';
+  if (closed !== 'true' && closed !== 'false') {
+    problem(`${setting} is "${closed}" and must be true or false.`);
+  }
+  return closed === 'true';
+}
+
+function refuseAllClosed({ problem }: Reader, gateways: readonly { isClosed?: boolean }[]): void {
   if (gateways.every(({ isClosed }) => isClosed)) {
     problem('Every gateway is closed for new checkouts. Leave one open.');
   }
-  return gateways;
 }
 
 const isSameAccount = (one: NamedSettings, other: NamedSettings) =>

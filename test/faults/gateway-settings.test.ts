@@ -41,6 +41,24 @@ test('GATEWAYS names the blocks of settings in their order, and main needs no pr
   assert.equal(readConfig({}).gateways, null);
 });
 
+test('a sandbox starts the test gateways that SANDBOX_GATEWAY names, and closes those that are closed', () => {
+  const listed = (env: NodeJS.ProcessEnv) =>
+    readConfig(env).sandboxGateways.map(({ name, isClosed }) => [name, isClosed]);
+  assert.deepEqual(listed({}), [['stripe', false]]);
+  assert.deepEqual(listed({ SANDBOX_GATEWAY: 'both', GATEWAY_STRIPE_CLOSED: 'true' }), [
+    ['stripe', true],
+    ['hyperswitch', false],
+  ]);
+  assert.deepEqual(listed({ ...main, SANDBOX_GATEWAY: 'both' }), [], 'real keys start none');
+  for (const [env, said] of [
+    [{ GATEWAY_STRIPE_CLOSED: 'true' }, /Every gateway is closed/],
+    [{ GATEWAY_STRIPE_CLOSED: 'no' }, /GATEWAY_STRIPE_CLOSED is "no"/],
+    [{ SANDBOX_GATEWAY: 'all' }, /SANDBOX_GATEWAY/],
+  ] as const) {
+    assert.throws(() => readConfig(env), said);
+  }
+});
+
 test('names, keys and closed gateways that cannot be right are refused at the start', () => {
   for (const [env, said] of [
     [{ GATEWAYS: 'main,main', ...main }, /must be different names/],

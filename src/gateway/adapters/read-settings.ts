@@ -88,10 +88,12 @@ export const atTestGateway = (protocol: Protocol, url: string) => ({
 export function environmentOf(gateways: readonly NamedSettings[]): Record<string, string> {
   const blocks = gateways.flatMap((settings) => {
     const { names } = adapters[settings.protocol];
-    const { name, secretKey, publicKey, apiUrl, testGateway } = settings;
+    const { name, secretKey, publicKey, webhookSecret, apiUrl, testGateway } = settings;
     const values = {
       [names.secretKey]: secretKey,
       [names.publicKey]: publicKey,
+      ...(webhookSecret !== undefined && { [names.webhookSecret]: webhookSecret }),
+      ...(settings.isClosed && { [closedSetting]: 'true' }),
       ...(testGateway && apiUrl !== undefined && { [testGatewaySetting]: apiUrl }),
     };
     return Object.entries(values).map(([setting, value]) => [prefixOf(name) + setting, value]);

@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict';
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
 import type { Config, Role } from '#config.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
-import { gatewayName } from '#gateway/gateway-name.ts';
 import { type NamedSettings, protocols } from '#gateway/settings.ts';
 import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
@@ -87,26 +85,20 @@ async function startDatabase(
   return server.url;
 }
 
-/**
- * The test gateways of a sandbox. Each is named after its protocol, so that a script can choose one.
- */
+/** The test gateways of a sandbox. The second has a port of its own. */
 async function startGateways(
   config: Config,
   log: Logger,
   started: Started,
 ): Promise<NamedSettings[]> {
-  const { sandboxGateway, gatewayPort, secondGatewayPort } = config;
-  const chosen = sandboxGateway === 'both' ? protocols : [sandboxGateway];
+  const { sandboxGateways, gatewayPort, secondGatewayPort } = config;
   const gateways: NamedSettings[] = [];
-  for (const protocol of chosen) {
-    const name = gatewayName(protocol);
-    assert(name);
-    const isSecond = sandboxGateway === 'both' && protocol !== protocols[0];
+  for (const [index, { name, protocol, isClosed }] of sandboxGateways.entries()) {
     const gateway = await startTestGatewayProcess(
       { clock: systemClock, random: systemRandom, log },
       {
         dataDir: config.dataDir,
-        port: isSecond ? secondGatewayPort : gatewayPort,
+        port: index === 0 ? gatewayPort : secondGatewayPort,
         pageOrigin: new URL(config.baseUrl).origin,
         webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events/${name}`,
         protocol,
@@ -116,9 +108,8 @@ async function startGateways(
     );
     started.push(gateway.stop);
     gateways.push({
-      name,
-      protocol,
-      environment: config.environment,
+      ...{ name, protocol, environment: config.environment },
+      ...(isClosed && { isClosed }),
       secretKey: gateway.secret_key,
       publicKey: gateway.publishable_key,
       webhookSecret: gateway.webhook_secret,
