@@ -113,6 +113,8 @@ function requestsOf(): Record<string, (side: Side) => string> {
   requests.overview = () => '/api/overview';
   requests['overview, one merchant'] = ({ account }) =>
     `/api/overview?merchant=${account.merchant.id}`;
+  requests['first page of a shop'] = ({ account }) => `/api/home?merchant=${account.merchant.id}`;
+  requests['balance of a shop'] = ({ account }) => `/api/merchants/${account.merchant.id}/balance`;
   requests.counts = () => '/api/counts';
   return requests;
 }

@@ -8,6 +8,7 @@ import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import type { SecondPersonSettings } from '#operating/people/console-session.ts';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
+import { mailDueExports } from '#operating/people/mail-due-exports.ts';
 import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
 import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
@@ -260,6 +261,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     awaits: { shared: 'alerts' },
     run: postAlerts,
   },
+  { name: 'mail about exports', pauseSeconds: 60, run: mailDueExports },
   { name: 'close alerts whose cause has ended', pauseSeconds: 10, run: closeEndedAlerts },
   { name: "post the end of the operators' actions", pauseSeconds: 300, run: publishEnd },
   { name: 'add up the charts', pauseSeconds: 30, run: (deps) => rollUp(deps) },

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { isExport } from '#operating/people/alert-mail.ts';
 import { composePersonMail } from '#operating/people/compose-person-mail.ts';
+import { mailDueExports } from '#operating/people/mail-due-exports.ts';
 import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
 import { updatePerson } from '#operating/people/person.sql.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
@@ -61,6 +63,9 @@ const choices = async (by: ConsolePerson, of: ConsolePerson) => {
   return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
 };
 
+/** Exports are not among them: no one gets one without a choice. */
+const events = merchantAlerts.filter((kind) => !isExport(kind));
+
 /** Each event happens once, and the inquiry becomes a dispute. */
 async function everyEvent(): Promise<void> {
   const { deps } = paying.service;
@@ -113,16 +118,16 @@ test('one mail for each event goes to administrators who did not unsubscribe, an
     personOf('merchant-admin', [other.merchant.id]),
   ]);
   const staff = await addPerson(paying.service, { roles: ['admin'] });
-  assert.deepEqual(await choices(admin, admin), { may: 5, wanted: [...merchantAlerts] });
-  assert.deepEqual(await choices(admin, chosen), { may: 3, wanted: [] });
+  assert.deepEqual(await choices(admin, admin), { may: 7, wanted: events });
+  assert.deepEqual(await choices(admin, chosen), { may: 5, wanted: [] });
   assert.deepEqual(await choices(admin, till), { may: 0, wanted: [] });
   assert.equal((await choose(left, left, [])).status, 200);
   assert.equal((await choose(admin, chosen, ['dispute_opened'])).status, 200);
-  assert.deepEqual(await choices(admin, chosen), { may: 3, wanted: ['dispute_opened'] });
+  assert.deepEqual(await choices(admin, chosen), { may: 5, wanted: ['dispute_opened'] });
 
   await everyEvent();
   const escalated = 'dispute_opened';
-  assert.deepEqual((await kindsTo(admin)).sort(), [...merchantAlerts, escalated].sort());
+  assert.deepEqual((await kindsTo(admin)).sort(), [...events, escalated].sort());
   assert.deepEqual(await kindsTo(chosen), ['dispute_opened', escalated]);
   for (const one of [left, till, stranger, staff]) assert.deepEqual(await kindsTo(one), []);
   for (const mail of await mailsTo(admin)) {
@@ -190,4 +195,42 @@ test('a mail that waits is not sent to a person who lost the access or the wish 
     [people.map(({ id }) => id)],
   );
   assert.equal(rows[0].count, 7);
+});
+
+test('an export is told of once after each week, on the merchant’s clock, to those who chose it and still may', async () => {
+  const { deps } = paying.service;
+  const [weekly, gone, till] = await Promise.all([
+    personOf('support'),
+    personOf('merchant-admin'),
+    personOf('till'),
+  ]);
+  assert.equal((await choose(admin, till, ['orders_week'])).status, 409);
+  for (const one of [weekly, gone]) {
+    assert.equal((await choose(admin, one, ['orders_week'])).status, 200);
+  }
+  assert.equal(await mailDueExports(deps), 0);
+  paying.clock.advance({ hours: 24 * 7 });
+  await updatePerson(deps.database.db, gone.id, { revoked_at: timestamp(deps.clock.now()) });
+  // Two processes at once write one mail.
+  await Promise.all([mailDueExports(deps), mailDueExports(deps)]);
+  assert.equal(await mailDueExports(deps), 0);
+  const [mail, another] = await mailsTo(weekly);
+  assert.deepEqual([mail.kind, another], ['orders_week', undefined]);
+  assert.deepEqual(await kindsTo(gone), []);
+  const { from, to } = mail.facts;
+  const days = Temporal.PlainDate.from(from).until(to).days;
+  assert.deepEqual([Temporal.PlainDate.from(from).dayOfWeek, days], [1, 6]);
+  const created_at = timestamp(paying.clock.now());
+  const letter = composePersonMail({ ...mail, created_at }, { url: 'https://c', link: null });
+  const url = `https://c/checkouts?merchant=${merchantId()}&from=${from}&to=${to}`;
+  assert.deepEqual(letter.link, { label: 'Open the orders', url });
+  // However many weeks have passed, the newest one is told of.
+  paying.clock.advance({ hours: 24 * 28 });
+  assert.equal(await mailDueExports(deps), 1);
+  assert.equal((await mailsTo(weekly)).length, 2);
+  // The session of the first administrator has ended.
+  const later = await personOf('merchant-admin');
+  assert.equal((await choose(later, weekly, [])).status, 200);
+  paying.clock.advance({ hours: 24 * 7 });
+  assert.equal(await mailDueExports(deps), 0);
 });

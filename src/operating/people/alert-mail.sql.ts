@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
+import type { ExportKind, MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 
 /** The choices for a person of a merchant, by event. */
 export async function listAlertChoices(
@@ -20,15 +20,16 @@ export async function listAlertChoices(
 export async function updateAlertChoices(
   db: Handle,
   of: { merchant_id: string; person_id: string },
-  choices: { kind: MerchantAlertKind; is_wanted: boolean }[],
+  choices: { kind: MerchantAlertKind; is_wanted: boolean; due_on: string | null }[],
 ): Promise<void> {
   await db
     .insertInto('alert_mails')
     .values(choices.map((choice) => ({ ...of, ...choice })))
     .onConflict((conflict) =>
-      conflict
-        .columns(['merchant_id', 'person_id', 'kind'])
-        .doUpdateSet((set) => ({ is_wanted: set.ref('excluded.is_wanted') })),
+      conflict.columns(['merchant_id', 'person_id', 'kind']).doUpdateSet((set) => ({
+        is_wanted: set.ref('excluded.is_wanted'),
+        due_on: set.ref('excluded.due_on'),
+      })),
     )
     .execute();
 }
@@ -67,6 +68,45 @@ export async function listAlerted(
     .limit(limit)
     .execute();
   return rows.map(({ id }) => id);
+}
+
+type ExportKey = { merchant_id: string; person_id: string; kind: ExportKind; due_on: string };
+type DueExport = ExportKey & { merchant_name: string; time_zone: string; clock_ahead_ms: number };
+
+/** Exports whose day has come on their merchant's clock, for people who still have the merchant. */
+export async function listDueExports(
+  db: Handle,
+  now: Timestamp,
+  limit: number,
+): Promise<DueExport[]> {
+  const { rows } = await sql<DueExport>`
+    select a.merchant_id, a.person_id, a.kind, a.due_on::text as due_on, m.name as merchant_name,
+      t.time_zone, m.clock_ahead_ms
+    from alert_mails a
+    join merchants m on m.id = a.merchant_id
+    join territories t on t.code = m.territory
+    join people p on p.id = a.person_id
+    where a.due_on <= (((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
+        at time zone t.time_zone)::date)
+      and p.revoked_at is null and p.merchant_ids @> array[a.merchant_id]
+    order by a.due_on, a.merchant_id, a.person_id, a.kind
+    limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function moveExportDue(
+  db: Handle,
+  { merchant_id, person_id, kind, due_on }: ExportKey,
+  next: Temporal.PlainDate,
+): Promise<void> {
+  await db
+    .updateTable('alert_mails')
+    .set({ due_on: next.toString() })
+    .where('merchant_id', '=', merchant_id)
+    .where('person_id', '=', person_id)
+    .where('kind', '=', kind)
+    .where('due_on', '=', due_on)
+    .execute();
 }
 
 export type EndingCredential = {

@@ -1,8 +1,13 @@
-import { type MerchantAlertKind, merchantAlerts } from '#purchases/messages/merchant-mail.ts';
+import {
+  type ExportKind,
+  exportKinds,
+  type MerchantAlertKind,
+  merchantAlerts,
+} from '#purchases/messages/merchant-mail.ts';
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
 // Which events of a merchant come by mail to whom. A person may get what they may read. Without a
-// choice the merchant's administrators get everything, and no one else does.
+// choice the merchant's administrators get every event, and no one else does; exports are chosen.
 
 const readers: Record<MerchantAlertKind, Permission> = {
   callbacks_failing: 'callbacks.read',
@@ -10,7 +15,13 @@ const readers: Record<MerchantAlertKind, Permission> = {
   key_ends: 'integrations.read',
   payout_paid: 'payouts.read',
   payout_returned: 'payouts.read',
+  // A till opens orders, and sees no sums.
+  orders_week: 'overview.read',
+  orders_month: 'overview.read',
 };
+
+export const isExport = (kind: MerchantAlertKind): kind is ExportKind =>
+  (exportKinds as readonly string[]).includes(kind);
 
 const rolesWith = (permission: Permission): OperatorRole[] =>
   operatorRoles.filter((role) => permissionsOf([role], false).includes(permission));
@@ -18,7 +29,8 @@ const rolesWith = (permission: Permission): OperatorRole[] =>
 /** The roles whose people may get mail about an event, and those who get it without a choice. */
 export const alertRoles = (kind: MerchantAlertKind) => {
   const may = rolesWith(readers[kind]);
-  return { may, byDefault: may.filter((role) => rolesWith('people.manage').includes(role)) };
+  const managers = isExport(kind) ? [] : rolesWith('people.manage');
+  return { may, byDefault: may.filter((role) => managers.includes(role)) };
 };
 
 /** The events that a person of a merchant may get mail about, and whether they get it. */

@@ -1,7 +1,9 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { MerchantAlertKind } from '#purchases/messages/merchant-mail.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
 import { listAlertChoices, updateAlertChoices } from './alert-mail.sql.ts';
-import { alertMailsOf } from './alert-mail.ts';
+import { alertMailsOf, isExport } from './alert-mail.ts';
+import { nextExportOn } from './export-schedule.ts';
 import { giverOf, mustLockId, refuseMoreRights, refuseRevoked } from './manage-people.ts';
 
 /**
@@ -28,7 +30,12 @@ export async function chooseAlertMails(
       throw new OperatorError(`The roles of ${person.email} do not show ${bad.join(', ')}.`);
     }
     const wanted = known.map(({ kind }) => ({ kind, is_wanted: kinds.includes(kind) }));
-    if (wanted.length > 0) await updateAlertChoices(db, of, wanted);
+    const merchant = await findMerchant(db, deps.clock, merchant_id);
+    const today = merchant?.now().toZonedDateTimeISO(merchant.territory.time_zone).toPlainDate();
+    const dueOn = (kind: MerchantAlertKind) =>
+      today && isExport(kind) ? nextExportOn(kind, today).toString() : null;
+    const rows = wanted.map((one) => ({ ...one, due_on: one.is_wanted ? dueOn(one.kind) : null }));
+    if (rows.length > 0) await updateAlertChoices(db, of, rows);
     const named = (some: typeof known) =>
       some.filter(({ is_wanted }) => is_wanted).map(({ kind }) => kind);
     const details = { email: person.email, mails: named(wanted), before: { mails: named(known) } };

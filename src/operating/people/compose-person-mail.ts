@@ -133,7 +133,37 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     ],
     isAlert: true,
   }),
+  orders_week: ({ facts }) => exportText('week', facts),
+  orders_month: ({ facts }) => exportText('month', facts),
 };
+
+/** The mail names no shopper: the file is in the console. */
+function exportText(period: 'week' | 'month', facts: PersonMail['facts']): Text {
+  const merchant = oneLine(facts.merchant ?? '');
+  const days = `${dayOf(facts.from)} to ${dayOf(facts.to)}`;
+  return {
+    subject: `The orders of ${merchant}, ${days}`,
+    text: [
+      `The last ${period} of ${merchant} is complete. Open its orders in the console, and download them there as a file for your spreadsheet.`,
+    ],
+    isAlert: true,
+  };
+}
+
+const dayOf = (day = '') =>
+  Temporal.PlainDate.from(day).toLocaleString('en-GB', {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+  });
+
+const ordersOf = ({ merchant_id, from, to }: PersonMail['facts'], url: string): Letter['link'] =>
+  from === undefined
+    ? null
+    : {
+        label: 'Open the orders',
+        url: `${url}/checkouts?merchant=${merchant_id}&from=${from}&to=${to}`,
+      };
 
 /** The console is in English, and so are its mails. */
 export function composePersonMail(
@@ -150,6 +180,7 @@ export function composePersonMail(
     from,
     url: console.url,
   });
+  const orders = ordersOf(facts, console.url);
   const whom = about ? 'call the payment service' : 'tell another administrator';
   const warning = `If you did not expect this, ${whom} at once.`;
   return {
@@ -157,7 +188,7 @@ export function composePersonMail(
     subject,
     paragraphs: isAlert ? text : [...text, warning],
     rows: [],
-    link: console.link ? { label: 'Register a passkey', url: console.link } : null,
+    link: console.link ? { label: 'Register a passkey', url: console.link } : orders,
     footer: isAlert
       ? [
           `You get this mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which mails.`,

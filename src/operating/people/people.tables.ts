@@ -53,6 +53,8 @@ declare module '#platform/database/tables.ts' {
       person_id: Fixed<string>;
       kind: Fixed<MerchantAlertKind>;
       is_wanted: boolean;
+      /** The day on which an export falls due, on the merchant's clock. */
+      due_on: string | null;
     };
     passkeys: {
       id: Fixed<string>;

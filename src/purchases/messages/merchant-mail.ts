@@ -1,5 +1,9 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
+/** Exports that a merchant's people get mail about after each week or month, if they want it. */
+export const exportKinds = ['orders_week', 'orders_month'] as const;
+export type ExportKind = (typeof exportKinds)[number];
+
 /** The events that a merchant's people get mail about if they want it. */
 export const merchantAlerts = [
   'callbacks_failing',
@@ -7,6 +11,7 @@ export const merchantAlerts = [
   'key_ends',
   'payout_paid',
   'payout_returned',
+  ...exportKinds,
 ] as const;
 export type MerchantAlertKind = (typeof merchantAlerts)[number];
 
@@ -23,6 +28,9 @@ export type MerchantFacts = {
   host?: string;
   /** The credential that ends. */
   credential?: string;
+  /** The days of an export, both included. */
+  from?: string;
+  to?: string;
   /** When something is due, or ends. */
   until?: Timestamp;
 };
