@@ -14,7 +14,7 @@ const postMs = 5_000;
 export type Webhooks = { notify(event: EventObject): void; close(): Promise<void> };
 
 /** The body and the signature of an event; null if the protocol does not announce it. */
-function messageOf({ secret, protocol }: Webhook, event: EventObject): Message | null {
+export function messageOf({ secret, protocol }: Webhook, event: EventObject): Message | null {
   if (protocol !== 'hyperswitch') {
     const body = JSON.stringify(event);
     const seconds = Math.floor(Date.now() / 1000);

@@ -41,6 +41,13 @@ import { createPlayer, type Move } from '../support/player.ts';
 import { backUp, putBack } from '../support/restore.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount, isLong, send } from '../support/service.ts';
+import {
+  assertDisputes,
+  assertPaidOnce,
+  bankAccount,
+  type Ordered,
+  readOrders,
+} from '../support/settlement.ts';
 
 // A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
 // opens and decides, evidence, payouts on business days that two operators approve and the bank pays
@@ -126,22 +133,15 @@ async function play(story: Story, scene: Scene): Promise<void> {
     reserve_basis_points: chance.pick([0, 0, 1_000]),
     reserve_days: 30,
   });
-  const bank = {
-    holder: 'Karoo',
-    bank: 'FNB',
-    branch_code: '250655',
-    account_number: '62100049876',
-  };
-  await proposeAccount(service.deps, 'nomsa', merchant_id, bank);
-  await confirmAccount(service.deps, 'sipho', merchant_id, { number: 1, ...bank });
+  await proposeAccount(service.deps, 'nomsa', merchant_id, bankAccount);
+  await confirmAccount(service.deps, 'sipho', merchant_id, { number: 1, ...bankAccount });
 
   const shoppers: Shopper[] = [];
   /** The gateway's charges without a payment, by the id of the transaction. */
   const accountFees = new Map<string, number>();
   /** Refunds from before were compared with the rows that the restore then lost. */
   let restoredAt = '';
-  /** The amounts that the bank was told to pay, by payout. */
-  const ordered = new Map<string, number>();
+  const ordered: Ordered = new Map();
 
   const rowsOf = async <T>(statement: string): Promise<T[]> =>
     (await pool.query(statement, [merchant_id])).rows;
@@ -276,11 +276,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
 
   async function order(deps: Deps, operator: string): Promise<void> {
     const { file } = await exportPayouts(deps, operator, 'csv');
-    for (const row of file.trim().split('\r\n').slice(1)) {
-      const [, , , amount = '', , id = ''] = row.split(',');
-      assert.ok(!ordered.has(id), 'the bank is told once to pay a payout');
-      ordered.set(id, Number(amount.replace('.', '')));
-    }
+    readOrders(ordered, file);
   }
 
   async function operate(): Promise<void> {
@@ -557,61 +553,24 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const sum = { received: 0, refunded: 0, withdrawn: 0 };
   for (const shopper of shoppers) {
     await assertAgreed(paying, shopper, note);
-    const withdrawn = await assertDisputes(shopper);
+    const { taken, statuses } = await assertDisputes(paying, shopper);
+    for (const status of statuses) note(`dispute ${status}`);
+    await assertNoneDuring(shopper);
     const { payment_intents, refunds } = await shopper.books();
     for (const intent of payment_intents) {
       if (intent.status === 'succeeded') sum.received += intent.amount_received;
     }
     for (const { status, amount } of refunds) if (status === 'succeeded') sum.refunded += amount;
-    sum.withdrawn += withdrawn;
+    sum.withdrawn += taken;
   }
   await assertSettled(sum);
   await assertCleared();
-  await assertPaidOnce();
+  for (const { status } of await assertPaidOnce(paying, merchant_id, ordered)) {
+    note(`payout ${status}`);
+  }
   await noteSeen();
   // Later histories have other merchants, whose payouts this one's due days would slow down.
   await pool.query('delete from payout_days where merchant_id = $1', [merchant_id]);
-
-  /**
-   * Compares our disputes with the gateway's, and the amount that they took with the books. Returns
-   * it.
-   */
-  async function assertDisputes(shopper: Shopper): Promise<number> {
-    const own: Dispute[] = await shopper.rows('disputes');
-    const postings = await shopper.rows('postings');
-    const refs = new Set(
-      (await shopper.rows('instalments')).flatMap((one) => one.payment_ref ?? []),
-    );
-    let taken = 0;
-    let found = 0;
-    for (const payment_intent of refs) {
-      const { body } = await gateway.call('GET', '/v1/disputes', { payment_intent });
-      for (const { id, status, balance_transactions } of body.data) {
-        const row = own.find(({ dispute_ref }) => dispute_ref === id);
-        assert.ok(row, 'every dispute of the gateway is known');
-        assert.equal(row.status, status.replace('warning_', ''));
-        note(`dispute ${row.status}`);
-        found += 1;
-        for (const { amount } of balance_transactions) taken -= amount;
-      }
-    }
-    assert.equal(own.length, found, 'no dispute is invented');
-    const posted = (kind: string) =>
-      postings
-        .filter((one) => one.kind === kind)
-        .reduce((total: number, one) => total + one.amount, 0);
-    assert.equal(posted('withdrawn') - posted('reinstated'), taken, 'what disputes took');
-    const parts = await shopper.rows('refund_parts');
-    for (const { keyed_at, key_number } of parts) {
-      const isDuring = own.some(
-        ({ created_at, closed_at }) =>
-          key_number === 1 && keyed_at > created_at && keyed_at < (closed_at ?? '9'),
-      );
-      assert.ok(!isDuring, 'a refund began during a dispute');
-    }
-    await assertNoneDuring(shopper);
-    return taken;
-  }
 
   async function assertNoneDuring(shopper: Shopper): Promise<void> {
     const own: Dispute[] = await shopper.rows('disputes');
@@ -707,32 +666,5 @@ async function play(story: Story, scene: Scene): Promise<void> {
     );
     const posted = new Map(rows.map((row) => [row.transaction_ref, row.fee]));
     assert.deepEqual(posted, accountFees, "the gateway's account fees");
-  }
-
-  /**
-   * The bank was told once to pay each payout, on a business day, and paid what was taken from the
-   * books.
-   */
-  async function assertPaidOnce(): Promise<void> {
-    const payouts = await rowsOf<Payout & { is_closed: boolean }>(
-      `select p.*, extract(isodow from business_on) > 5 or exists (
-         select from holidays h where h.on_date = p.business_on) as is_closed
-       from payouts p where merchant_id = $1`,
-    );
-    for (const { id, amount, status, export_id, is_closed } of payouts) {
-      note(`payout ${status}`);
-      assert.equal(is_closed, false, 'a payout is made on a business day');
-      assert.equal(ordered.get(id), export_id === null ? undefined : amount);
-    }
-    assert.equal(ordered.size, payouts.filter(({ export_id }) => export_id !== null).length);
-    const [booked] = await rowsOf<{ paid: number }>(
-      `select coalesce(-sum(net), 0)::bigint as paid from settlement_entries
-       where merchant_id = $1 and kind in ('paid_out', 'payout_returned')`,
-    );
-    const paid = payouts.filter(({ status }) => status === 'paid');
-    assert.equal(
-      booked?.paid,
-      paid.reduce((total, { id }) => total + (ordered.get(id) ?? 0), 0),
-    );
   }
 }

@@ -11,10 +11,11 @@ export type StoryClock = Clock & {
 
 /**
  * `sleep` hands a sleep to the stage as a step, which the schedule ends; null outside of a play,
- * where a sleep is over at once.
+ * where a sleep is over once no callback is being posted. A callback would find its deadline passed.
  */
 export function storyClock(
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void> | null,
+  posting: ReadonlySet<Promise<unknown>>,
 ): StoryClock {
   let now = Temporal.Instant.from('2026-01-01T00:00:00Z');
   let elapsed = 0;
@@ -31,6 +32,7 @@ export function storyClock(
     monotonic: () => elapsed,
     async sleep(milliseconds, signal) {
       await (sleep(milliseconds, signal) ?? turn());
+      while (posting.size > 0) await Promise.allSettled(posting);
       if (!signal?.aborted) pass(milliseconds);
     },
     after(milliseconds, run) {

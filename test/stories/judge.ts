@@ -3,7 +3,9 @@ import type { Violation } from '#checks/invariants/invariants.ts';
 import type { RefundRequest } from '#purchases/refunds/refund.ts';
 import { assertAgreed } from '../support/agreement.ts';
 import type { Shopper } from '../support/payments.ts';
+import { isSigned } from '../support/receiver.ts';
 import { send } from '../support/service.ts';
+import { assertDisputes, assertPaidOnce } from '../support/settlement.ts';
 import type { MerchantServer } from './merchant-server.ts';
 import type { Scene } from './play.ts';
 import type { StoryShopper } from './shopper.ts';
@@ -11,20 +13,38 @@ import type { StoryShopper } from './shopper.ts';
 /** Asserts everything that must be true at the end of a story, when no due work is left. */
 export async function judge(
   scene: Scene,
-  story: StoryShopper,
+  person: StoryShopper,
   shop: MerchantServer,
   violations: Violation[],
 ): Promise<void> {
   assert.deepEqual(violations, []);
-  const { paying } = scene;
-  const shopper = story.of();
+  const { paying, story } = scene;
+  const shopper = person.of();
   await assertAgreed(paying, shopper, () => {});
-  const status = await story.statusOf();
-  const others = [...story.told].filter((told) => told !== status);
+  const status = await person.statusOf();
+  const others = [...person.told].filter((told) => told !== status);
   assert.deepEqual(others, [], 'a page told another end');
   if (status === 'successful') await assertHeard(shopper);
   else assert.deepEqual(await shopper.live(), [], 'the gateway holds nothing');
   await assertTold(scene, shop);
+  await assertPosted(scene);
+  if (story.theme === 'plain') return;
+  await assertDisputes(paying, shopper);
+  await assertPaidOnce(paying, scene.account.merchant.id, scene.ordered);
+}
+
+/** Asserts that the merchant's receiver was told of every change, byte for byte and signed. */
+async function assertPosted({ paying, account }: Scene): Promise<void> {
+  const { pool } = paying.service.deps.database;
+  const { rows } = await pool.query<{ status: string; payload: Buffer }>(
+    'select status, payload from callbacks where merchant_id = $1',
+    [account.merchant.id],
+  );
+  const posted = paying.receiver.at(`/${account.merchant.id}`);
+  for (const one of posted) assert.ok(isSigned(one, account.signing_key), 'a callback is signed');
+  const texts = new Set(posted.map(({ raw }) => raw.toString()));
+  assert.deepEqual([...texts].sort(), rows.map(({ payload }) => payload.toString()).sort());
+  for (const { status } of rows) assert.equal(status, 'delivered');
 }
 
 /** Asserts that the shopper was told of every change once. */

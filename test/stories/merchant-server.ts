@@ -9,6 +9,7 @@ const refusals = [
   /^Refund amount exceeds the refundable remainder of \d+ cents\.$/,
   /^Orders can only be refunded within 100 days of the purchase date\.$/,
   /^Order can't be refunded on the day of purchase\.$/,
+  /^The shopper disputes \d+ cents of this checkout with the bank\./,
 ];
 
 type Asked = {
@@ -76,7 +77,7 @@ export function createMerchantServer({ story, paying, account, tell, time }: Sce
     checkoutId: () => asked.find(({ path }) => path === '/api/checkouts')?.id ?? '',
     create(): Work | null {
       if (asked.length > 0) return null;
-      const notify_url = `${paying.receiver.url}/callback`;
+      const notify_url = `${paying.receiver.url}/${account.merchant.id}`;
       const customer = { email: story.email };
       const body = checkoutBody({ amount: story.amount, notify_url, customer });
       const one = {

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { Deps } from '#main.ts';
-import { moveClock } from '#merchants/merchant.sql.ts';
 import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
-import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
-import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
-import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
-import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
-import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Paying } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
+import type { Ordered } from '../support/settlement.ts';
 import { judge } from './judge.ts';
 import { createMerchantServer } from './merchant-server.ts';
-import { listOperations } from './operators.ts';
+import { listOperations, operations } from './operators.ts';
+import { beginSettlement, createIssuer, recountOrders } from './settlement.ts';
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
+import { createTime, type DueTable, dueWork } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -32,31 +31,17 @@ export type Played = {
   failure: Error | null;
 };
 
-/** Callbacks are not delivered here: `test/callbacks` shows that, with kills. */
-const works = {
-  settle: recoverAttempts,
-  collect: collectDueInstalments,
-  refunds: processDueRefunds,
-  detach: detachReplacedCards,
-  messages: sendDueMessages,
-} as const;
+/** Everything that a worker does by itself. Most of it is due work. */
+const works = new Map<string, (deps: Deps) => Promise<unknown>>([
+  ...Object.values(dueWork).map(({ does, run }) => [does, run] as const),
+  ['find disputes', findNewDisputes],
+]);
 
-/** The tables with due rows, and the functions that do their work. */
-const dueWork = {
-  payment_attempts: recoverAttempts,
-  instalments: collectDueInstalments,
-  refund_requests: processDueRefunds,
-  replaced_cards: detachReplacedCards,
-  messages: sendDueMessages,
-};
+/** A seeded story has at least this many faults. A shrunk one has those that it needs. */
+export const faultsMin = 3;
 
-const deedOf = {
-  payment_attempts: 'settle',
-  instalments: 'collect',
-  refund_requests: 'refunds',
-  replaced_cards: 'detach',
-  messages: 'messages',
-} as const;
+/** The people behind the operators. */
+const people: Record<string, string> = { 'operator 1': 'nomsa', 'operator 2': 'sipho' };
 
 /** Everything that the deeds of one story share. */
 export type Scene = {
@@ -65,6 +50,7 @@ export type Scene = {
   paying: Paying;
   account: Account;
   time: ReturnType<typeof createTime>;
+  ordered: Ordered;
   say(text: string): void;
   tell(text: string): void;
 };
@@ -94,13 +80,17 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
       .toString(),
   );
   const paying = await world.paying(story.protocol);
+  paying.receiver.received.length = 0;
   const account = await createAccount(paying.service, { refund_mode: story.refunds });
   const time = createTime(world, story, paying, account);
   const say = (text: string) => void played.steps.push(text);
   const tell = (text: string) => void stage.told().push(text);
-  const scene: Scene = { world, story, paying, account, time, say, tell };
+  const ordered: Ordered = new Map();
+  const scene: Scene = { world, story, paying, account, time, ordered, say, tell };
   const shop = createMerchantServer(scene);
   const shopper = createShopper(scene, shop);
+  const issuer = createIssuer(scene);
+  if (story.theme !== 'plain') await beginSettlement(paying, account, story);
   const processes: (Process | undefined)[] = [];
 
   async function living(who: string): Promise<Process> {
@@ -113,7 +103,9 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   }
 
   /** Work that an actor begins, or null if there is nothing to do. */
-  async function workOf({ does, pick }: Move): Promise<Work | null> {
+  async function workOf({ who, does, pick }: Move): Promise<Work | null> {
+    const isOperation = (operations as readonly string[]).includes(does);
+    if (isOperation) return await operationOf(scene, who, does, pick);
     switch (does) {
       case 'create':
         return shop.create();
@@ -121,11 +113,8 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
         return await shop.ask(pick);
       case 'repeat':
         return shop.repeat();
-      case 'approve':
-      case 'decline':
-      case 'retry refund':
-      case 'retry payment':
-        return await operationOf(scene, does, pick);
+      case 'announce':
+        return await issuer.announce(pick);
       case 'pay':
       case 'cancel':
       case 'return':
@@ -135,10 +124,27 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
       case 'card':
         return await shopper.onPlan(does, pick);
       default: {
-        const run: (deps: Deps) => Promise<unknown> = works[does as keyof typeof works];
-        return { about: `does due work: ${does}`, run: ({ deps }) => run(deps) };
+        const chosen = await chooseWork(does, pick);
+        const run = works.get(chosen);
+        assert.ok(run, chosen);
+        const about = `does due work: ${chosen}`;
+        return { about, does: chosen, run: ({ deps }) => run(deps) };
       }
     }
+  }
+
+  /** A worker that would find nothing does other work that is due, or waits until there is some. */
+  async function chooseWork(does: Deed, pick: number): Promise<string> {
+    const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
+    for (let rounds = 0; rounds < 2; rounds += 1) {
+      const due = (await time.listDue()).map((table) => dueWork[table].does);
+      if (due.length > 0)
+        return due.find((one) => one === does) ?? (due[pick % due.length] as Deed);
+      if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
+      if ((await time.findDue()) === null) break;
+      await time.nextDue(pick);
+    }
+    return does;
   }
 
   async function playActor(actor: Actor, at: number, fault: Fault | null): Promise<void> {
@@ -161,25 +167,23 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     );
   }
 
-  async function begin(given: Move): Promise<void> {
-    // A mail that fails is given up after a while: `test/messages` shows that.
-    const move = given.does === 'messages' ? { ...given, fault: null } : given;
+  async function begin(move: Move): Promise<void> {
     const busy = stage.actors().find(({ name }) => name === move.who);
     if (busy) {
       say(`${move.who} goes on`);
-      return await playActor(busy, move.at, move.fault);
+      return await playActor(busy, move.at, busy.about.endsWith('messages') ? null : move.fault);
     }
     const work = await workOf(move);
     if (work === null) return;
     say(`${move.who} ${work.about}`);
     const process = await living(move.who);
-    const about = `${move.who.replace(/ \d$/, '')} ${move.does}`;
+    const does = work.does ?? move.does;
+    const about = `${move.who.replace(/ \d$/, '')} ${does}`;
     const actor = stage.begin(move.who, about, process, () =>
-      move.who.startsWith('worker') || move.who.startsWith('operator')
-        ? tolerant(scene, work.run(process))
-        : work.run(process),
+      /^(worker|operator)/.test(move.who) ? tolerant(scene, work.run(process)) : work.run(process),
     );
-    await playActor(actor, move.at, move.fault);
+    // A mail that fails is given up after a while: `test/messages` shows that.
+    await playActor(actor, move.at, does === 'messages' ? null : move.fault);
   }
 
   /** Every actor continues to its end, and the gateway receives what was on its way. */
@@ -197,6 +201,15 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
 
   const others: Partial<Record<Deed, (pick: number) => Promise<void>>> = {
     bank: (pick) => shopper.bank(pick),
+    dispute: async (pick) => {
+      // Only a payment that was collected can be disputed.
+      for (let rounds = 0; rounds < 2 && !(await issuer.dispute(pick)); rounds += 1) {
+        await calm();
+        await time.nextDue(0);
+        await time.work();
+      }
+    },
+    decide: (pick) => issuer.decide(pick),
     confirm: (pick) => shopper.confirm(pick),
     persist: async () => {
       await calm();
@@ -223,22 +236,41 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   }
   await calm();
   const rest = [...story.rest];
-  await finish(scene, async (due) => {
-    const isEnough = played.faults.length >= 3 || due === 'messages';
-    const next = isEnough ? undefined : rest.shift();
-    if (next) await begin({ who: 'worker 1', does: deedOf[due], pick: 0, ...next });
+  const takeFault = () => (played.faults.length < faultsMin ? rest.shift() : undefined);
+  await finish(scene, issuer, async (due) => {
+    const next = due === 'messages' ? undefined : takeFault();
+    if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
     await resume();
   });
+  // A short story has little due work. The merchant repeats its request, or a worker finds nothing.
+  for (let next = takeFault(); next; next = takeFault()) {
+    const who = shop.repeat() ? ['merchant', 'repeat'] : ['worker 1', 'collect'];
+    await begin({ who: who[0], does: who[1], pick: 0, ...next, at: 1 + (next.at % 3) } as Move);
+    await calm();
+  }
+  await time.work();
   for (const process of processes) await process?.kill();
   await judge(scene, shopper, shop, await world.violations(account));
+  await world.leave(account);
 }
 
-export type Work = { about: string; run(process: Process): Promise<unknown> };
+export type Work = {
+  about: string;
+  /** The deed, if it is not the one that the move names. */
+  does?: string;
+  run(process: Process): Promise<unknown>;
+};
 
-async function operationOf(scene: Scene, does: Deed, pick: number): Promise<Work | null> {
+async function operationOf(
+  scene: Scene,
+  who: string,
+  does: Deed,
+  pick: number,
+): Promise<Work | null> {
   const all = (await listOperations(scene)).filter((one) => one.does === does);
   const one = all[pick % Math.max(1, all.length)];
-  return one ? { about: one.about, run: ({ deps }) => one.run(deps) } : null;
+  const operator = people[who] ?? 'nomsa';
+  return one ? { about: one.about, run: ({ deps }) => one.run(deps, operator) } : null;
 }
 
 /** Failures that a worker logs or an operator sees, and that leave nothing half done. */
@@ -247,111 +279,54 @@ async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> 
     await work;
   } catch (error) {
     const isKnown =
-      error instanceof OperatorError || error instanceof FateUnknown || isTransient(error);
+      error instanceof OperatorError ||
+      error instanceof OutcomeUnknown ||
+      error instanceof RequestRefused ||
+      error instanceof FateUnknown ||
+      isTransient(error);
     if (!isKnown) throw error;
     tell(`told: ${(error as Error).message}`);
   }
 }
 
-/** No more faults: every refund is reviewed and all due work is done, to the last payment. */
+/** The operations that remain at the end of a story. Others are done if the story wants them. */
+const remaining = [
+  'approve',
+  'decline',
+  'resume plan',
+  'approve payout',
+  'compare',
+  'export',
+  'pay',
+];
+
+/**
+ * No more faults: every refund is reviewed, the bank decides every dispute, and all due work is
+ * done, to the last payment. Then every payout is approved and paid.
+ */
 async function finish(
   scene: Scene,
-  fail: (due: keyof typeof dueWork) => Promise<void>,
+  issuer: ReturnType<typeof createIssuer>,
+  fail: (due: DueTable) => Promise<void>,
 ): Promise<void> {
-  const { paying, time } = scene;
+  const { paying, account, story, time, ordered } = scene;
+  const { deps } = paying.service;
   for (let round = 0; ; round += 1) {
     assert.ok(round < 300, 'the story ends');
     const [due] = await time.listDue();
     if (due) await fail(due);
+    if (story.theme === 'disputes') {
+      await findNewDisputes(deps);
+      await issuer.decideAll(story.day);
+    }
     await time.work();
-    const open = (await listOperations(scene)).filter(
-      ({ does }) => does === 'approve' || does === 'decline',
-    );
-    if (open[0]) await tolerant(scene, open[0].run(paying.service.deps));
+    const [open] = (await listOperations(scene)).filter(({ does }) => remaining.includes(does));
+    for (const operator of open ? Object.values(people) : []) {
+      await recountOrders(paying, account, ordered);
+      if (open) await tolerant(scene, open.run(deps, operator));
+    }
     const next = await time.findDue();
-    if (next === null && open.length === 0) return;
+    if (next === null && !open) return await recountOrders(paying, account, ordered);
     if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
   }
-}
-
-/** The time of the story: the real clock, or mostly the merchant's own. */
-function createTime(world: World, story: Story, { service }: Paying, { merchant }: Account) {
-  const { clock, stage } = world;
-  const { database } = service.deps;
-  let ahead = 0;
-  const now = () => clock.now().add({ milliseconds: ahead });
-
-  async function pass(milliseconds: number): Promise<void> {
-    const own = story.ownClock ? Math.max(0, milliseconds - 61_000) : 0;
-    if (own > 0) {
-      ahead += own;
-      await moveClock(database.db, merchant.id, ahead);
-    }
-    // Some real time passes too, so that cached merchants expire.
-    clock.advance({ milliseconds: Math.max(milliseconds - own, 1_000) });
-  }
-  const passUntil = (time: Temporal.Instant) =>
-    pass(Math.max(0, time.epochMilliseconds - now().epochMilliseconds));
-
-  const dueRows = Object.entries(dueWork)
-    .map(
-      ([table]) => `select '${table}' as name, due_at, leased_until from ${table}
-        where merchant_id = $1 and due_at is not null
-        ${table === 'instalments' ? 'and not paused' : ''}`,
-    )
-    .join(' union all ');
-
-  /** The tables with rows that are due and free. */
-  async function listDue(): Promise<(keyof typeof dueWork)[]> {
-    const { rows } = await database.pool.query({
-      name: 'story work',
-      text: `select distinct name from (${dueRows}) due where due_at <= $2
-               and (leased_until is null or leased_until <= $3) order by name`,
-      values: [merchant.id, now().toString(), clock.now().toString()],
-    });
-    return rows.map(({ name }) => name);
-  }
-
-  /** Does all due work until none is left, as a worker without faults does. */
-  async function work(): Promise<void> {
-    for (let round = 0; ; round += 1) {
-      assert.ok(round < 100, 'due work comes to an end');
-      const due = await listDue();
-      if (due.length === 0) return;
-      for (const name of due) await dueWork[name](service.deps);
-    }
-  }
-
-  /** When a row falls due, or the lease of a dead process runs out. */
-  async function findDue(): Promise<Temporal.Instant | null> {
-    const { rows } = await database.pool.query({
-      name: 'story due',
-      text: `select min(due_at) as due_at, min(leased_until) as leased_until from (${dueRows}) due`,
-      values: [merchant.id],
-    });
-    const { due_at, leased_until } = rows[0];
-    if (due_at === null) return null;
-    const due = Temporal.Instant.from(due_at);
-    if (Temporal.Instant.compare(due, now()) > 0) return due;
-    const free = leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead });
-    return free && Temporal.Instant.compare(free, now()) > 0 ? free : now();
-  }
-
-  const lateHours = [0, 0, 0, 0, 0, 0, 3, 22, 25, 24 * 3, 24 * 8, 24 * 33];
-  const short = [6, 41, 81, 6, 41, 81, 14 * 60];
-  const long = [25 * 3_600, 8 * 24 * 3_600];
-  const begun = clock.now();
-  return {
-    ...{ now, begun, pass, passUntil, findDue, listDue, work },
-    async wait(pick: number, isUnanswered: boolean): Promise<void> {
-      const mayBeLong = !stage.isTravelling() && !isUnanswered && pick > 900;
-      const list = mayBeLong ? long : short;
-      const seconds = list[pick % list.length] ?? 6;
-      await pass(seconds * 1000);
-    },
-    async nextDue(pick: number): Promise<void> {
-      const due = (await findDue()) ?? now().add({ hours: 24 * 20 });
-      await passUntil(due.add({ hours: lateHours[pick % lateHours.length] ?? 0 }));
-    },
-  };
 }

@@ -7,8 +7,12 @@
 //
 // A shrunk failure is kept in `test/stories/cases/`, and `npm test` plays it from then on.
 
+import { spawn } from 'node:child_process';
+import os from 'node:os';
+import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { startTestServer } from '../../scripts/test-server.ts';
+import type { Told } from './tell.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,29 +22,56 @@ const { values } = parseArgs({
     json: { type: 'boolean' },
   },
 });
-const server = await startTestServer();
-process.env.TEST_DATABASE_URL = server.url;
+const count = Number(values.count ?? 1);
+/** This process plays a part of a run, on the server of the whole. */
+const isPart = process.env.TRANCHE_STORIES_PART !== undefined;
+const server = isPart ? null : await startTestServer();
+if (server) process.env.TEST_DATABASE_URL = server.url;
 process.env.NODE_ENV = 'test';
 let isDone = false;
 try {
   // The test support reads the address of the server when it is loaded.
-  const { tellStories } = await import('./tell.ts');
-  const told = await tellStories({
-    count: Number(values.count ?? 1),
-    seed: values.seed === undefined ? null : Number(values.seed),
-    replay: values.replay ?? null,
-    print: (text) => void process.stderr.write(`${text}\n`),
-  });
-  const seconds = await server.stop();
+  const { addTold, findUnseen, seedOfToday, tellStories } = await import('./tell.ts');
+  const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
+  // A story and its database take turns, so one core plays one story at a time.
+  const parts = isPart || count < 50 ? 1 : Math.min(8, os.availableParallelism());
+  const print = (line: string) => void process.stderr.write(`${line}\n`);
+  const told =
+    parts > 1
+      ? (await Promise.all(share(seed, parts).map(playPart))).reduce(addTold)
+      : await tellStories({ count, seed, replay: values.replay ?? null, print });
+  const unseen = isPart ? [] : findUnseen(told);
+  if (unseen.length > 0) print(`Never seen: ${unseen.join('; ')}`);
+  const seconds = (await server?.stop()) ?? 0;
   isDone = true;
-  const answer = { ...told, cpu_seconds: Math.round(seconds * 10) / 10 };
+  const answer = { ...told, unseen, cpu_seconds: Math.round(seconds * 10) / 10 };
   const { stories, failures, faults } = told;
   process.stdout.write(
     values.json
       ? `${JSON.stringify(answer)}\n`
       : `${stories} stories, ${failures} failures, ${faults} faults, ${answer.cpu_seconds} s of processor time.\n`,
   );
-  process.exitCode = failures > 0 || told.unseen.length > 0 ? 1 : 0;
+  process.exitCode = failures > 0 || unseen.length > 0 ? 1 : 0;
 } finally {
-  if (!isDone) await server.stop();
+  if (!isDone) await server?.stop();
+}
+
+/** Divides the seeds among several processes. */
+function share(first: number, parts: number): { seed: number; count: number }[] {
+  const ends = Array.from({ length: parts + 1 }, (_, part) => Math.round((part * count) / parts));
+  return ends.slice(1).map((end, part) => {
+    const begin = ends[part] ?? 0;
+    return { seed: first + begin, count: end - begin };
+  });
+}
+
+async function playPart(part: { seed: number; count: number }): Promise<Told> {
+  const numbers = ['--seed', String(part.seed), '--count', String(part.count)];
+  const child = spawn(process.execPath, [import.meta.filename, ...numbers, '--json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TRANCHE_STORIES_PART: '1' },
+  });
+  const answer = await text(child.stdout);
+  if (answer === '') throw new Error(`stories from ${part.seed} on were not played`);
+  return JSON.parse(answer);
 }

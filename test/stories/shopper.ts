@@ -18,6 +18,8 @@ const purse = [
   ...[cards.laterInsufficientFunds, cards.laterInsufficientFunds, cards.laterLost],
   ...[cards.laterNeedsShopper, cards.refundPending, cards.refundFails, cards.refundFails],
 ];
+/** The holder disputes every payment of these cards. Of the second one the bank asks first. */
+const disputed = ['4000000000002685', '4000000000002685', '4000000000001976'];
 const planPurse = [null, null, visa, mastercard, challengeCard, challengeCard, declined];
 const decisions = ['approve', 'approve', 'approve', 'approve', 'decline', 'close'] as const;
 const ends = ['successful', 'cancelled', 'invalid_payload'];
@@ -32,6 +34,7 @@ export function createShopper(
   const { gateway, service } = paying;
   const { pool } = service.deps.database;
   const hasTokens = gateway.protocol === 'stripe';
+  const cardsOfStory = story.theme === 'disputes' ? [...purse, ...disputed] : purse;
   let shopper: Shopper | null = null;
   let acting: Acting | null = null;
   /** The sessions that pages showed. A hostile page keeps them all. */
@@ -125,7 +128,7 @@ export function createShopper(
       if (does === 'cancel') {
         return { about: 'cancels', run: request('cancel', { number_of_payments: story.term }) };
       }
-      const card = purse[pick % purse.length] ?? visa;
+      const card = cardsOfStory[pick % cardsOfStory.length] ?? visa;
       const body = await shopper.payBody(story.term, { card });
       return { about: `pays in ${story.term} with ${card}`, run: request('pay', body) };
     },
@@ -148,7 +151,7 @@ export function createShopper(
     async confirm(pick: number): Promise<void> {
       const secret = secrets[pick % Math.max(1, secrets.length)];
       if (hasTokens || secret === undefined) return;
-      const card = purse[pick % purse.length] ?? visa;
+      const card = cardsOfStory[pick % cardsOfStory.length] ?? visa;
       const { status } = await confirmInSession(gateway.url, secret, card);
       say(`card form confirms session ${secrets.indexOf(secret)} with ${card}: ${status}`);
     },

@@ -13,6 +13,7 @@ import type { Random } from '#platform/shared/random.ts';
 import type { Fault as GatewayFault } from '../../test-gateway/faults.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import { gatewayEnv } from '../support/payments.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { log, testConfig } from '../support/service.ts';
 import { type StoryClock, storyClock } from './clock.ts';
 
@@ -74,6 +75,12 @@ const gatewayFaults: Partial<Record<Fault, GatewayFault['fault']>> = {
   decline: 'decline',
 };
 
+/** What a process finds around it. */
+type Surroundings = { gateway: GatewayUnderTest; receiver: Receiver; env: NodeJS.ProcessEnv };
+
+/** These functions of the port ask no one. */
+const localCalls = new Set(['isAnswering', 'readEvent']);
+
 /** `test/money/settlement-years.test.ts` plays restored databases, where money is stopped. */
 const neverStopped = {
   problem: async () => null,
@@ -96,10 +103,11 @@ const stepsMax = 600;
 
 export function createStage(databaseUrl: string, random: Random) {
   const acting = new AsyncLocalStorage<Actor>();
+  const posting = new Set<Promise<unknown>>();
   const clock: StoryClock = storyClock((milliseconds, signal) => {
     const actor = acting.getStore();
     return actor ? sleepOf(actor, milliseconds, signal) : null;
-  });
+  }, posting);
   const shared = openDatabase(databaseUrl, {
     log,
     maxConnections: 24,
@@ -241,10 +249,10 @@ export function createStage(databaseUrl: string, random: Random) {
   }
 
   async function incarnate(
-    gateway: GatewayUnderTest,
+    { gateway, receiver, env }: Surroundings,
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>,
   ): Promise<Process> {
-    const config = testConfig(databaseUrl, gatewayEnv(gateway));
+    const config = testConfig(databaseUrl, { ...gatewayEnv(gateway), ...env });
     for (const one of config.gateways) one.timeoutMs = 600_000;
     const deps = await createDeps(config, log, { clock, random, maxConnections: 1 });
     const held = new Set<pg.PoolClient>();
@@ -301,7 +309,9 @@ export function createStage(databaseUrl: string, random: Random) {
     const { sendCallback } = self.deps;
     self.deps.sendCallback = (message) =>
       mortal(self, () =>
-        step({ to: 'shop', name: 'post callback' }, null, () => sendCallback(message)),
+        step({ to: 'shop', name: 'post callback' }, null, (fault) =>
+          atReceiver(self, receiver, () => sendCallback(message), fault),
+        ),
       );
     serveOn(self, serve);
     return self;
@@ -315,7 +325,7 @@ export function createStage(databaseUrl: string, random: Random) {
   ): Deps['gateways'] {
     return eachGateway(openGateways(config.gateways, deps), (gateway) => {
       const called = Object.entries(gateway).map(([name, member]) => {
-        if (typeof member !== 'function' || name === 'isAnswering') return [name, member];
+        if (typeof member !== 'function' || localCalls.has(name)) return [name, member];
         const call = member as (...args: unknown[]) => Promise<unknown>;
         return [
           name,
@@ -452,6 +462,11 @@ export function createStage(databaseUrl: string, random: Random) {
         });
       return actor;
     },
+    /** Callbacks that a process without faults posts. No sleep ends before they have ended. */
+    async post<T>(exchange: Promise<T>): Promise<T> {
+      posting.add(exchange);
+      return await exchange.finally(() => posting.delete(exchange));
+    },
     /** The gateway receives what was on its way. No caller waits for the answers. */
     async arrive(): Promise<void> {
       const calls = travelling;
@@ -479,6 +494,26 @@ const byTurn = (one: Step, other: Step) =>
 
 const isPause = (fault: Fault, { to }: Step) =>
   fault === 'pause' || (to !== 'gateway' && (fault === 'late' || fault === 'decline'));
+
+/** The merchant's receiver fails before or after it has read the callback, or it answers. */
+async function atReceiver<T>(
+  process: Process,
+  receiver: Receiver,
+  post: () => Promise<T>,
+  fault: Fault | null,
+): Promise<T> {
+  const isLost = fault === 'lose before' || fault === 'lose after';
+  const isRead = fault !== 'lose before' && fault !== 'error before';
+  receiver.answer = (received) => {
+    if (!isRead) receiver.received.splice(receiver.received.indexOf(received), 1);
+    return isLost ? 'close' : { status: fault?.startsWith('error') ? 500 : 200 };
+  };
+  const exchange = await post();
+  receiver.answer = () => ({});
+  if (fault !== 'kill after') return exchange;
+  await process.kill();
+  return never();
+}
 
 /** A dead process neither acts nor receives anything. */
 async function mortal<T>(process: Process, work: () => Promise<T>): Promise<T> {

@@ -3,9 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { isLong } from '../support/service.ts';
-import { play } from './play.ts';
-import { choicesOf, storyOf } from './story.ts';
-import { casesFolder, describe, playFile, seedOf } from './tell.ts';
+import { casesFolder, describe, playFile, playSeed, seedOf } from './tell.ts';
 import { startWorld, type World } from './world.ts';
 
 // Seeded lives of one checkout: `test/stories/README.md` says how they are played.
@@ -28,7 +26,7 @@ test('in any order of events nothing is charged or refunded twice, nothing ackno
   t.diagnostic(`stories ${first} to ${first + count - 1}`);
   let faults = 0;
   for (let seed = first; seed < first + count; seed += 1) {
-    const played = await play(world, storyOf(choicesOf(seed)), seed);
+    const played = await playSeed(world, seed);
     faults += played.faults.length;
     if (played.failure) assert.fail(describe(played, `--count 1 --seed ${seed}`));
   }

@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
+import { operations } from './operators.ts';
 import { type Fault, faults } from './stage.ts';
 
 // A story is a list of moves: who acts, what they do, and a fault at one of their steps. A seed
@@ -17,6 +19,8 @@ export type Move = {
 
 export type Story = {
   protocol: 'stripe' | 'hyperswitch';
+  /** A merchant whose payments are disputed, or whom the service pays, has further moves. */
+  theme: Theme;
   refunds: 'manual' | 'auto';
   term: number;
   amount: number;
@@ -27,14 +31,15 @@ export type Story = {
   /** Whether time passes on the merchant's own clock. */
   ownClock: boolean;
   moves: Move[];
-  /** Faults at the work that is left after the moves, if there were fewer than three. */
+  /** Faults at what is left after the moves, as long as there were fewer than three. */
   rest: Pick<Move, 'at' | 'fault'>[];
 };
 
 const deeds = [
   ...['create', 'persist', 'pay', 'cancel', 'return', 'look', 'confirm', 'bank', 'plan', 'card'],
-  ...['settle', 'collect', 'refunds', 'detach', 'messages'],
-  ...['ask', 'repeat', 'approve', 'decline', 'retry refund', 'retry payment'],
+  ...['settle', 'callbacks', 'collect', 'refunds', 'detach', 'messages'],
+  ...['dispute', 'decide', 'announce', 'find disputes', 'check disputes'],
+  ...['payouts', 'statements', 'ask', 'repeat', ...operations],
   ...['wait', 'next due', 'arrive', 'resume'],
 ] as const;
 export type Deed = (typeof deeds)[number];
@@ -50,6 +55,7 @@ const paying: [weight: number, who: string, does: Deed][] = [
   [3, 'form', 'confirm'],
   [3, 'worker 1', 'settle'],
   [2, 'worker 2', 'settle'],
+  [2, 'worker 1', 'callbacks'],
   [3, 'time', 'wait'],
   [1, 'network', 'arrive'],
   [1, 'all', 'resume'],
@@ -71,6 +77,8 @@ const running: typeof paying = [
   [3, 'bank', 'bank'],
   [2, 'form', 'confirm'],
   [2, 'worker 2', 'settle'],
+  [2, 'worker 1', 'callbacks'],
+  [1, 'worker 2', 'callbacks'],
   [1, 'worker 1', 'detach'],
   [1, 'worker 2', 'messages'],
   [2, 'operator 2', 'retry refund'],
@@ -81,10 +89,49 @@ const running: typeof paying = [
   [1, 'all', 'resume'],
 ];
 
+const themes = ['plain', 'disputes', 'payouts'] as const;
+type Theme = (typeof themes)[number];
+
+/** The moves that a theme adds to those of a plan. */
+const themed: Record<Theme, typeof paying> = {
+  plain: [],
+  disputes: [
+    [6, 'cardholder', 'dispute'],
+    [6, 'gateway 1', 'announce'],
+    [4, 'gateway 2', 'announce'],
+    [2, 'worker 1', 'find disputes'],
+    [4, 'worker 2', 'check disputes'],
+    [3, 'issuer', 'decide'],
+    [3, 'operator 1', 'stage'],
+    [3, 'operator 1', 'submit'],
+    [1, 'operator 2', 'submit'],
+    [1, 'operator 2', 'accept'],
+    [2, 'operator 1', 'resume plan'],
+    [2, 'operator 2', 'cancel rest'],
+  ],
+  payouts: [
+    [5, 'worker 1', 'payouts'],
+    [4, 'worker 2', 'payouts'],
+    [1, 'worker 2', 'statements'],
+    [6, 'operator 1', 'approve payout'],
+    [6, 'operator 2', 'approve payout'],
+    [4, 'operator 1', 'export'],
+    [2, 'operator 2', 'export'],
+    [3, 'operator 1', 'pay'],
+    [2, 'operator 2', 'pay'],
+    [1, 'operator 1', 'return payout'],
+    [1, 'operator 2', 'return payout'],
+  ],
+};
+
 const spread = (table: typeof paying) =>
   table.flatMap(([weight, who, does]) => Array.from({ length: weight }, () => ({ who, does })));
 const payingDeeds = spread(paying);
-const runningDeeds = spread(running);
+const runningDeeds = {
+  plain: spread(running),
+  disputes: spread([...running, ...themed.disputes]),
+  payouts: spread([...running, ...themed.payouts]),
+};
 
 /** Late answers reach the fewest new states. A move without a fault goes through. */
 const faultTable: (Fault | null)[] = [
@@ -119,21 +166,31 @@ const restFaults = [
   'error before',
 ] as const;
 
+/** Enough to reach three faults, even if many of them come after the last step of an action. */
+const restMax = 16;
+
 export const choices: fc.Arbitrary<Choices> = fc.tuple(
-  fc.tuple(...Array.from({ length: 7 }, () => fc.nat(999))) as fc.Arbitrary<number[]>,
+  fc.tuple(...Array.from({ length: 8 }, () => fc.nat(999))) as fc.Arbitrary<number[]>,
   fc.tuple(fc.nat(999), fc.nat(999), fc.nat(39), fc.nat(999)) as fc.Arbitrary<number[]>,
   moves({ minLength: 0, maxLength: 8 }),
   moves({ minLength: 0, maxLength: 26 }),
-  fc.array(fc.tuple(fc.nat(999), fc.nat(999)), { minLength: 0, maxLength: 6, size: 'max' }),
+  fc.array(fc.tuple(fc.nat(999), fc.nat(999)), { minLength: 0, maxLength: restMax, size: 'max' }),
 ) as fc.Arbitrary<Choices>;
 
 export function choicesOf(seed: number): Choices {
-  const [made] = fc.sample(choices, { seed, numRuns: 1 });
-  return made as Choices;
+  // With a bias most numbers would be small, and with seeds one after another the first numbers of
+  // fast-check are alike.
+  const mixed = Math.floor(seededNumbers(seed)() * 2 ** 32) | 0;
+  const [made] = fc.sample(fc.noBias(choices), { seed: mixed, numRuns: 1 }) as [Choices];
+  const rest = made[4];
+  while (rest.length < restMax) rest.push([rest.length * 7 + (seed % 9), rest.length + (seed % 5)]);
+  return made;
 }
 
 export function storyOf([setup, create, first, later, rest]: Choices): Story {
-  const [protocol = 0, refunds = 0, term = 0, amount = 0, day = 0, own = 0, persists = 0] = setup;
+  const [protocol = 0, refunds = 0, term = 0, amount = 0, day = 0, own = 0, ...more] = setup;
+  const [persists = 0, themeNumber = 0] = more;
+  const theme = themes[[0, 0, 0, 1, 1, 2, 2][themeNumber % 7] ?? 0] ?? 'plain';
   const chosen = terms[term % terms.length] ?? 1;
   const moveOf = (list: typeof payingDeeds, [deed = 0, pick = 0, at = 0, fault = 0]: number[]) => ({
     ...(list[deed % list.length] as { who: string; does: Deed }),
@@ -143,7 +200,8 @@ export function storyOf([setup, create, first, later, rest]: Choices): Story {
     fault: faultTable[fault % faultTable.length] ?? null,
   });
   return {
-    protocol: protocol > 840 ? 'hyperswitch' : 'stripe',
+    protocol: protocol > 750 ? 'hyperswitch' : 'stripe',
+    theme,
     refunds: refunds > 500 ? 'auto' : 'manual',
     term: chosen,
     amount: (chosen > 3 ? 100_000 : 10_000) + amount * 71,
@@ -159,7 +217,7 @@ export function storyOf([setup, create, first, later, rest]: Choices): Story {
       ...first.map((one) => moveOf(payingDeeds, one)),
       // Most shoppers pay in the end, without a fault.
       ...(persists < 900 ? [{ who: 'tab 1', does: 'persist' as const, ...plain }] : []),
-      ...later.map((one) => moveOf(runningDeeds, one)),
+      ...later.map((one) => moveOf(runningDeeds[theme], one)),
     ],
   };
 }

@@ -1,9 +1,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
-import { type Played, play } from './play.ts';
+import { faultsMin, type Played, play } from './play.ts';
 import { choices, choicesOf, type Story, storyOf } from './story.ts';
-import { expectedTransitions } from './transitions.ts';
+import { expectedRaces, expectedTransitions } from './transitions.ts';
 import { startWorld, type World } from './world.ts';
 
 export const casesFolder = path.join(import.meta.dirname, 'cases');
@@ -15,32 +15,36 @@ export type Told = {
   transitions: Record<string, number>;
   /** How often each fault struck each statement or call. */
   struck: Record<string, number>;
-  /** How often two actions met in the middle. */
+  /** How often an actor acted while another was in the middle of an action. */
   races: Record<string, number>;
-  /** Transitions that no story of a long run reached. */
-  unseen: string[];
 };
 
-/** This many stories reach every transition. */
-const longRun = 2_000;
+/** This many stories reach every transition and every pair of racing actors. */
+const longRun = 5_000;
 /** A failing story is replayed for at most this long, each time with a part left out. */
 const shrinkSeconds = 120;
 
 /** The seed of the day: tomorrow's stories differ, and today's can be repeated. */
 export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
+export const seedOfToday = () => seedOf(Temporal.Now.plainDateISO('UTC').toString());
+
+/** What a run of many stories should have come upon, and did not. */
+export const findUnseen = ({ stories, transitions, races }: Told): string[] =>
+  stories < longRun
+    ? []
+    : [
+        ...expectedTransitions.filter((one) => !transitions[one]),
+        ...expectedRaces.filter((one) => !races[one]),
+      ];
 
 export async function tellStories(wanted: {
   count: number;
-  seed: number | null;
+  seed: number;
   replay: string | null;
   print(text: string): void;
 }): Promise<Told> {
-  const { print } = wanted;
-  const today = Temporal.Now.plainDateISO('UTC').toString();
-  const first = wanted.seed ?? seedOf(today);
-  const told: Told = {
-    ...{ stories: 0, failures: 0, faults: 0, transitions: {}, struck: {}, races: {}, unseen: [] },
-  };
+  const { print, seed: first } = wanted;
+  const told: Told = { stories: 0, failures: 0, faults: 0, transitions: {}, struck: {}, races: {} };
   let world = await startWorld();
   /** A story that failed leaves due rows behind, so the next one has a new database. */
   const again = async () => {
@@ -59,9 +63,13 @@ export async function tellStories(wanted: {
     }
     print(`Stories ${first} to ${first + wanted.count - 1}.`);
     for (let seed = first; seed < first + wanted.count; seed += 1) {
-      const played = await play(world, storyOf(choicesOf(seed)), seed);
+      const played = await playSeed(world, seed);
       count(told, played);
       if (!played.failure) continue;
+      if (played.failure instanceof TooFewFaults) {
+        print(describe(played, `--seed ${seed}`));
+        continue;
+      }
       print(`Story ${seed} fails: ${firstLine(played.failure)}. Shrinking …`);
       const shrunk = await shrink(seed, again);
       const file = path.join(casesFolder, `${seed}.json`);
@@ -70,14 +78,22 @@ export async function tellStories(wanted: {
       print(describe(shrunk.played, `--replay ${path.relative(process.cwd(), file)}`));
       await again();
     }
-    if (told.stories >= longRun) {
-      told.unseen = expectedTransitions.filter((one) => !told.transitions[one]);
-      if (told.unseen.length > 0) print(`Never seen: ${told.unseen.join('; ')}`);
-    }
     return told;
   } finally {
     await world.close();
   }
+}
+
+class TooFewFaults extends Error {}
+
+/** Plays the story of a seed, which must have enough faults. */
+export async function playSeed(world: World, seed: number): Promise<Played> {
+  const played = await play(world, storyOf(choicesOf(seed)), seed);
+  const { length } = played.faults;
+  if (!played.failure && length < faultsMin) {
+    played.failure = new TooFewFaults(`${length} faults struck, and a story has ${faultsMin}`);
+  }
+  return played;
 }
 
 export async function playFile(world: World, file: string): Promise<Played> {
@@ -116,6 +132,23 @@ function count(told: Told, played: Played): void {
   add(told.transitions, played.transitions);
   add(told.struck, played.faults);
   add(told.races, played.races);
+}
+
+export function addTold(one: Told, other: Told): Told {
+  const add = (first: Record<string, number>, second: Record<string, number>) => {
+    const names = Object.keys({ ...first, ...second });
+    return Object.fromEntries(
+      names.map((name) => [name, (first[name] ?? 0) + (second[name] ?? 0)]),
+    );
+  };
+  return {
+    stories: one.stories + other.stories,
+    failures: one.failures + other.failures,
+    faults: one.faults + other.faults,
+    transitions: add(one.transitions, other.transitions),
+    struck: add(one.struck, other.struck),
+    races: add(one.races, other.races),
+  };
 }
 
 const firstLine = ({ message }: Error) => message.split('\n')[0];

@@ -26,3 +26,6 @@ export const expectedTransitions = [
   ].map((move) => `refund_requests: ${move}`),
   ...['→ done', '→ open', 'open → done'].map((move) => `refund_parts: ${move}`),
 ];
+
+/** The pairs of actors that a long run must see at once, each in the middle of an action. */
+export const expectedRaces: string[] = [];

@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { findViolations, type Violation } from '#checks/invariants/invariants.ts';
+import { prefixOf } from '#gateway/adapters/read-settings.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
+import type { Protocol } from '#gateway/settings.ts';
 import type { Deps } from '#main.ts';
 import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
+import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
 import { findNodes } from '../support/database-server.ts';
 import { type Paying, servePages, startPaying } from '../support/payments.ts';
@@ -18,8 +22,11 @@ import { createStage, type Process, type Stage } from './stage.ts';
 /** The tables whose statuses are counted. */
 const moving = [
   ...['checkouts', 'payment_attempts', 'instalments', 'collections'],
-  ...['refund_requests', 'refund_parts', 'messages'],
+  ...['refund_requests', 'refund_parts', 'messages', 'callbacks', 'disputes', 'payouts'],
 ];
+
+/** The gateways sign their events with it. */
+export const webhookSecret = 'whsec_of_the_stories';
 
 export type World = {
   stage: Stage;
@@ -30,6 +37,8 @@ export type World = {
   incarnate(paying: Paying): Promise<Process>;
   /** The rows of one merchant that violate an invariant. */
   violations(account: Account): Promise<Violation[]>;
+  /** Later stories begin at earlier times. The payouts of this merchant would slow them down. */
+  leave(account: Account): Promise<void>;
   /** The moves of statuses since the last call, each as often as it happened. */
   takeTransitions(): Promise<string[]>;
   close(): Promise<void>;
@@ -58,23 +67,29 @@ export async function startWorld(): Promise<World> {
       if (known) return known;
       const started = startPaying({
         ...{ protocol, clock, random, databaseUrl: database.url, gatewayTimeoutMs: 600_000 },
+        env: eventSettings(protocol),
+      }).then((paying) => {
+        const { deps } = paying.service;
+        const { sendCallback } = deps;
+        deps.sendCallback = (message) => stage.post(sendCallback(message));
+        return paying;
       });
       playing.set(protocol, started);
       return started;
     },
-    incarnate: ({ gateway }) => stage.incarnate(gateway, serve),
+    incarnate: ({ gateway, receiver }) =>
+      stage.incarnate({ gateway, receiver, env: eventSettings(gateway.protocol) }, serve),
     async violations(account) {
       await scoped.query(
         `select set_config('story.merchant', $1, false), set_config('story.integration', $2, false)`,
         [account.merchant.id, account.id],
       );
-      const found = await findViolations({ pool: named }, timestamp(clock.now()));
-      // Callbacks stay due, because no story delivers them.
-      const { rows } = await scoped.query('select id from callbacks');
-      const callbacks = new Set(rows.map(({ id }) => id));
-      return found.filter(
-        ({ name, row }) => name !== 'W1' || !callbacks.has((row as { id: string }).id),
-      );
+      return await findViolations({ pool: named }, timestamp(clock.now()));
+    },
+    async leave({ merchant }) {
+      for (const table of ['payout_days', 'statement_months']) {
+        await pool.query(`delete from ${table} where merchant_id = $1`, [merchant.id]);
+      }
     },
     async takeTransitions() {
       if (!isCounted) return [];
@@ -90,12 +105,17 @@ export async function startWorld(): Promise<World> {
   };
 }
 
+const eventSettings = (protocol: Protocol) => ({
+  [`${prefixOf(mainGateway)}${protocol.toUpperCase()}_WEBHOOK_SECRET`]: webhookSecret,
+});
+
 const serve = async (api: FastifyInstance, deps: Deps) => {
   api.register(async (scope) => {
     useMerchantApi(scope, deps);
     await checkoutRoutes(scope, deps);
     await refundRoutes(scope, deps);
   });
+  api.register((scope) => gatewayEventRoutes(scope, deps));
   await servePages(api, deps);
 };
 

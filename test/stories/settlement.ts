@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { fundings } from '#record/ledger/settlement.ts';
+import type { EventObject } from '../../test-gateway/objects/event.ts';
+import { messageOf } from '../../test-gateway/webhooks.ts';
+import { wholeTerms } from '../support/money.ts';
+import type { Paying } from '../support/payments.ts';
+import type { Account } from '../support/service.ts';
+import { bankAccount, type Ordered } from '../support/settlement.ts';
+import { isClosed } from './merchant-server.ts';
+import type { Scene, Work } from './play.ts';
+import type { Process } from './stage.ts';
+import type { Story } from './story.ts';
+import { webhookSecret } from './world.ts';
+
+/** The service pays this merchant, after its fees, to the bank account that two people entered. */
+export async function beginSettlement(
+  { service: { deps } }: Paying,
+  { merchant: { id } }: Account,
+  { day }: Story,
+): Promise<void> {
+  const funding = fundings[day % fundings.length] ?? 'whole';
+  const reserve = day % 3 === 0 ? { reserve_basis_points: 1_000, reserve_days: 30 } : {};
+  await setTerms(deps, 'nomsa', id, { ...wholeTerms, funding, ...reserve });
+  await proposeAccount(deps, 'nomsa', id, bankAccount);
+  await confirmAccount(deps, 'sipho', id, { number: 1, ...bankAccount });
+}
+
+/** The cardholder's bank, and the gateway that announces what it does. */
+export function createIssuer({ paying, account, say, tell }: Scene) {
+  const { gateway, service } = paying;
+  const { pool } = service.deps.database;
+  const events: EventObject[] = [];
+
+  async function paymentRefs(): Promise<string[]> {
+    const { rows } = await pool.query({
+      name: 'story payments',
+      text: `select distinct payment_ref from instalments
+             where merchant_id = $1 and status = 'collected' order by payment_ref`,
+      values: [account.merchant.id],
+    });
+    return rows.map(({ payment_ref }) => payment_ref);
+  }
+
+  /** The gateway's disputes of the checkout that no one has decided. */
+  async function listOpen(): Promise<{ id: string; status: string }[]> {
+    const found: { id: string; status: string }[] = [];
+    for (const payment_intent of await paymentRefs()) {
+      const { body } = await gateway.call('GET', '/v1/disputes', { payment_intent });
+      found.push(...body.data);
+    }
+    return found.filter(({ status }) => !/won|lost|closed/.test(status));
+  }
+
+  async function resolve(id: string, outcome: string): Promise<void> {
+    const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, { outcome });
+    say(`issuer: ${outcome}${status === 200 ? '' : ', too late'}`);
+  }
+
+  /** The events since the last look. The gateway tells them in any order, some twice. */
+  async function listEvents(): Promise<EventObject[]> {
+    const { body } = await gateway.call('GET', '/v1/events', { limit: '100' });
+    const refs = await paymentRefs();
+    const known = new Set(events.map(({ id }) => id));
+    const found = (body.data as EventObject[]).filter(
+      ({ id, data }) => !known.has(id) && refs.includes(String(data.object.payment_intent)),
+    );
+    events.push(...found.toReversed());
+    return events;
+  }
+
+  return {
+    /** Returns false if there is no payment to dispute. */
+    async dispute(pick: number): Promise<boolean> {
+      const refs = await paymentRefs();
+      const payment_intent = refs[pick % Math.max(1, refs.length)];
+      if (payment_intent === undefined) return false;
+      const reason = pick % 4 === 3 ? 'inquiry' : 'fraudulent';
+      const form = { payment_intent, reason };
+      const { status } = await gateway.call('POST', '/_test/disputes', form);
+      if (status === 200) say('cardholder disputes a payment');
+      return true;
+    },
+    async decide(pick: number): Promise<void> {
+      const open = await listOpen();
+      const one = open[pick % Math.max(1, open.length)];
+      if (!one) return;
+      const isInquiry = one.status.startsWith('warning_');
+      await resolve(one.id, ['won', 'lost', isInquiry ? 'escalated' : 'lost'][pick % 3] ?? 'won');
+    },
+    async decideAll(pick: number): Promise<number> {
+      const open = await listOpen();
+      for (const { id } of open) await resolve(id, pick % 2 === 0 ? 'won' : 'lost');
+      return open.length;
+    },
+    /** The gateway announces an event: a new one, an old one, or one that it has announced before. */
+    async announce(pick: number): Promise<Work | null> {
+      const all = await listEvents();
+      const event = all[pick % Math.max(1, all.length)];
+      const protocol = gateway.protocol;
+      const message = event && messageOf({ url: '', secret: webhookSecret, protocol }, event);
+      if (!event || !message) return null;
+      const run = async ({ app, died }: Process): Promise<void> => {
+        const answer = await Promise.race([
+          app
+            .inject({
+              ...{ method: 'POST', url: '/gateway/events' },
+              headers: { 'content-type': 'application/json', ...message.headers },
+              payload: message.body,
+            })
+            .catch(isClosed),
+          died,
+        ]);
+        if (answer === null) return;
+        tell(`gateway hears: ${answer.statusCode}`);
+        // A gateway that gets no answer of success repeats the event.
+        assert.ok([200, 500, 503].includes(answer.statusCode), answer.body);
+      };
+      return { about: `announces ${event.type} (event ${all.indexOf(event) + 1})`, run };
+    },
+  };
+}
+
+/** An export whose answer was lost was made if its rows say so. */
+export async function recountOrders(
+  { service }: Paying,
+  { merchant }: Account,
+  ordered: Ordered,
+): Promise<void> {
+  const { rows } = await service.deps.database.pool.query(
+    'select id, amount from payouts where merchant_id = $1 and export_id is not null',
+    [merchant.id],
+  );
+  for (const { id, amount } of rows) ordered.set(id, ordered.get(id) ?? amount);
+}

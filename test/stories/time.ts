@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import type { Deps } from '#main.ts';
+import { moveClock } from '#merchants/merchant.sql.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { checkDueDisputes } from '#purchases/disputes/check-disputes.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
+import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
+import { recoverAttempts } from '#purchases/payments/settle-attempt.ts';
+import { makeDueMonthlyStatements } from '#purchases/payouts/make-monthly-statements.ts';
+import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
+import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import type { Paying } from '../support/payments.ts';
+import type { Account } from '../support/service.ts';
+import type { Story } from './story.ts';
+import type { World } from './world.ts';
+
+/** The tables with due rows, the deeds of a worker that does their work, and how it is done. */
+export const dueWork = {
+  payment_attempts: { does: 'settle', run: recoverAttempts },
+  callbacks: { does: 'callbacks', run: deliverDueCallbacks },
+  instalments: { does: 'collect', run: collectDueInstalments },
+  refund_requests: { does: 'refunds', run: processDueRefunds },
+  replaced_cards: { does: 'detach', run: detachReplacedCards },
+  messages: { does: 'messages', run: sendDueMessages },
+  disputes: { does: 'check disputes', run: checkDueDisputes },
+  payout_days: { does: 'payouts', run: makeDuePayouts },
+  statement_months: { does: 'statements', run: makeDueMonthlyStatements },
+} as const satisfies Record<string, { does: string; run(deps: Deps): Promise<unknown> }>;
+export type DueTable = keyof typeof dueWork;
+
+/** Their rows fall due again and again, so they do not keep a story from ending. */
+const recurring = ['payout_days', 'statement_months'];
+
+const rowsOf = (tables: string[]) =>
+  tables
+    .map(
+      (table) => `select '${table}' as name, due_at, leased_until from ${table}
+        where merchant_id = $1 and due_at is not null
+        ${table === 'instalments' ? 'and not paused' : ''}`,
+    )
+    .join(' union all ');
+const allRows = rowsOf(Object.keys(dueWork));
+const endingRows = rowsOf(Object.keys(dueWork).filter((table) => !recurring.includes(table)));
+
+const lateHours = [0, 0, 0, 0, 0, 0, 3, 22, 25, 24 * 3, 24 * 8, 24 * 33];
+const short = [6, 41, 81, 6, 41, 81, 14 * 60];
+const long = [25 * 3_600, 8 * 24 * 3_600];
+
+/** The time of the story: the real clock, or mostly the merchant's own. */
+export function createTime(world: World, story: Story, { service }: Paying, { merchant }: Account) {
+  const { clock, stage } = world;
+  const { database } = service.deps;
+  let ahead = 0;
+  const now = () => clock.now().add({ milliseconds: ahead });
+
+  async function pass(milliseconds: number): Promise<void> {
+    const own = story.ownClock ? Math.max(0, milliseconds - 61_000) : 0;
+    if (own > 0) {
+      ahead += own;
+      await moveClock(database.db, merchant.id, ahead);
+    }
+    // Some real time passes too, so that cached merchants expire.
+    clock.advance({ milliseconds: Math.max(milliseconds - own, 1_000) });
+  }
+  const passUntil = (time: Temporal.Instant) =>
+    pass(Math.max(0, time.epochMilliseconds - now().epochMilliseconds));
+
+  /** The tables with rows that are due and free. */
+  async function listDue(): Promise<DueTable[]> {
+    const { rows } = await database.pool.query({
+      name: 'story work',
+      text: `select distinct name from (${allRows}) due where due_at <= $2
+               and (leased_until is null or leased_until <= $3) order by name`,
+      values: [merchant.id, now().toString(), clock.now().toString()],
+    });
+    return rows.map(({ name }) => name);
+  }
+
+  /** Does all due work until none is left, as a worker without faults does. */
+  async function work(): Promise<void> {
+    for (let round = 0; ; round += 1) {
+      assert.ok(round < 100, 'due work comes to an end');
+      const due = await listDue();
+      if (due.length === 0) return;
+      for (const name of due) await dueWork[name].run(service.deps);
+    }
+  }
+
+  /** When a row falls due, or the lease of a dead process runs out. */
+  async function findDue(): Promise<Temporal.Instant | null> {
+    const { rows } = await database.pool.query({
+      name: 'story due',
+      text: `select min(due_at) as due_at, min(leased_until) as leased_until
+             from (${endingRows}) due`,
+      values: [merchant.id],
+    });
+    const { due_at, leased_until } = rows[0];
+    if (due_at === null) return null;
+    const due = Temporal.Instant.from(due_at);
+    if (Temporal.Instant.compare(due, now()) > 0) return due;
+    const free = leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead });
+    return free && Temporal.Instant.compare(free, now()) > 0 ? free : now();
+  }
+
+  const begun = clock.now();
+  return {
+    ...{ now, begun, pass, passUntil, findDue, listDue, work },
+    async wait(pick: number, isUnanswered: boolean): Promise<void> {
+      const mayBeLong = !stage.isTravelling() && !isUnanswered && pick > 900;
+      const list = mayBeLong ? long : short;
+      const seconds = list[pick % list.length] ?? 6;
+      await pass(seconds * 1000);
+    },
+    async nextDue(pick: number): Promise<void> {
+      const due = (await findDue()) ?? now().add({ hours: 24 * 20 });
+      await passUntil(due.add({ hours: lateHours[pick % lateHours.length] ?? 0 }));
+    },
+  };
+}
