@@ -281,6 +281,18 @@ export function createStage(databaseUrl: string, random: Random) {
     const { pool } = deps.database;
     pool.connect = (() =>
       mortal(self, () => during(acting.getStore(), null, connect))) as typeof pool.connect;
+    // The pool's own function would pass a callback to `connect`.
+    pool.query = (async (...args: Parameters<typeof pool.query>) => {
+      const client = await pool.connect();
+      try {
+        const result = await client.query(...args);
+        client.release();
+        return result;
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+    }) as typeof pool.query;
     const self: Process = {
       app: Fastify(),
       deps: { ...deps, gateways: staged(gateway, config, deps), money: neverStopped },

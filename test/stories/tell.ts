@@ -22,7 +22,7 @@ export type Told = {
 /** This many stories reach every transition and every pair of racing actors. */
 const longRun = 5_000;
 /** A failing story is replayed for at most this long, each time with a part left out. */
-const shrinkSeconds = 120;
+const shrinkSeconds = 240;
 
 /** The seed of the day: tomorrow's stories differ, and today's can be repeated. */
 export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
@@ -76,7 +76,6 @@ export async function tellStories(wanted: {
       await fs.mkdir(casesFolder, { recursive: true });
       await fs.writeFile(file, `${JSON.stringify({ seed, ...shrunk.story }, null, 2)}\n`);
       print(describe(shrunk.played, `--replay ${path.relative(process.cwd(), file)}`));
-      await again();
     }
     return told;
   } finally {
@@ -101,17 +100,20 @@ export async function playFile(world: World, file: string): Promise<Played> {
   return await play(world, story as Story, seed);
 }
 
-/** Leaves out as much of a story as possible while it still fails. Each play has its own world. */
+/** Leaves out as much of a story as possible while it still fails. */
 async function shrink(
   seed: number,
   again: () => Promise<World>,
 ): Promise<{ story: Story; played: Played }> {
   let smallest: { story: Story; played: Played } | null = null;
+  let world = await again();
   const fails = fc.asyncProperty(choices, async (candidate) => {
     const story = storyOf(candidate);
-    const played = await play(await again(), story, seed);
-    if (played.failure) smallest = { story, played };
-    return played.failure === null;
+    const played = await play(world, story, seed);
+    if (played.failure === null) return true;
+    smallest = { story, played };
+    world = await again();
+    return false;
   });
   await fc.check(fails, {
     examples: [[choicesOf(seed)]],

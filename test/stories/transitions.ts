@@ -25,6 +25,16 @@ export const expectedTransitions = [
     ...['pending → failed', 'failed → pending'],
   ].map((move) => `refund_requests: ${move}`),
   ...['→ done', '→ open', 'open → done'].map((move) => `refund_parts: ${move}`),
+  ...['→ pending', 'pending → delivered'].map((move) => `callbacks: ${move}`),
+  ...[
+    ...['→ inquiry', '→ needs_response', 'inquiry → closed', 'inquiry → needs_response'],
+    ...['needs_response → under_review', 'needs_response → won', 'needs_response → lost'],
+    ...['under_review → won', 'under_review → lost'],
+  ].map((move) => `disputes: ${move}`),
+  ...[
+    ...['→ draft', 'draft → approved', 'approved → exported', 'exported → paid'],
+    ...['exported → returned', 'paid → returned'],
+  ].map((move) => `payouts: ${move}`),
 ];
 
 /** The pairs of actors that a long run must see at once, each in the middle of an action. */
