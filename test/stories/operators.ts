@@ -89,11 +89,11 @@ const of: Record<
   dispute({ id, status, number }) {
     const does = (
       name: Operation['does'],
-      act: (deps: Deps, operator: string, id: string) => Promise<unknown>,
+      run: (deps: Deps, operator: string, id: string) => Promise<unknown>,
     ): Operation => ({
       does: name,
       about: `acts on the dispute of payment ${number}: ${name}`,
-      run: (deps, operator) => act(deps, operator, id),
+      run: (deps, operator) => run(deps, operator, id),
     });
     if (status === 'lost')
       return [does('resume plan', resumePlan), does('cancel rest', cancelRest)];

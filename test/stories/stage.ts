@@ -75,7 +75,7 @@ const gatewayFaults: Partial<Record<Fault, GatewayFault['fault']>> = {
   decline: 'decline',
 };
 
-/** What a process finds around it. */
+/** The things that a process finds around it. */
 type Surroundings = { gateway: GatewayUnderTest; receiver: Receiver; env: NodeJS.ProcessEnv };
 
 /** These functions of the port ask no one. */

@@ -28,7 +28,7 @@ const shrinkSeconds = 240;
 export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
 export const seedOfToday = () => seedOf(Temporal.Now.plainDateISO('UTC').toString());
 
-/** What a run of many stories should have come upon, and did not. */
+/** Everything that a run of many stories should have come upon, and did not. */
 export const findUnseen = ({ stories, transitions, races }: Told): string[] =>
   stories < longRun
     ? []

@@ -3,7 +3,7 @@ import type { Dispute } from '#purchases/disputes/dispute.ts';
 import type { Payout } from '#purchases/payouts/payout.ts';
 import type { Paying, Shopper } from './payments.ts';
 
-// What must agree once a merchant is settled: disputes with the gateway, payouts with the bank.
+// Once a merchant is settled, disputes agree with the gateway, and payouts with the bank.
 
 /** A bank account in South Africa. */
 export const bankAccount = {
