@@ -3,10 +3,11 @@
 create table messages (
   merchant_id  uuid not null,
   id           uuid not null,
-  checkout_id  uuid not null,
+  -- The mail of a payment link has the link instead.
+  checkout_id  uuid,
   kind         text not null check (kind in
                  ('receipt', 'charge_soon', 'charged', 'declined', 'card_expires', 'card_replaced',
-                  'refunded', 'plan_finished', 'sign_in_link', 'answer', 'evidence_asked')),
+                  'refunded', 'plan_finished', 'sign_in_link', 'answer', 'evidence_asked', 'payment_link')),
   -- Which payment, refund or link it is about, so that one cause makes one message.
   about        text not null,
   -- Facts that the message states and that are not in the plan. They are never personal data.
@@ -22,15 +23,24 @@ create table messages (
   attempts        integer not null default 0,
   lease        uuid,
   leased_until timestamptz(3),
+  payment_link_id uuid,
   primary key (id, merchant_id),
   unique (merchant_id, checkout_id, kind, about),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  foreign key (payment_link_id, merchant_id) references payment_links (id, merchant_id),
+  check ((checkout_id is null) = (kind = 'payment_link')),
+  check ((payment_link_id is null) = (checkout_id is not null)),
   check ((status = 'pending') = (due_at is not null)),
   check ((status = 'pending') = (settled_at is null)),
   check (sealed_token is null or status = 'pending')
 );
 create index messages_due on messages (due_at) where due_at is not null;
 create index messages_due_of_merchant on messages (merchant_id, due_at) where due_at is not null;
+-- The mails of a link, and how many links a merchant has mailed lately.
+create unique index messages_of_link on messages (merchant_id, payment_link_id, about)
+  where payment_link_id is not null;
+create index messages_of_links on messages (merchant_id, created_at)
+  where payment_link_id is not null;
 create index messages_refused on messages (merchant_id, settled_at) where status = 'refused';
 
 -- Every attempt to send a message, with the mail server's answer. Append-only.

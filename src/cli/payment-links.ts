@@ -66,12 +66,13 @@ const list = listCommand(paymentLinkList, {
 const create = command({
   name: 'payment-links create',
   usage: [
-    '--merchant ID --reference TEXT --amount CENTS [--email ADDRESS] [--expires-at TIME] [--notify-url URL]',
+    '--merchant ID --reference TEXT --amount CENTS [--email ADDRESS [--mail]] [--expires-at TIME] [--notify-url URL]',
     '--merchant ID --reference TEXT --reusable [--amount CENTS] [--expires-at TIME] [--notify-url URL]',
   ],
   help: `Creates a link that a shopper opens to pay. It is for one payment and ends after 30 days, or
 at --expires-at. A --reusable link is for a till: it makes a checkout for each shopper, who types the
-amount unless you give --amount. Callbacks go where those of the newest order go, or to --notify-url.
+amount unless you give --amount. --mail sends the link to the shopper. Callbacks go where those of
+the newest order go, or to --notify-url.
 With --notify-url none, or if no order has an address yet, there are none: \`payment-links show\` lists
 who paid.
 
@@ -84,10 +85,11 @@ who paid.
     email: { type: 'string' },
     'expires-at': { type: 'string' },
     reusable: { type: 'boolean' },
+    mail: { type: 'boolean' },
     'notify-url': { type: 'string' },
   },
   async run(context) {
-    const { amount, email, reusable, ...values } = context.values;
+    const { amount, email, reusable, mail, ...values } = context.values;
     const body = {
       merchant_id: mustBeId(required(values.merchant, 'merchant'), 'merchant'),
       client_reference_id: required(values.reference, 'reference'),
@@ -95,6 +97,7 @@ who paid.
       ...(email !== undefined && { email }),
       ...(values['expires-at'] !== undefined && { expires_at: values['expires-at'] }),
       ...(reusable && { reusable }),
+      ...(mail && { mail }),
       ...(values['notify-url'] !== undefined && { notify_url: values['notify-url'] }),
     };
     const link = await withLinks(context, (deps) =>
@@ -129,6 +132,17 @@ half an hour at most.
   show: describe,
 });
 
+const mail = actionCommand(paymentLinkActions.mail, {
+  name: 'payment-links mail',
+  help: `Sends a payment link to its shopper by mail, or sends it again: three times at most, ten
+minutes apart, and 100 mails of a merchant's links in 24 hours.
+
+  tranche payment-links mail ${example}`,
+  open: withLinks,
+  json: present,
+  show: describe,
+});
+
 function present(link: PaymentLinkDetails): object {
   return {
     ...pick(link, members),
@@ -139,6 +153,7 @@ function present(link: PaymentLinkDetails): object {
       'print_url',
       'notify_url',
       'email',
+      'mails',
       'orders',
     ]),
   };
@@ -153,6 +168,10 @@ function describe(terminal: Terminal, link: PaymentLinkDetails): string {
     ['Status', link.status],
     ['Callbacks to', link.notify_url ?? 'none'],
     ['For', link.reusable ? 'many shoppers' : (link.email ?? 'one shopper')],
+    ...link.mails.map((one): [string, string] => [
+      'Mailed',
+      `${showShortTime(one.created_at)}, ${one.status}`,
+    ]),
     ['Expires', showTime(link.expires_at)],
     ['Link', link.url],
     ['QR code', link.qr_png_url],
@@ -175,4 +194,4 @@ function describe(terminal: Terminal, link: PaymentLinkDetails): string {
   return `${facts}\n\n${orders}`;
 }
 
-export const paymentLinks: Command[] = [create, list, show, cancel];
+export const paymentLinks: Command[] = [create, list, show, cancel, mail];

@@ -6,10 +6,13 @@ import { createIntegration } from '#merchants/integrations/create-integration.ts
 import { setEvents } from '#merchants/integrations/set-events.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { cancelPaymentLink } from '#purchases/payment-links/cancel-payment-link.ts';
+import { mailPaymentLink } from '#purchases/payment-links/mail-payment-link.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { qrPng } from '#purchases/payment-links/qr-code.ts';
+import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import { assertRefusedLike } from '../support/expectations.ts';
 import { askRefund } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
@@ -459,6 +462,113 @@ describe('opening', () => {
         .executeTakeFirst();
       assert.equal(row?.checkouts, 1);
     });
+  });
+});
+
+describe('mailing', () => {
+  const mailbox = async (recipient: string) => {
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      'select subject, text, html from mailbox where recipient = $1 order by sent_at, id',
+      [recipient],
+    );
+    return rows as { subject: string; text: string; html: string }[];
+  };
+  const mailsOf = async (payment_link_id: string) => {
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      'select status from messages where payment_link_id = $1 order by about',
+      [payment_link_id],
+    );
+    return rows.map(({ status }: { status: string }) => status);
+  };
+  const mail = (id: string) =>
+    mailPaymentLink(paying.service.deps, 'nomsa', {
+      merchant_id: paying.account.merchant.id,
+      id,
+    });
+
+  test('a link goes to its shopper in the merchant’s language, and a reference that could be an address does not', async () => {
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    const { id } = paying.account.merchant;
+    await pool.query("update merchants set language = 'af' where id = $1", [id]);
+    const email = 'first@mail.example';
+    const link = await create({ mail: true, customer: { email } });
+    await sendDueMessages(deps);
+    const [sent] = await mailbox(email);
+    assert.match(String(sent?.subject), /^R\s1\s500,00 om aan .+ te betaal$/);
+    assert.match(String(sent?.text), /bestelling order-7001/);
+    assert.ok(sent?.text.includes(link.attributes.url as string));
+    assert.ok(sent?.html.includes(link.attributes.url as string));
+    assert.deepEqual(await mailsOf(link.id), ['sent']);
+    await pool.query("update merchants set language = 'en' where id = $1", [id]);
+    const hostile = 'You won. Claim at www.evil.example';
+    const other = { email: 'second@mail.example' };
+    await create({ mail: true, customer: other, client_reference_id: hostile });
+    await sendDueMessages(deps);
+    const [plain] = await mailbox(other.email);
+    assert.match(String(plain?.text), /asks you to pay R\s1\s500,00\./);
+    assert.doesNotMatch(`${plain?.subject}${plain?.text}${plain?.html}`, /evil/);
+  });
+
+  test('needs an address, and is sent again three times at most, ten minutes apart, while the link lives', async () => {
+    const refused = await post({ mail: true, customer: undefined });
+    assertRefusedLike(refused, 422, /mail needs the address of the shopper/);
+    const link = await create({ mail: true, customer: { email: 'third@mail.example' } });
+    await assert.rejects(mail(link.id), /Wait ten minutes/);
+    for (const _ of [2, 3]) {
+      paying.clock.advance({ minutes: 11 });
+      await mail(link.id);
+    }
+    paying.clock.advance({ minutes: 11 });
+    await assert.rejects(mail(link.id), /3 times/);
+    const key = { merchant_id: paying.account.merchant.id, id: link.id };
+    await cancelPaymentLink(paying.service.deps, 'nomsa', key);
+    await sendDueMessages(paying.service.deps);
+    assert.deepEqual(await mailsOf(link.id), ['skipped', 'skipped', 'skipped']);
+    assert.deepEqual(await mailbox('third@mail.example'), []);
+    await assert.rejects(mail(link.id), /is cancelled/);
+    const till = await create({ reusable: true, customer: undefined });
+    await assert.rejects(mail(till.id), /address of the shopper/);
+  });
+
+  test('a shop mails 100 links in 24 hours, even at once, and a refused one is not created', async () => {
+    const { deps } = paying.service;
+    const shop = await createAccount(paying.service);
+    const offer = (index: number) =>
+      offerPaymentLink(deps, 'nomsa', shop.merchant.id, {
+        amount: 150_000,
+        client_reference_id: `order-${index}`,
+        customer: { email: `stranger-${index}@mail.example` },
+        mail: true,
+      });
+    const settled = await Promise.allSettled(Array.from({ length: 104 }, (_, at) => offer(at)));
+    const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    assert.equal(failures.length, 4);
+    for (const { message } of failures) assert.match(message, /100 times in 24 hours/);
+    const body = content({ mail: true });
+    const answer = await send(paying.service, shop, 'POST', '/api/payment-links', { body });
+    assertRefusedLike(answer, 422, /mail can be sent 100 times in 24 hours/);
+    const { rows } = await deps.database.pool.query(
+      'select count(*)::integer as count from payment_links where merchant_id = $1',
+      [shop.merchant.id],
+    );
+    assert.equal(rows[0].count, 100);
+    await paying.pass({ hours: 25 });
+    await offer(105);
+  });
+
+  test('an erased shopper’s mails are deleted, and one that waits is not sent', async () => {
+    const { deps } = paying.service;
+    const email = 'fourth@mail.example';
+    const sent = await create({ mail: true, customer: { email } });
+    await sendDueMessages(deps);
+    const waiting = await create({ mail: true, customer: { email } });
+    await eraseShopper(deps, 'nomsa', email);
+    await sendDueMessages(deps);
+    assert.deepEqual(await mailbox(email), []);
+    assert.deepEqual([await mailsOf(sent.id), await mailsOf(waiting.id)], [['sent'], ['skipped']]);
   });
 });
 

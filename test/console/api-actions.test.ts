@@ -2181,6 +2181,12 @@ describe('every action', () => {
         const id = await offerPaymentLink(paying.service.deps, 'test', merchant.id, offer);
         return { url: `/api/payment-links/${id}/cancel` };
       },
+      'POST /api/payment-links/:id/mail': async () => {
+        const customer = { email: 'thandi@example.com' };
+        const offer = { amount: 150_000, client_reference_id: 'link-3', customer, notify_url };
+        const id = await offerPaymentLink(paying.service.deps, 'test', merchant.id, offer);
+        return { url: `/api/payment-links/${id}/mail` };
+      },
       'POST /api/alerts/:id/take': () => ({ url: `/api/alerts/${alert}/take` }),
       'POST /api/alerts/:id/close': () => ({ url: `/api/alerts/${alert}/close`, body: reason }),
       'POST /api/differences/:id/close': () => ({

@@ -1,3 +1,4 @@
+import { linkMailsMax } from '#purchases/payment-links/payment-link.ts';
 import type { Invariant } from './invariant.ts';
 
 export const messageInvariants: Invariant[] = [
@@ -24,6 +25,17 @@ export const messageInvariants: Invariant[] = [
           select 1 from refund_requests r
           where r.checkout_id = m.checkout_id and r.merchant_id = m.merchant_id
             and 'refund ' || r.id = split_part(m.about, '#', 1) and r.completed_at is not null)`,
+  },
+  {
+    name: 'N1',
+    description: `a link is for one payment if it was mailed, ${linkMailsMax} times at most`,
+    sql: `
+      select m.payment_link_id, count(*) as mails
+      from messages m
+      left join payment_links l on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
+      where m.payment_link_id is not null
+      group by m.merchant_id, m.payment_link_id
+      having count(*) > ${linkMailsMax} or bool_or(l.reusable is distinct from false)`,
   },
   {
     name: 'N1',

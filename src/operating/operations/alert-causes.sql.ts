@@ -123,7 +123,7 @@ export async function listWithRefusedMail(db: Handle, alerts: OfAlert[]): Promis
   const shoppers = await db
     .selectFrom('messages')
     .distinctOn('checkout_id')
-    .select(['checkout_id as id', 'status'])
+    .select((of) => [of.ref('checkout_id').$notNull().as('id'), 'status'])
     .where('merchant_id', 'in', merchants)
     .where('checkout_id', 'in', ids)
     .where('status', 'in', ['sent', 'refused'])

@@ -66,6 +66,7 @@ const subjects: Record<MessageKind, string> = {
   sign_in_link: 'link to the plan',
   answer: 'answer to the shopper',
   evidence_asked: 'request to the merchant for evidence',
+  payment_link: 'link to pay',
 };
 
 const entryOf = (

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
+import { messageStatuses } from '#purchases/messages/message.ts';
 import { linkMembers } from '#purchases/payment-links/payment-link.schema.ts';
 import { expiryDaysMax, paymentLinkStatuses } from '#purchases/payment-links/payment-link.ts';
 import { Action } from './audit.schema.ts';
@@ -40,6 +41,15 @@ export const PaymentLinkDetails = Type.Object({
   notify_url: nullable(Type.String()),
   /** The shopper's address; null if the shopper types it. */
   email: nullable(Type.String()),
+  /** The mails of it to the shopper, the newest first. */
+  mails: Type.Array(
+    Type.Object({
+      id: Id,
+      status: oneOf(messageStatuses),
+      created_at: Time,
+      settled_at: nullable(Time),
+    }),
+  ),
   /** The newest of its checkouts. */
   orders: Type.Array(
     Type.Object({
@@ -66,6 +76,8 @@ export const OfferPaymentLink = Type.Object({
   /** How many days it lives, on the merchant's clock, instead of a time. */
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: expiryDaysMax })),
   reusable: linkMembers.reusable,
+  /** Whether the link goes to the shopper's address by mail. */
+  mail: Type.Optional(Type.Boolean()),
   /**
    * If absent, callbacks go to the same address as those of the newest order, if there is one. `none`
    * makes no callbacks.

@@ -3,11 +3,14 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { selectLinkMails } from '#purchases/messages/message.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { cancelPaymentLink } from '#purchases/payment-links/cancel-payment-link.ts';
 import { linkUrls } from '#purchases/payment-links/link-token.ts';
+import { mailPaymentLink } from '#purchases/payment-links/mail-payment-link.ts';
 import { type OfferDeps, offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { withCheckouts } from '#purchases/payment-links/payment-link.sql.ts';
-import { type PaymentLink, statusOf } from '#purchases/payment-links/payment-link.ts';
+import { linkMailsMax, type PaymentLink, statusOf } from '#purchases/payment-links/payment-link.ts';
 import { qrPath } from '#purchases/payment-links/qr-code.ts';
 import { actionsOn, defineAction } from './action.ts';
 import { listActionsOn, presentActions } from './audit.ts';
@@ -85,9 +88,10 @@ export async function readPaymentLink(viewer: Viewer<LinkViewerDeps>, id: string
   const { deps } = viewer;
   const found = await mustSeeLink(viewer, id);
   const urls = linkUrls(deps, found);
-  const { link, orders, actions } = await reading(deps, async (db) => ({
+  const { link, orders, mails, actions } = await reading(deps, async (db) => ({
     link: (await presentLinks(viewer, db, [found]))[0] as PaymentLinkRow,
     orders: await listOrdersOf(db, found, ordersShownMax),
+    mails: await selectLinkMails(db, found).limit(linkMailsMax).execute(),
     actions: await listActionsOn(db, found.id),
   }));
   return {
@@ -96,6 +100,7 @@ export async function readPaymentLink(viewer: Viewer<LinkViewerDeps>, id: string
     qr: qrPath(urls.url),
     notify_url: found.notify_url,
     email: found.customer?.email ?? null,
+    mails,
     orders: orders.map(({ customer, ...order }) => ({ ...order, email: customer.email })),
     audit: await presentActions(viewer, actions),
   };
@@ -129,5 +134,10 @@ export const paymentLinkActions = {
     permission: 'links.create',
     change: ({ deps, operator }: Viewer<LinkViewerDeps>, link) =>
       cancelPaymentLink(deps, operator, link),
+  }),
+  mail: on('mail', {
+    permission: 'links.create',
+    change: ({ deps, operator }: Viewer<LinkViewerDeps & QueueDeps>, link) =>
+      mailPaymentLink(deps, operator, link),
   }),
 };

@@ -97,6 +97,33 @@ export async function findMessage(
   return row ?? null;
 }
 
+export const selectLinkMails = (db: Handle, link: { merchant_id: string; id: string }) =>
+  db
+    .selectFrom('messages')
+    .select(['id', 'status', 'created_at', 'settled_at'])
+    .where('merchant_id', '=', link.merchant_id)
+    .where('payment_link_id', '=', link.id)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc');
+
+/** How many mails of links a merchant has queued since a time, at most `limit`. */
+export async function countLinkMails(
+  db: Handle,
+  merchant_id: string,
+  since: Timestamp,
+  limit: number,
+): Promise<number> {
+  const rows = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('payment_link_id', 'is not', null)
+    .where('created_at', '>', since)
+    .limit(limit)
+    .execute();
+  return rows.length;
+}
+
 /** The copies of a message of this kind about a cause, the newest first. */
 export async function listCopies(
   db: Handle,

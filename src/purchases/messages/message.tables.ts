@@ -13,7 +13,7 @@ declare module '#platform/database/tables.ts' {
     messages: {
       merchant_id: Fixed<string>;
       id: Fixed<string>;
-      checkout_id: Fixed<string>;
+      checkout_id: Fixed<string | null>;
       kind: Fixed<MessageKind>;
       about: Fixed<string>;
       facts: JSONColumnType<MessageFacts, string, never>;
@@ -26,6 +26,7 @@ declare module '#platform/database/tables.ts' {
       attempts: Generated<number>;
       lease: string | null;
       leased_until: Timestamp | null;
+      payment_link_id: Fixed<string | null>;
     };
     message_attempts: {
       merchant_id: Fixed<string>;

@@ -2,7 +2,8 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { PlanPanel } from '#purchases/shoppers/plan-attempt.ts';
 
 /**
- * One mail about a checkout, to the shopper. Only `evidence_asked` goes to the merchant. The
+ * One mail about a checkout, to the shopper. Only `evidence_asked` goes to the merchant, and only
+ * `payment_link` is about a link, before there is a checkout. The
  * transaction that causes it writes the row, `pending` and due on the merchant's clock. The worker
  * sends it and makes it `sent`. If a mail server refuses it permanently, it is `refused`, which
  * operators see. A message that is no longer true when it falls due, such as a reminder of a payment
@@ -27,7 +28,7 @@ export const shopperMessageKinds = [
   'answer',
 ] as const;
 export type ShopperMessageKind = (typeof shopperMessageKinds)[number];
-export const messageKinds = [...shopperMessageKinds, 'evidence_asked'] as const;
+export const messageKinds = [...shopperMessageKinds, 'evidence_asked', 'payment_link'] as const;
 export type MessageKind = (typeof messageKinds)[number];
 
 export const attemptOutcomes = ['sent', 'refused', 'failed'] as const;
@@ -66,7 +67,8 @@ export type MessageFacts = {
 export type Message = {
   merchant_id: string;
   id: string;
-  checkout_id: string;
+  /** Null for the mail of a payment link. */
+  checkout_id: string | null;
   kind: MessageKind;
   about: string;
   facts: MessageFacts;
@@ -80,6 +82,7 @@ export type Message = {
   attempts: number;
   lease: string | null;
   leased_until: Timestamp | null;
+  payment_link_id: string | null;
 };
 
 /**

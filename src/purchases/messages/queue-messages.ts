@@ -13,7 +13,9 @@ export type QueueDeps = {
 
 export type QueuedMessage = {
   merchant_id: string;
-  checkout_id: string;
+  /** The mail of a payment link has the link instead. */
+  checkout_id: string | null;
+  payment_link_id?: string;
   kind: MessageKind;
   /** Which payment, refund or link the message is about. */
   about?: string;
@@ -44,7 +46,7 @@ export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {
   if (!deps.sendsMessages || messages.length === 0) return null;
   return newMessages(
     messages.map(
-      ({ merchant_id, checkout_id, kind, about = '', facts = {}, link, at, due_at }) => ({
+      ({ merchant_id, checkout_id, kind, about = '', facts = {}, link, at, due_at, ...of }) => ({
         merchant_id,
         id: link?.id ?? deps.random.uuid(),
         checkout_id,
@@ -59,6 +61,7 @@ export function messagesOf(deps: QueueDeps, messages: QueuedMessage[]) {
         settled_at: null,
         lease: null,
         leased_until: null,
+        payment_link_id: of.payment_link_id ?? null,
       }),
     ),
   );

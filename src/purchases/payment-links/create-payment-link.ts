@@ -12,16 +12,18 @@ import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import type { KeyedRequest } from '#platform/http/idempotency.sql.ts';
 import { recordAnswer } from '#platform/http/idempotency.ts';
+import { validationFailed } from '#platform/http/validation.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
-import type { Random } from '#platform/shared/random.ts';
 import { pickCustomer } from '#purchases/checkouts/create-checkout.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { queueLinkMail } from './mail-payment-link.ts';
 import type { CreateLinkBody, PresentedLink } from './payment-link.schema.ts';
 import { findLink, insertLink } from './payment-link.sql.ts';
 import { expiryOf, type PaymentLink, type ReadLink, statusOf } from './payment-link.ts';
 
 /** Creates a link for the integration that made the request. */
 export async function createPaymentLink(
-  deps: { database: Database; clock: Clock; random: Random },
+  deps: { database: Database; clock: Clock } & QueueDeps,
   post: SignedPost & { keyed: KeyedRequest | null },
   merchant: Merchant,
   body: CreateLinkBody,
@@ -42,6 +44,8 @@ export async function createPaymentLink(
     }
     const by = { id, integration_id: post.caller.id, signed: post.key !== null };
     const link = await writeLink(db, merchant, body, by);
+    const refusal = body.mail ? await queueLinkMail(deps, db, merchant, link) : null;
+    if (refusal) throw validationFailed([{ path: 'mail', problem: refusal }], { lasting: false });
     const presented = presentLink({ ...link, checkout_status: null }, merchant);
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: presented });

@@ -3,16 +3,18 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
 import { listNewestAddresses } from '#purchases/callbacks/event-receiver.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { writeLink } from './create-payment-link.ts';
+import { queueLinkMail } from './mail-payment-link.ts';
 import type { CreateLinkBody } from './payment-link.schema.ts';
 import { explainLinkRules } from './validate-link.ts';
 
-export type OfferDeps = OperatorDeps & { callbackAllow: AllowedRange[] };
+export type OfferDeps = OperatorDeps & QueueDeps & { callbackAllow: AllowedRange[] };
 
 export type Offer = Pick<
   CreateLinkBody,
-  'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable'
+  'amount' | 'client_reference_id' | 'customer' | 'expires_at' | 'reusable' | 'mail'
 > & {
   /** Null makes no callbacks. If it is absent, they go where those of the newest order go. */
   notify_url?: string | null | undefined;
@@ -62,8 +64,12 @@ export async function offerPaymentLink(
   }
   return await operate(deps, operator, 'payment-links create', async (db) => {
     const by = { id: deps.random.uuid(), integration_id: integration.id, signed: false };
-    const { id, amount, reusable, expires_at } = await writeLink(db, merchant, content, by);
-    const details = { merchant_id, amount, reusable, expires_at };
+    const link = await writeLink(db, merchant, content, by);
+    const { id, amount, reusable, expires_at } = link;
+    const refusal = content.mail ? await queueLinkMail(deps, db, merchant, link) : null;
+    if (refusal !== null) throw new OperatorError(`The mail ${refusal}.`);
+    const mailed = content.mail === true;
+    const details = { merchant_id, amount, reusable, expires_at, ...(mailed && { mailed }) };
     return { subject_id: id, merchant_id, details, result: id };
   });
 }

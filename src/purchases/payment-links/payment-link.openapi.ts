@@ -34,7 +34,7 @@ export const createLinkOperation: Operation = {
 
 A link is for one payment: shoppers who open it at once share one checkout, and it is used up when that is paid. A shopper who cancels can open it again. A \`reusable\` link makes a checkout for each shopper, with a reference of its own.
 
-Without \`customer\` the shopper types an e-mail address. Following the link makes nothing. The checkout begins when the shopper presses the button on its page.`,
+Without \`customer\` the shopper types an e-mail address; with it, \`mail: true\` sends the link there. Following the link makes nothing. The checkout begins when the shopper presses the button on its page.`,
   answer: { description: 'The link was created.', example: { data: exampleLink } },
   refusals: {
     422: {
@@ -47,6 +47,7 @@ Without \`customer\` the shopper types an e-mail address. Following the link mak
         expiry_far: `Validation failed: expires_at must be at most ${expiryDaysMax} days from now.`,
         reusable:
           'Validation failed: customer must be left out of a reusable link, which many shoppers open.',
+        mail: 'Validation failed: mail needs the address of the shopper.',
         field: 'Validation failed: client_reference_id is required.',
         idempotency_key:
           'Validation failed: the Idempotency-Key was already used with another request.',

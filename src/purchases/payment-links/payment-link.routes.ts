@@ -15,6 +15,7 @@ import { badRequest, notFound } from '#platform/http/errors.ts';
 import { Links, PageQuery, presentLinks } from '#platform/http/pagination.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { createPaymentLink, presentLink } from './create-payment-link.ts';
 import {
   createLinkOperation,
@@ -25,11 +26,12 @@ import { CreateLinkBody, LinkParams, LinkResource, linkResource } from './paymen
 import { findLink, withCheckouts } from './payment-link.sql.ts';
 import { validateLink } from './validate-link.ts';
 
-export type LinkDeps = MerchantApiDeps & {
-  baseUrl: string;
-  sealing: Sealing;
-  callbackAllow: AllowedRange[];
-};
+export type LinkDeps = MerchantApiDeps &
+  QueueDeps & {
+    baseUrl: string;
+    sealing: Sealing;
+    callbackAllow: AllowedRange[];
+  };
 
 const OneLink = Type.Object({ data: LinkResource });
 

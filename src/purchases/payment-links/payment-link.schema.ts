@@ -3,7 +3,12 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import { members, url } from '#purchases/checkouts/checkout.schema.ts';
 import { linkUrls } from './link-token.ts';
 import type { ReadLink } from './payment-link.ts';
-import { expiryDaysMax, type PaymentLinkStatus, paymentLinkStatuses } from './payment-link.ts';
+import {
+  expiryDaysMax,
+  linkMailsPerDayMax,
+  type PaymentLinkStatus,
+  paymentLinkStatuses,
+} from './payment-link.ts';
 
 /** The members that the console and the API share. */
 export const linkMembers = {
@@ -37,6 +42,11 @@ export const linkMembers = {
 
 const apiMembers = {
   ...linkMembers,
+  mail: Type.Optional(
+    Type.Boolean({
+      description: `Whether we send the link to \`customer.email\`, in your language and with your name. At most ${linkMailsPerDayMax} links of a merchant are sent in 24 hours. False if absent.`,
+    }),
+  ),
   notify_url: Type.Optional(
     url(
       'Public HTTPS endpoint that receives the signed callbacks of its checkouts. Without it there are no callbacks: you read in the console, or by GET, who paid.',

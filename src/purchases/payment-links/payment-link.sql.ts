@@ -47,6 +47,22 @@ export async function findLink(db: Handle, merchant_id: string, id: string) {
   return link ? ((await withCheckouts(db, [link]))[0] as ReadLink) : null;
 }
 
+/** Links of a merchant, by their ids. */
+export async function listLinks(
+  db: Handle,
+  merchant_id: string,
+  ids: string[],
+): Promise<Map<string, ReadLink>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('payment_links')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('id', 'in', ids)
+    .execute();
+  return new Map((await withCheckouts(db, rows)).map((link) => [link.id, link]));
+}
+
 /** Makes opening a link and ending it wait for each other. */
 export async function lockLink(db: Handle, key: Key): Promise<PaymentLink | null> {
   return (await selectLink(db, key).forNoKeyUpdate().executeTakeFirst()) ?? null;

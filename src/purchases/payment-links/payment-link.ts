@@ -19,6 +19,11 @@ export type ReadLink = PaymentLink & { checkout_status: CheckoutStatus | null };
 
 export const expiryDaysMax = 30;
 
+/** A link goes to its shopper by mail this often. */
+export const linkMailsMax = 3;
+/** All links of a merchant together go by mail this often in 24 hours. */
+export const linkMailsPerDayMax = 100;
+
 /** The checkouts of a reusable link add their number to its reference. */
 export const reusableReferenceCharactersMax = 240;
 

@@ -52,13 +52,14 @@ export function explainLinkRules(
   allowed: AllowedRange[],
   body: Partial<CreateLinkBody>,
 ): FieldError[] {
-  const { amount, expires_at, reusable, customer, client_reference_id } = body;
+  const { amount, expires_at, reusable, customer, client_reference_id, mail } = body;
   const errors = explainRules(merchant, allowed, body, '');
   const add = (path: string, problem: string) => errors.push({ path, problem });
   if (reusable !== true && amount === undefined) add('amount', 'is required');
   if (reusable === true && customer !== undefined) {
     add('customer', 'must be left out of a reusable link, which many shoppers open');
   }
+  if (mail === true && customer === undefined) add('mail', 'needs the address of the shopper');
   const isLong = [...String(client_reference_id)].length > reusableReferenceCharactersMax;
   if (reusable === true && isLong) {
     const problem = `must have at most ${reusableReferenceCharactersMax} characters on a reusable link`;

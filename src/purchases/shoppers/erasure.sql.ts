@@ -111,6 +111,8 @@ export async function updateErasedLink(
   payment_link_id: string,
   to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url'>,
 ): Promise<void> {
+  const isIt = sql<boolean>`l.id = ${payment_link_id} and l.merchant_id = ${merchant_id}`;
+  await updateErasedLinkMails(db, isIt);
   await sql`
     update payment_links
     set customer = null, client_reference_id = ${to.client_reference_id},
@@ -121,8 +123,30 @@ export async function updateErasedLink(
       and not reusable`.execute(db);
 }
 
+/** The answers of a mail server may name the shopper, and a sandbox keeps the mails. */
+async function updateErasedLinkMails(db: Handle, isErased: RawBuilder<boolean>): Promise<void> {
+  const { rows } = await sql<{ merchant_id: string; id: string }>`
+    select m.merchant_id, m.id
+    from messages m join payment_links l
+      on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
+    where ${isErased}`.execute(db);
+  const merchant_ids = [...new Set(rows.map(({ merchant_id }) => merchant_id))];
+  const ids = rows.map(({ id }) => id);
+  if (ids.length === 0) return;
+  await sql`
+    update message_attempts set response = 'erased'
+    where merchant_id = any(${merchant_ids}::uuid[]) and message_id = any(${ids}::uuid[])`.execute(
+    db,
+  );
+  await sql`
+    delete from mailbox
+    where merchant_id = any(${merchant_ids}::uuid[]) and id = any(${ids}::uuid[])`.execute(db);
+}
+
 /** Removes an address from the payment links of all merchants. The next shopper types their own. */
 export async function updateErasedLinkCustomers(db: Handle, email: string): Promise<void> {
+  const isOwn = sql<boolean>`l.customer is not null and lower(l.customer ->> 'email') = lower(${email})`;
+  await updateErasedLinkMails(db, isOwn);
   await sql`
     update payment_links set customer = null
     where customer is not null and lower(customer ->> 'email') = lower(${email})`.execute(db);

@@ -62,6 +62,7 @@ export default function PaymentLinkPage({ id }: { id: string }) {
         <div className="stack">
           {link.status === 'active' && <Code of={link} />}
           <Orders of={link} />
+          {link.mails.length > 0 && <Mails of={link} />}
           {link.audit.length > 0 && (
             <Card title="Actions">
               <div className="stack tight">
@@ -126,9 +127,7 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
             <Button component="a" href={link.print_url} target="_blank" rel="noopener">
               Print
             </Button>
-            <Button variant="default" component="a" href={mailto(link)}>
-              Mail it
-            </Button>
+            <MailIt of={link} />
             <a className="link row-of" href={link.qr_svg_url} target="_blank" rel="noopener">
               <Icon name="download" /> SVG
             </a>
@@ -138,6 +137,60 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
           </div>
         </div>
       </div>
+    </Card>
+  );
+}
+
+/** The service mails the link to its shopper. Without an address, the person's own program does. */
+function MailIt({ of: link }: { of: PaymentLinkDetails }) {
+  const can = useCan();
+  const { run, busy, problem } = useAction();
+  if (link.email === null || !can('links.create')) {
+    return (
+      <Button variant="default" component="a" href={mailto(link)}>
+        Write a mail
+      </Button>
+    );
+  }
+  const again = link.mails.length > 0 ? ' again' : '';
+  return (
+    <>
+      <Button
+        variant="default"
+        loading={busy}
+        onClick={() =>
+          void run({
+            path: `/api/payment-links/${link.id}/mail`,
+            what: `Mail the link${again} to ${link.email}`,
+            said: () => `The link goes to ${link.email}.`,
+          })
+        }
+      >
+        {`Mail it${again}`}
+      </Button>
+      {problem !== null && <Notice kind="bad">{problem}</Notice>}
+    </>
+  );
+}
+
+function Mails({ of: link }: { of: PaymentLinkDetails }) {
+  return (
+    <Card title="Mails to the shopper" bare>
+      <Table label="Mails of this link" columns={['Asked', 'Status', { right: 'Settled' }]}>
+        {link.mails.map((mail) => (
+          <tr key={mail.id}>
+            <td>
+              <Time at={mail.created_at} zone={link.time_zone} ahead={link.clock_ahead_ms} />
+            </td>
+            <td>
+              <Status of={mail.status} />
+            </td>
+            <td className="right">
+              {mail.settled_at && <Time at={mail.settled_at} zone={link.time_zone} exact />}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </Card>
   );
 }

@@ -113,6 +113,8 @@ function NewLink({ close }: { close: () => void }) {
   const [days, setDays] = useState('30');
   const [reusable, setReusable] = useState(false);
   const [calls, setCalls] = useState(true);
+  const [mails, setMails] = useState(false);
+  const hasEmail = email.trim() !== '' && !reusable;
   const isOne = merchants?.length === 1;
   const merchant_id = isOne ? merchants[0]?.id : (chosen ?? undefined);
   const cents = parseAmount(typed);
@@ -127,7 +129,7 @@ function NewLink({ close }: { close: () => void }) {
         merchant_id,
         client_reference_id: reference.trim(),
         ...(cents !== null && { amount: cents }),
-        ...(email.trim() !== '' && !reusable && { email: email.trim() }),
+        ...(hasEmail && { email: email.trim(), ...(mails && { mail: true }) }),
         ...(days !== '' && { days: Number(days) }),
         ...(reusable && { reusable }),
         ...(!calls && { notify_url: 'none' }),
@@ -175,6 +177,13 @@ function NewLink({ close }: { close: () => void }) {
           maxLength={254}
           value={email}
           onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+      )}
+      {hasEmail && (
+        <Checkbox
+          label="Send the link there by mail"
+          checked={mails}
+          onChange={(event) => setMails(event.currentTarget.checked)}
         />
       )}
       <Select

@@ -294,6 +294,14 @@ export const af: Words = {
     unavailable_next:
       '{merchant} aanvaar nie tans hierdie bedrag nie. Niks is gehef nie. Vra {merchant} vir ’n nuwe skakel.',
     scan: 'Skandeer om te betaal',
+    mail_subject: '{amount} om aan {merchant} te betaal',
+    mail: '{merchant} vra u om {amount} te betaal.',
+    mail_order: '{merchant} vra u om {amount} vir bestelling {order} te betaal.',
+    mail_next:
+      'Die skakel maak ’n bladsy oop waar u kies hoe u wil betaal. Niks word voor dit verhaal nie. Dit werk tot {date}.',
+    mail_open: 'Gaan na die betaling',
+    mail_footer:
+      'U kry hierdie boodskap omdat {merchant} vir ons u adres vir hierdie betaling gegee het. As u nie daar gekoop het nie, ignoreer dit.',
   },
   statement: {
     title_tax: 'Staat en belastingfaktuur',

@@ -288,6 +288,14 @@ export const en = {
     unavailable_next:
       '{merchant} does not take this amount at the moment. Nothing was charged. Ask {merchant} for a new link.',
     scan: 'Scan to pay',
+    mail_subject: '{amount} to pay to {merchant}',
+    mail: '{merchant} asks you to pay {amount}.',
+    mail_order: '{merchant} asks you to pay {amount} for order {order}.',
+    mail_next:
+      'The link opens a page where you choose how to pay. Nothing is charged before that. It works until {date}.',
+    mail_open: 'Continue to the payment',
+    mail_footer:
+      'You get this message because {merchant} gave us your address for this payment. If you did not buy there, ignore it.',
   },
   statement: {
     title_tax: 'Statement and tax invoice',

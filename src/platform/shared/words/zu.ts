@@ -303,6 +303,14 @@ export const zu: Words = {
     unavailable_next:
       'U-{merchant} akayamukeli le mali okwamanje. Akukho okukhokhisiwe. Cela u-{merchant} isixhumanisi esisha.',
     scan: 'Skena ukuze ukhokhe',
+    mail_subject: '{amount} okumele uyikhokhe ku\u2011{merchant}',
+    mail: 'U\u2011{merchant} ucela ukuthi ukhokhe {amount}.',
+    mail_order: 'U\u2011{merchant} ucela ukuthi ukhokhe {amount} ye-oda {order}.',
+    mail_next:
+      'Isixhumanisi sivula ikhasi lapho ukhetha khona indlela yokukhokha. Akukho mali ethathwayo ngaphambi kwalokho. Sisebenza kuze kube {date}.',
+    mail_open: 'Qhubeka uye enkokhelweni',
+    mail_footer:
+      'Uthola lo mlayezo ngoba u\u2011{merchant} usinike ikheli lakho lale nkokhelo. Uma ungathenganga lapho, ungawunaki.',
   },
   statement: {
     title_tax: 'Isitatimende ne-invoyisi yentela',

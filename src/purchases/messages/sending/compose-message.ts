@@ -103,16 +103,17 @@ export function composeMessage(
         })
       : [],
     link: { label: said.link, url: subject.url },
-    footer: footerOf(merchant, subject.language),
+    footer: footerOf(texts.footer, merchant, subject.language),
   };
 }
 
 /** Why the shopper gets the letter, and one line about the seller, as far as it is known. */
-function footerOf(
+export function footerOf(
+  text: string,
   { name, contact, address, vat_number }: MessageSubject['merchant'],
   language: Language,
 ): string[] {
-  const why = fillIn(words[language].letter.footer, { merchant: oneLine(name) });
+  const why = fillIn(text, { merchant: oneLine(name) });
   const vat = vat_number === null ? null : `${words[language].page.shop_vat} ${vat_number}`;
   const known = [address?.replaceAll('\n', ', ') ?? null, vat, contact].filter(
     (fact) => fact !== null,

@@ -7,6 +7,9 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { listAnswers } from '#purchases/conversations/conversation.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
+import type { Message } from '#purchases/messages/message.ts';
+import { listLinks } from '#purchases/payment-links/payment-link.sql.ts';
+import type { ReadLink } from '#purchases/payment-links/payment-link.ts';
 
 /** The facts that messages of one merchant are written from. */
 export type MessageSources = {
@@ -31,6 +34,8 @@ export type MessageSources = {
   namedCards: Map<string, CardFace>;
   /** The answers to shoppers that the messages are about, by their ids. */
   answers: Awaited<ReturnType<typeof listAnswers>>;
+  /** The payment links that the messages are about. */
+  links: Map<string, ReadLink>;
 };
 
 export type CardFace = { brand: string | null; last4: string | null; expires: string | null };
@@ -64,16 +69,21 @@ const selectSources = compileOnce((db, key: Key) =>
 );
 
 /**
- * This takes one statement for a whole batch, one more if a message names a replaced card, and one
- * more if a message is an answer.
+ * This takes one statement for a whole batch, one more if a message names a replaced card, one more
+ * if a message is an answer, and two if one is about a payment link.
  */
 export async function listMessageSources(
   db: Handle,
   merchant_id: string,
-  checkout_ids: string[],
-  card_refs: string[],
-  entry_ids: string[],
+  messages: Pick<Message, 'checkout_id' | 'payment_link_id' | 'facts'>[],
 ): Promise<MessageSources> {
+  const unique = (ids: (string | null | undefined)[]) => [
+    ...new Set(ids.filter((id) => typeof id === 'string')),
+  ];
+  const checkout_ids = unique(messages.map(({ checkout_id }) => checkout_id));
+  const card_refs = unique(messages.map(({ facts }) => facts.card_ref));
+  const entry_ids = unique(messages.map(({ facts }) => facts.entry));
+  const link_ids = unique(messages.map(({ payment_link_id }) => payment_link_id));
   const [rows] = await selectSources(db, { merchant_id, checkout_ids });
   assert(rows);
   const { cards } = rows;
@@ -93,6 +103,7 @@ export async function listMessageSources(
     instalments: Map.groupBy(asRows(rows.instalments), (one) => one.checkout_id),
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
     answers: await listAnswers(db, merchant_id, entry_ids),
+    links: await listLinks(db, merchant_id, link_ids),
     namedCards: new Map([...cards, ...replaced].map((one) => [one.card_ref, one])),
   };
 }

@@ -52,8 +52,8 @@ function letterOf(
   today: string,
 ): { to: string; letter: Letter } | null {
   const { kind, facts } = message;
-  const checkout = sources.checkouts.get(message.checkout_id);
-  if (!checkout) return null;
+  const checkout = sources.checkouts.get(message.checkout_id ?? '');
+  if (!checkout || kind === 'payment_link') return null;
   if (kind === 'evidence_asked') {
     return { to: merchant.contact ?? '', letter: composeRequest(merchant, checkout, facts, '') };
   }
@@ -105,7 +105,7 @@ function explainRefusal(
 ): string | null {
   const now = merchant.now();
   if (!sendsMessages) return 'This service sends no mail.';
-  if (sources.checkouts.get(message.checkout_id)?.erased_at !== null) {
+  if (sources.checkouts.get(message.checkout_id ?? '')?.erased_at !== null) {
     return 'The shopper was erased.';
   }
   if (message.kind === 'sign_in_link') {
@@ -128,11 +128,5 @@ function explainRefusal(
   return null;
 }
 
-const sourcesOf = (db: Handle, { merchant_id, checkout_id, facts }: Message) =>
-  listMessageSources(
-    db,
-    merchant_id,
-    [checkout_id],
-    facts.card_ref ? [facts.card_ref] : [],
-    facts.entry ? [facts.entry] : [],
-  );
+const sourcesOf = (db: Handle, message: Message) =>
+  listMessageSources(db, message.merchant_id, [message]);

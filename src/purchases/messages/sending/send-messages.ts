@@ -24,9 +24,12 @@ import {
   retriesAt,
   type ShopperMessageKind,
 } from '#purchases/messages/message.ts';
+import { linkUrls } from '#purchases/payment-links/link-token.ts';
+import { statusOf } from '#purchases/payment-links/payment-link.ts';
 import { lateToken, renewLateLinks } from '#purchases/shoppers/late-link.ts';
 import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { composeLinkMail } from './compose-link-mail.ts';
 import { composeMessage, type MessageSubject } from './compose-message.ts';
 import { composeRequest } from './compose-request.ts';
 import type { Letter } from './letter.ts';
@@ -87,11 +90,7 @@ export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant
 async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
   const lastBegin = deps.clock.monotonic() + beginSeconds * 1000;
   const now = merchant.now();
-  const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
-  const cardRefs = [...new Set(claimed.flatMap(({ facts }) => facts.card_ref ?? []))];
-  const entryIds = claimed.flatMap(({ facts }) => facts.entry ?? []);
-  const { db } = deps.database;
-  const sources = await listMessageSources(db, merchant.id, checkoutIds, cardRefs, entryIds);
+  const sources = await listMessageSources(deps.database.db, merchant.id, claimed);
   const results: Result[] = [];
   const queue = [...claimed];
   await renewLinks(deps, merchant, claimed, sources, now);
@@ -116,7 +115,8 @@ async function renewLinks(
 ): Promise<void> {
   const today = merchant.localDate(now).toString();
   const late = claimed
-    .filter(({ kind }) => kind === 'declined')
+    .filter((message) => message.kind === 'declined')
+    .filter(isOfCheckout)
     .filter((message) => isStillTrue(message, sources, today, now))
     .sort((one, other) => one.planned_at.localeCompare(other.planned_at));
   if (late.length === 0) return;
@@ -145,7 +145,9 @@ async function sendOne(
   const mail =
     kind === 'evidence_asked'
       ? requestOf(deps, merchant, message, sources)
-      : letterTo(deps, merchant, { ...message, kind }, sources, today);
+      : kind === 'payment_link'
+        ? linkMailOf(deps, merchant, message, sources)
+        : letterTo(deps, merchant, { ...message, kind }, sources, today);
   if (mail === null) return 'skipped';
   const { merchant_id, checkout_id, id: message_id } = message;
   const sent_at = timestamp(now);
@@ -169,30 +171,56 @@ function letterTo(
   today: string,
 ): Content | null {
   const subject = subjectOf(merchant, message, sources, today, linkOf(deps, message, sources));
-  const to = sources.checkouts.get(message.checkout_id)?.customer.email;
+  const to = checkoutOf(message, sources)?.customer.email;
   if (subject === null || !to) return null;
-  const letter = composeMessage(message, subject);
-  if (merchant.logo !== null) letter.logo = deps.baseUrl + logoPath(merchant.logo);
-  return contentOf(to, letter, subject.language);
+  return signed(deps, merchant, to, composeMessage(message, subject), subject.language);
+}
+
+/** With the merchant's logo, if it has one. */
+const signed = (
+  { baseUrl }: MessageDeps,
+  { logo }: Merchant,
+  to: string,
+  letter: Letter,
+  language: Language,
+): Content =>
+  contentOf(to, logo === null ? letter : { ...letter, logo: baseUrl + logoPath(logo) }, language);
+
+function linkMailOf(
+  deps: MessageDeps,
+  merchant: Merchant,
+  { payment_link_id }: Message,
+  { links }: MessageSources,
+): Content | null {
+  const link = links.get(payment_link_id ?? '');
+  if (!link?.customer) return null;
+  const letter = composeLinkMail(merchant, link, linkUrls(deps, link).url);
+  return signed(deps, merchant, link.customer.email, letter, merchant.language);
 }
 
 /** The merchant may have changed its contact since it was asked. */
 function requestOf(
   { console }: MessageDeps,
   merchant: Merchant,
-  { facts, checkout_id }: Message,
-  { checkouts }: MessageSources,
+  message: Message,
+  sources: MessageSources,
 ): Content | null {
   const { contact } = merchant;
   const url = console.merchantUrl ?? console.url;
-  const checkout = checkouts.get(checkout_id);
+  const checkout = checkoutOf(message, sources);
   if (contact === null || !isMailAddress(contact) || !checkout) return null;
-  return contentOf(contact, composeRequest(merchant, checkout, facts, url), 'en');
+  return contentOf(contact, composeRequest(merchant, checkout, message.facts, url), 'en');
 }
+
+const isOfCheckout = (message: Message): message is Message & { checkout_id: string } =>
+  message.checkout_id !== null;
+
+const checkoutOf = ({ checkout_id }: Message, { checkouts }: MessageSources) =>
+  checkouts.get(checkout_id ?? '');
 
 /** The payment that a message is about. */
 function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSources) {
-  return instalments.get(checkout_id)?.find(({ number }) => number === facts.instalment);
+  return instalments.get(checkout_id ?? '')?.find(({ number }) => number === facts.instalment);
 }
 
 /** A reminder of a charge that will not happen, or a request to pay what is paid, is not sent. */
@@ -202,8 +230,12 @@ export function isStillTrue(
   today: string,
   now: Temporal.Instant,
 ): boolean {
-  const { kind, facts, checkout_id } = message;
-  const checkout = sources.checkouts.get(checkout_id);
+  const { kind, facts } = message;
+  if (kind === 'payment_link') {
+    const link = sources.links.get(message.payment_link_id ?? '');
+    return link !== undefined && statusOf(link, now) === 'active' && link.customer !== null;
+  }
+  const checkout = checkoutOf(message, sources);
   // The address of an erased shopper is a pseudonym.
   if (!checkout?.customer.email || checkout.erased_at !== null) return false;
   const payment = paymentOf(message, sources);
@@ -215,8 +247,8 @@ export function isStillTrue(
     case 'card_expires': {
       // Another card may have replaced this one, and a refund may have cancelled the payments after
       // its expiry.
-      const expires = sources.cards.get(checkout_id)?.expires ?? null;
-      const plan = sources.instalments.get(checkout_id) ?? [];
+      const expires = sources.cards.get(checkout.id)?.expires ?? null;
+      const plan = sources.instalments.get(checkout.id) ?? [];
       const toCome = plan.filter(({ status }) => status === 'scheduled');
       return expires === facts.card_expires && firstUncovered(toCome, expires) !== null;
     }
@@ -234,27 +266,28 @@ export function isStillTrue(
 export function subjectOf(
   merchant: Merchant,
   message: Message,
-  { checkouts, instalments, cards, namedCards, answers }: MessageSources,
+  sources: MessageSources,
   today: string,
   url: string,
 ): MessageSubject | null {
-  const checkout = checkouts.get(message.checkout_id);
+  const { instalments, cards, namedCards, answers } = sources;
+  const checkout = checkoutOf(message, sources);
   if (!checkout) return null;
   const { card_ref } = message.facts;
   return {
     merchant,
     checkout,
     language: checkout.language ?? 'en',
-    instalments: instalments.get(message.checkout_id) ?? [],
-    card: (card_ref ? namedCards.get(card_ref) : cards.get(message.checkout_id)) ?? null,
+    instalments: instalments.get(checkout.id) ?? [],
+    card: (card_ref ? namedCards.get(card_ref) : cards.get(checkout.id)) ?? null,
     answer: answers.get(message.facts.entry ?? '') ?? null,
     today,
     url,
   };
 }
 
-function linkOf(deps: MessageDeps, message: Message, { checkouts }: MessageSources): string {
-  const checkout = checkouts.get(message.checkout_id);
+function linkOf(deps: MessageDeps, message: Message, sources: MessageSources): string {
+  const checkout = checkoutOf(message, sources);
   assert(checkout);
   return `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}${proofOf(deps, message)}`;
 }
@@ -296,7 +329,8 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     if (attempts.length > 0) await insertMessageAttempts(db, merchant.id, attempts);
     for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
-      if (isOver) await alertRefused(deps, db, message, outcome);
+      // The page of a link shows it to the shop, which gave the address.
+      if (isOver && isOfCheckout(message)) await alertRefused(deps, db, message, outcome);
     }
     const failing = sent.find(
       ({ message, outcome }) =>
@@ -328,7 +362,7 @@ type Db = Parameters<typeof raiseAlert>[1];
 async function alertRefused(
   deps: MessageDeps,
   db: Db,
-  message: Message,
+  message: Message & { checkout_id: string },
   { response }: MailOutcome,
 ): Promise<void> {
   await raiseAlert(deps, db, {

@@ -1,0 +1,77 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { countLinkMails, selectLinkMails } from '#purchases/messages/message.sql.ts';
+import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { lockLink, withCheckouts } from './payment-link.sql.ts';
+import { linkMailsMax, linkMailsPerDayMax, type PaymentLink, statusOf } from './payment-link.ts';
+
+// Anyone may be named as a shopper. The limits keep a person of a shop from mailing strangers through
+// us: the text is ours, a link has one address, and a merchant has a number of mails a day.
+
+const daySeconds = 24 * 3600;
+/** The least time between two mails of one link. */
+const pauseSeconds = 600;
+
+/**
+ * Queues the mail of a link to its shopper. Returns why it cannot, or null. The caller holds the lock
+ * of the merchant's list of links, so that mails at once are counted.
+ */
+export async function queueLinkMail(
+  deps: QueueDeps,
+  db: Handle,
+  merchant: Merchant,
+  link: PaymentLink,
+): Promise<string | null> {
+  if (!deps.sendsMessages) return 'this service sends no mail';
+  if (link.customer === null) return 'needs the address of the shopper';
+  const now = merchant.now();
+  const before = (seconds: number) => timestamp(secondsAfter(now, -seconds));
+  const earlier = await selectLinkMails(db, link).limit(linkMailsMax).execute();
+  if (earlier.length >= linkMailsMax) {
+    return `can be sent ${linkMailsMax} times for one link, and it was. Send the link yourself`;
+  }
+  if ((earlier[0]?.created_at ?? '') > before(pauseSeconds)) {
+    return 'was sent a moment ago. Wait ten minutes before the next one';
+  }
+  const sent = await countLinkMails(db, merchant.id, before(daySeconds), linkMailsPerDayMax);
+  if (sent >= linkMailsPerDayMax) {
+    return `can be sent ${linkMailsPerDayMax} times in 24 hours for a shop, and it was. Send the link yourself`;
+  }
+  await queueMessages(deps, db, [
+    {
+      merchant_id: merchant.id,
+      checkout_id: null,
+      payment_link_id: link.id,
+      kind: 'payment_link',
+      about: String(earlier.length + 1),
+      at: timestamp(now),
+    },
+  ]);
+  return null;
+}
+
+/** A person sends a link to its shopper, or sends it again. */
+export async function mailPaymentLink(
+  deps: OperatorDeps & QueueDeps,
+  operator: string,
+  key: { merchant_id: string; id: string },
+): Promise<void> {
+  const { merchant_id, id: subject_id } = key;
+  await operate(deps, operator, 'payment-links mail', async (db) => {
+    const merchant = await findMerchant(db, deps.clock, merchant_id);
+    if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+    await advanceListTotal(db, merchant_id, 'payment_links', 0, timestamp(merchant.now()));
+    const locked = await lockLink(db, key);
+    const [link] = locked ? await withCheckouts(db, [locked]) : [];
+    if (!link) throw new OperatorError(`There is no payment link ${subject_id}.`);
+    const status = statusOf(link, merchant.now());
+    if (status !== 'active') throw new OperatorError(`This link is ${status}. It is not sent.`);
+    const refusal = await queueLinkMail(deps, db, merchant, link);
+    if (refusal !== null) throw new OperatorError(`The mail ${refusal}.`);
+    return { subject_id, merchant_id, details: { merchant_id }, result: null };
+  });
+}
