@@ -179,7 +179,10 @@ test('a person and a bulk action are found by their ids, by readers of all merch
     counts_from: null,
   };
   const wanted = { merchant_ids: null, host: null, until_id: unknownId };
-  const id = await beginBulkAction({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
+  const id = await beginBulkAction({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, {
+    total: 0,
+    shares: [],
+  });
   const own: Scope = { merchant_ids: [paying.account.merchant.id] };
   for (const [text, kind, called] of [
     [person.id, 'person', 'Nomsa Dube'],

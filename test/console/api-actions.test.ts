@@ -1213,7 +1213,7 @@ describe('the actions of the command line', () => {
 
     const { rows } = await paying.service.deps.database.pool.query(
       `select details ->> 'address' as address, merchant_id from operator_actions
-       where action = 'integrations test-callback' and subject_id = $1 order by at limit 1`,
+       where action = 'integrations test-callback' and subject_id = $1 order by number limit 1`,
       [account.id],
     );
     assert.deepEqual(rows, [{ address: url.split('?')[0], merchant_id: merchant_ids[0] }]);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
@@ -704,7 +705,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.ok(text.includes(colleague.email));
   });
 
-  test('does so 50 times a day for a merchant, and proposes ten accounts: then only the staff can', async () => {
+  test('does so 50 times a day for a merchant, proposes ten accounts and rotates 100 times: then only the staff can', async () => {
     const { ofMerchant } = service.deps.rateLimits;
     const [shop, other] = [await createShop(), await createShop()];
     const [by, theirs, staff] = [await shopAdmin(shop), await shopAdmin(other), await admin()];
@@ -722,6 +723,15 @@ describe('a merchant’s administrator who invites', () => {
       assert.equal((await invite(theirs, [shop])).status, 409);
     for (let count = 0; count < 48; count += 1) await ofMerchant(shop, 'access');
     for (let count = 0; count < 9; count += 1) await ofMerchant(shop, 'account');
+    for (let count = 0; count < 99; count += 1) await ofMerchant(shop, 'rotation');
+    const { id: integration } = await createIntegration(service.deps, 'test', {
+      ...{ merchant_id: shop, refund_mode: 'manual' },
+    });
+    const rotate = (one: ConsolePerson) =>
+      post(withMail, one, `/api/integrations/${integration}/rotate`, {
+        ...{ credential: 'client_secret', overlap_seconds: 0 },
+      });
+    assert.equal((await rotate(by)).status, 200);
     const { person } = (await invite(by, [shop.toUpperCase()])).body;
     const change = (one: ConsolePerson, name: string) =>
       ask({ app: withMail, deps: service.deps }, one, 'PATCH', `/api/people/${person.id}`, {
@@ -734,6 +744,7 @@ describe('a merchant’s administrator who invites', () => {
       await invite(by, [shop]),
       await change(by, 'Sipho'),
       await propose(by, 1),
+      await rotate(by),
     ]) {
       assert.deepEqual([answer.status, answer.body.error.code], [429, 'too_many_requests']);
       assert.match(answer.body.error.message, /today\. .*ask the payment service/);
@@ -742,6 +753,9 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await invite(theirs, [other])).status, 200);
     assert.equal((await invite(staff, [shop])).status, 200);
     assert.equal((await propose(staff, 1)).status, 200);
+    assert.equal((await rotate(staff)).status, 200);
+    // A leaked secret need not wait: its integration can be revoked.
+    assert.equal((await post(withMail, by, `/api/integrations/${integration}/revoke`)).status, 200);
     assert.equal((await post(withMail, by, `/api/people/${person.id}/revoke`)).status, 200);
   });
 

@@ -1,4 +1,4 @@
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate, type Share } from '#record/actions/operate.ts';
 import { insertBulkAction } from './bulk-action.sql.ts';
 import type { BulkActionKind, BulkActionWanted } from './bulk-action.ts';
 
@@ -11,7 +11,7 @@ export async function beginBulkAction(
   operator: string,
   kind: BulkActionKind,
   wanted: BulkActionWanted,
-  total: number | null,
+  { total, shares }: { total: number | null; shares: Share[] },
 ): Promise<string> {
   const { origin } = deps;
   if (!origin || !('person_id' in origin)) {
@@ -22,10 +22,7 @@ export async function beginBulkAction(
   const actor = { operator, ...from };
   await operate(deps, operator, `${kind} many`, async (db, created_at) => {
     await insertBulkAction(db, { id, kind, actor, wanted, created_at, total });
-    // The merchants of rows that were picked one by one are in the audit of each row's action.
-    const [merchant_id, ...others] = ('merchant_ids' in wanted && wanted.merchant_ids) || [];
-    const about = others.length === 0 && { merchant_id: merchant_id ?? null };
-    return { subject_id: id, ...about, details: { ...wanted, total }, result: null };
+    return { subject_id: id, details: { ...wanted, total }, shares, result: null };
   });
   return id;
 }

@@ -1,4 +1,5 @@
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { listMerchantsOfSubject } from '#record/actions/operator-action.sql.ts';
 import { lockBulkAction, moveStopped } from './bulk-action.sql.ts';
 
 /** An operator stops a bulk action. Items that are done stay done. */
@@ -17,6 +18,8 @@ export async function stopBulkAction(
     const stopped = `${by} stopped this.`;
     await moveStopped(db, id, { finished_at: now, stopped });
     const { kind, done, failed, total } = action;
-    return { subject_id: id, details: { kind, done, failed, total }, result: undefined };
+    const merchants = await listMerchantsOfSubject(db, id);
+    const shares = merchants.map((merchant_id) => ({ merchant_id, details: { kind } }));
+    return { subject_id: id, details: { kind, done, failed, total }, shares, result: undefined };
   });
 }

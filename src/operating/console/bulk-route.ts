@@ -8,15 +8,15 @@ import { notFound } from './errors.ts';
 import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /**
- * Makes a route that begins one action on many rows. `see` counts the ids within the person's scope.
- * If one is outside, nothing begins.
+ * Makes a route that begins one action on many rows. `see` finds those within the person's scope. If
+ * one is outside, nothing begins.
  */
 export const bulkRoute = <Body extends TObject>(wanted: {
   url: string;
   permission: Permission;
   kind: BulkActionKind;
   body: Body;
-  see(context: Context, ids: string[]): Promise<number>;
+  see(context: Context, ids: string[]): Promise<{ id: string; merchant_id: string }[]>;
 }): ConsoleRoute =>
   actionRoute({
     method: 'POST',
@@ -27,10 +27,21 @@ export const bulkRoute = <Body extends TObject>(wanted: {
     async run(context, { body }) {
       const { ids: given, ...rest } = body as Static<Body> & { ids: string[] };
       const ids = [...new Set(given.map((id) => id.toLowerCase()))];
-      if ((await wanted.see(context, ids)) !== ids.length) throw notFound();
+      const seen = await wanted.see(context, ids);
+      if (seen.length !== ids.length) throw notFound();
       const { deps, operator } = context;
       const items = { ids, ...rest };
-      const id = await beginBulkAction(deps, operator, wanted.kind, items, ids.length);
+      const id = await beginBulkAction(deps, operator, wanted.kind, items, {
+        total: ids.length,
+        shares: sharesOf(seen, rest),
+      });
       return () => readBulkAction(context, id);
     },
+  });
+
+/** The rows of each merchant, for its audit. */
+const sharesOf = (seen: { id: string; merchant_id: string }[], rest: object) =>
+  [...Map.groupBy(seen, ({ merchant_id }) => merchant_id)].map(([merchant_id, rows]) => {
+    const ids = rows.map(({ id }) => id);
+    return { merchant_id, details: { ids, ...rest, total: ids.length } };
   });

@@ -13,6 +13,7 @@ import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { destinationList } from '#operating/operations/destinations.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { sharesOf } from './download.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
@@ -45,7 +46,15 @@ export const callbackRoutes: ConsoleRoute[] = [
       };
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));
       const total = count > totalMax ? null : count;
-      const id = await beginBulkAction(deps, operator, 'callbacks retry', wanted, total);
+      const shares =
+        merchant === undefined
+          ? sharesOf(context, null, wanted).map(({ merchant_id: one }) => ({
+              merchant_id: one,
+              details: { ...wanted, merchant_ids: [one] },
+            }))
+          : [{ merchant_id: merchant, details: { ...wanted, total } }];
+      const about = { total, shares };
+      const id = await beginBulkAction(deps, operator, 'callbacks retry', wanted, about);
       return () => readBulkAction(context, id);
     },
   }),

@@ -38,6 +38,26 @@ type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 /** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
 
+/** This many merchants of one person are named in one action. */
+const sharesMax = 50;
+
+/**
+ * The parts of a read that is about all merchants of one of their own people. A part has no counts,
+ * because these would tell one merchant about the others.
+ */
+export function sharesOf(
+  { scope }: Context,
+  merchant_id: string | null,
+  details: object,
+): { merchant_id: string; details: object }[] {
+  if (merchant_id !== null || scope === 'all merchants') return [];
+  if (scope.merchant_ids.length > sharesMax) {
+    const text = `You work for more than ${sharesMax} shops. Choose one of them first.`;
+    throw new ConsoleError(409, 'choose_merchant', text);
+  }
+  return scope.merchant_ids.map((id) => ({ merchant_id: id, details }));
+}
+
 const failed = 'a download was not released';
 
 /**
@@ -53,13 +73,14 @@ export async function answerDownload(
   const { now, ...lease } = newLease(context.deps, leaseSeconds);
   const { name, auditedAs: file = name, subject_id, merchant_id, filters } = download;
   const release = () => releaseDownload(context.deps.database.db, lease.lease);
+  const details = { file, filters: typedFilters(filters) };
+  const shares = sharesOf(context, merchant_id, details);
   await operate(context.deps, context.operator, 'files read', async (db) => {
     if (!(await claimDownload(db, context.person.id, lease, now))) {
       const text = 'You are already downloading a file. Try again when that has finished.';
       throw new ConsoleError(429, 'downloading', text);
     }
-    const details = { file, filters: typedFilters(filters) };
-    return { subject_id, merchant_id, details, result: null };
+    return { subject_id, merchant_id, details, shares, result: null };
   });
   try {
     const stream = Readable.from(sent(context, download, lease, await open()));
@@ -73,11 +94,12 @@ export async function answerDownload(
 }
 
 async function* sent(
-  { deps, operator, person }: Context,
+  context: Context,
   { name, auditedAs: file = name, subject_id, merchant_id }: Download,
   { lease, ...first }: DownloadLease,
   pieces: Pieces,
 ): AsyncGenerator<Piece> {
+  const { deps, operator, person } = context;
   let lines = 0;
   let is_whole = false;
   let { leased_until } = first;
@@ -96,7 +118,9 @@ async function* sent(
   } finally {
     await operate(deps, operator, 'files sent', async (db) => {
       await releaseDownload(db, lease);
-      return { subject_id, merchant_id, details: { file, lines, is_whole }, result: null };
+      const shares = sharesOf(context, merchant_id, { file, is_whole });
+      const details = { file, lines, is_whole };
+      return { subject_id, merchant_id, details, shares, result: null };
     });
   }
 }

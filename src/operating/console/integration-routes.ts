@@ -14,10 +14,11 @@ import {
   actionRoutes,
   type ConsoleRoute,
   consoleRoute,
+  countOfDay,
   detailRoute,
 } from './route.ts';
 
-const { testCallback, ...actions } = integrationActions;
+const { rotate, testCallback, ...actions } = integrationActions;
 
 export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(integrationList),
@@ -34,6 +35,14 @@ export const integrationRoutes: ConsoleRoute[] = [
     }),
   }),
   ...actionRoutes(actions),
+  actionRoute({
+    ...rotate,
+    async run(context, input) {
+      const { merchant_id } = await mustOwnIntegration(context, input.params.id);
+      await countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
+      return await rotate.run(context, input);
+    },
+  }),
   actionRoute({
     ...testCallback,
     async run(context, input) {

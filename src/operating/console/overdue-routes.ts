@@ -1,7 +1,7 @@
 import { ManyInstalments } from '#operating/operations/bulk-action.schema.ts';
 import { InstalmentParams, RetriedInstalment } from '#operating/operations/callback.schema.ts';
 import { listDeclines } from '#operating/operations/instalments.sql.ts';
-import { countInstalments, lastOf, overdueList } from '#operating/operations/instalments.ts';
+import { findInstalments, lastOf, overdueList } from '#operating/operations/instalments.ts';
 import { mustSee } from '#operating/operations/viewer.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
@@ -16,7 +16,7 @@ export const overdueRoutes: ConsoleRoute[] = [
     permission: 'instalments.retry',
     kind: 'instalments retry',
     body: ManyInstalments,
-    see: countInstalments,
+    see: findInstalments,
   }),
   actionRoute({
     method: 'POST',

@@ -143,7 +143,8 @@ export const overviewRoutes: ConsoleRoute[] = [
       // Searches run while a person types, so one that finds the same people again counts once.
       const people = data.filter(({ email, name }) => email !== null || name !== null);
       const shown = people.map(({ id }) => id);
-      if (shown.length > 0) await countPage(context, 'search', query, shown);
+      const merchants = people.map(({ merchant_id }) => merchant_id);
+      if (shown.length > 0) await countPage(context, 'search', query, shown, merchants);
       return { data };
     },
   }),

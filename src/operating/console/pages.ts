@@ -9,7 +9,7 @@ import {
   type PageRequest,
 } from '#operating/operations/list.ts';
 import { operate } from '#record/actions/operate.ts';
-import { answerDownload, typedFilters } from './download.ts';
+import { answerDownload, sharesOf, typedFilters } from './download.ts';
 import { ConsoleError } from './errors.ts';
 import { requireProof } from './proof.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
@@ -67,6 +67,8 @@ export async function countPage(
   query: object,
   /** The rows shown, if the same rows in answer to another query should count once. */
   shown: object = query,
+  /** The merchants of the rows shown, if these are known. */
+  merchants?: (string | null)[],
 ): Promise<void> {
   const page = createHash('sha256')
     .update(JSON.stringify([list, shown]))
@@ -75,8 +77,11 @@ export async function countPage(
   if (isBulk) {
     requireProof(context);
     const details = { list, filters: typedFilters(query) };
+    const about = aboutOf(query);
+    const all = sharesOf(context, about.merchant_id, details);
+    const shares = all.filter(({ merchant_id }) => merchants?.includes(merchant_id) ?? true);
     await operate(context.deps, context.operator, 'lists read', async () => ({
-      ...{ ...aboutOf(query), details, result: null },
+      ...{ ...about, details, shares, result: null },
     }));
   }
   await noteShown();

@@ -10,7 +10,7 @@ import {
   WantedFile,
 } from '#operating/operations/payout.schema.ts';
 import {
-  countPayouts,
+  findPayouts,
   mustSeePayout,
   payoutActions,
   payoutList,
@@ -88,14 +88,14 @@ export const payoutRoutes: ConsoleRoute[] = [
     permission: 'payouts.approve',
     kind: 'payouts approve',
     body: ManyIds,
-    see: countPayouts,
+    see: findPayouts,
   }),
   bulkRoute({
     url: '/api/payouts/paid',
     permission: 'payouts.settle',
     kind: 'payouts paid',
     body: ManyPaid,
-    see: countPayouts,
+    see: findPayouts,
   }),
   actionRoute({
     method: 'POST',

@@ -22,6 +22,6 @@ export const refundRoutes: ConsoleRoute[] = [
     permission: 'refunds.review',
     kind: 'refunds approve',
     body: ManyIds,
-    see: async (context, ids) => (await findRefunds(context, ids)).length,
+    see: findRefunds,
   }),
 ];

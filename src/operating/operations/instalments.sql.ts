@@ -118,20 +118,26 @@ export async function listPauses(
 }
 
 /**
- * How many of these payments are in the scope. An id consists of the checkout's id and the payment's
+ * These payments, if they are in the scope. An id consists of the checkout's id and the payment's
  * number.
  */
-export async function countInstalmentsWithin(
+export async function listInstalmentsWithin(
   db: Handle,
   scope: Scope,
   ids: string[],
-): Promise<number> {
+): Promise<{ id: string; merchant_id: string }[]> {
   const pairs = ids.map((id) => id.split(':') as [string, string]);
-  const rows = await scoped(db.selectFrom('instalments').select(['checkout_id', 'number']), scope)
+  const rows = await scoped(
+    db.selectFrom('instalments').select(['merchant_id', 'checkout_id', 'number']),
+    scope,
+  )
     .where(
       sql<boolean>`(checkout_id, number) in (select * from unnest(
         ${pairs.map(([checkout]) => checkout)}::uuid[], ${pairs.map(([, number]) => Number(number))}::int[]))`,
     )
     .execute();
-  return rows.length;
+  return rows.map(({ merchant_id, checkout_id, number }) => ({
+    id: `${checkout_id}:${number}`,
+    merchant_id,
+  }));
 }

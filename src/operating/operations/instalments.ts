@@ -14,10 +14,10 @@ import {
 import { OverdueQuery, OverdueRow } from './callback.schema.ts';
 import { ownerColumns } from './csv.ts';
 import {
-  countInstalmentsWithin,
   type Decline,
   listCards,
   listDeclines,
+  listInstalmentsWithin,
   listPauses,
   type Pause,
   pageInstalments,
@@ -59,9 +59,9 @@ export const overdueList = defineList({
   ],
 });
 
-/** How many of these payments the viewer sees. */
-export const countInstalments = ({ deps, scope }: Viewer, ids: string[]) =>
-  reading(deps, (db) => countInstalmentsWithin(db, scope, ids));
+/** These payments, if the viewer sees them. */
+export const findInstalments = ({ deps, scope }: Viewer, ids: string[]) =>
+  reading(deps, (db) => listInstalmentsWithin(db, scope, ids));
 
 export async function presentOverdue(clock: Clock, db: Handle, scope: Scope, rows: Instalment[]) {
   const describe = await findOwners(db, scope, rows);

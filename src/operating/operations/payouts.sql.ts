@@ -26,12 +26,15 @@ export async function findPayoutWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** How many of these payouts are in the scope. */
-export async function countPayoutsWithin(db: Handle, scope: Scope, ids: string[]): Promise<number> {
-  const rows = await scoped(db.selectFrom('payouts').select('id'), scope)
+/** These payouts, if they are in the scope. */
+export async function listPayoutsWithin(
+  db: Handle,
+  scope: Scope,
+  ids: string[],
+): Promise<Pick<Payout, 'id' | 'merchant_id'>[]> {
+  return await scoped(db.selectFrom('payouts').select(['id', 'merchant_id']), scope)
     .where(sql<boolean>`id = any(${ids}::uuid[])`)
     .execute();
-  return rows.length;
 }
 
 /** The payouts with a line that belongs to a checkout with an open dispute. */

@@ -28,9 +28,9 @@ import {
   ReturnedPayout,
 } from './payout.schema.ts';
 import {
-  countPayoutsWithin,
   findPayoutWithin,
   listDisputedPayouts,
+  listPayoutsWithin,
   pagePayouts,
 } from './payouts.sql.ts';
 import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
@@ -94,9 +94,9 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
   });
 }
 
-/** How many of these payouts the viewer may see. */
-export const countPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
-  reading(deps, (db) => countPayoutsWithin(db, scope, ids));
+/** These payouts, if the viewer may see them. */
+export const findPayouts = ({ deps, scope }: Viewer, ids: string[]) =>
+  reading(deps, (db) => listPayoutsWithin(db, scope, ids));
 
 /** A payout in the viewer's scope. */
 export async function mustSeePayout(viewer: Viewer, id: string) {

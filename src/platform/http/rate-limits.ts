@@ -118,6 +118,8 @@ const ofMerchantADay = {
   access: { max_requests: 50, window_seconds: 24 * 3600 },
   /** Bank accounts that are proposed. */
   account: { max_requests: 10, window_seconds: 24 * 3600 },
+  /** Rotations of client secrets and signing keys. A leaked one cannot wait, so it is generous. */
+  rotation: { max_requests: 100, window_seconds: 24 * 3600 },
 } satisfies Record<string, Limit>;
 
 const tooManyToday = {
@@ -125,6 +127,8 @@ const tooManyToday = {
     'People of this merchant were invited or changed 50 times today. Go on tomorrow, or ask the payment service. You can still revoke a person.',
   account:
     'Ten bank accounts of this merchant were proposed today. Propose the right one tomorrow, or ask the payment service to propose it.',
+  rotation:
+    'Secrets and keys of this merchant were rotated 100 times today. If one leaked, revoke its integration now, or ask the payment service to rotate it.',
 } satisfies Record<keyof typeof ofMerchantADay, string>;
 
 /**

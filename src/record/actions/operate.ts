@@ -67,19 +67,25 @@ function columnsOf({ origin }: Pick<OperatorDeps, 'origin'>) {
   };
 }
 
+/** The part of an action that is about one of several merchants. */
+export type Share = { merchant_id: string; details: object };
+
 /**
- * The merchant whose own person acts. Someone of several merchants acts for the one that the action is
- * about, and for none if it is about themselves.
+ * The merchants whose own person acts, each with the details for its audit. Someone of several
+ * merchants acts for those that the action is about, and for none if it is about themselves.
  */
-function merchantOf(
+function sharesOf(
   { origin }: Pick<OperatorDeps, 'origin'>,
-  about?: string | null,
-): string | null {
+  about: { merchant_id?: string | null; details: object; shares?: Share[] },
+): (Omit<Share, 'merchant_id'> & { merchant_id: string | null })[] {
+  const { details, shares = [] } = about;
   const own = (origin && 'person_id' in origin && origin.merchant_ids) || [];
-  if (own.length === 1) return own[0] ?? null;
+  if (own.length === 1) return [{ merchant_id: own[0] ?? null, details }];
+  const ofOwn = shares.filter(({ merchant_id }) => own.includes(merchant_id));
+  if (ofOwn.length > 0) return ofOwn;
   // A person may have typed it in capitals.
-  const id = about?.toLowerCase();
-  return id && own.includes(id) ? id : null;
+  const id = about.merchant_id?.toLowerCase();
+  return [{ merchant_id: id && own.includes(id) ? id : null, details }];
 }
 
 /** An operator asked for something that cannot be done. The message says what to do instead. */
@@ -110,6 +116,11 @@ export async function operate<T>(
     result: T;
     /** The merchant that it is about. A person of one merchant need not say it. */
     merchant_id?: string | null;
+    /**
+     * The details for each merchant, if it is about several. One of their own people leaves a row in
+     * the audit of each, which says nothing about the others.
+     */
+    shares?: Share[];
     /** Set if the action turned out to be a different one: its name in the audit. */
     action?: string;
     /** Set if the action ends the session that it is made in. */
@@ -129,14 +140,19 @@ export async function operate<T>(
     const at = timestamp(deps.clock.now());
     // The first statement of the change is sent together with the lock.
     const [changed] = await Promise.all([change(db, at), locked]);
-    const { subject_id, result, endsOwnSession = false, ...done } = changed;
-    const { details, texts } = takeTexts(deps.random, done.details);
-    const merchant_id = merchantOf(deps, done.merchant_id);
-    const what = { id, at, operator, action, subject_id, ...done, details, merchant_id };
-    const row = { ...what, ...columnsOf(deps) };
+    const { subject_id, result, endsOwnSession = false, action: named = action } = changed;
+    const about = { at, operator, action: named, subject_id, ...columnsOf(deps) };
+    const rows = sharesOf(deps, changed).map(({ merchant_id, details: given }, place) => {
+      const { details, texts } = takeTexts(deps.random, given);
+      const row = { ...about, id: place === 0 ? id : deps.random.uuid(), merchant_id, details };
+      return { row, texts };
+    });
     committed = result;
-    const append = { texts, endsOwnSession, commit };
-    if (!(await appendOperatorAction(db, row, append))) throw new SessionEnded();
+    for (const { row, texts } of rows) {
+      const isLast = row === rows.at(-1)?.row;
+      const append = { texts, endsOwnSession, commit: isLast ? commit : async () => {} };
+      if (!(await appendOperatorAction(db, row, append))) throw new SessionEnded();
+    }
     return result;
   });
 }

@@ -87,6 +87,19 @@ export async function listOperatorActions(
   return rows.map(presentAction);
 }
 
+/** The merchants whose own people acted on a row. */
+export async function listMerchantsOfSubject(db: Handle, subject_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('operator_actions')
+    .select('merchant_id')
+    .distinct()
+    .where('subject_id', '=', subject_id)
+    .where('merchant_id', 'is not', null)
+    .orderBy('merchant_id')
+    .execute();
+  return rows.map(({ merchant_id }) => merchant_id as string);
+}
+
 /** Waits for another run of the same action. The lock is held until the transaction ends. */
 export async function lockOperatorAction(db: Handle, id: string): Promise<void> {
   await lockId(db, { id });
