@@ -3,6 +3,7 @@ import { benchCollect } from './collect.ts';
 import { type Figure, keepFigures, listWorse } from './compare.ts';
 import { benchConsole } from './console.ts';
 import { benchCreate } from './create.ts';
+import { benchGateways } from './gateways.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchMessageClaims, benchMessages } from './messages.ts';
@@ -15,7 +16,7 @@ import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
 // npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
-//                              collect, reconcile, sale, sale-later (after 3,000 sales), pressure, start
+//                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
 // npm run bench -- --quick     shorter rounds, fewer rows
 // npm run bench -- --keep      keeps the ratios for the next comparison; part of a release
@@ -123,6 +124,19 @@ if (wanted('collect')) {
   const more = memory.last - memory.first;
   const megabytes = `${memory.last.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
   row('collect, memory after the last round', megabytes, '< 30 MB more', more < 30);
+}
+if (wanted('gateways')) {
+  const options = { payments: quick ? 300 : 1_000, rounds: quick ? 5 : 9 };
+  const { milliseconds, ...costs } = await benchGateways(options, progress);
+  for (const what of ['create', 'charge'] as const) {
+    const [one, other] = Object.values(milliseconds).map((cost) => cost[what].toFixed(2));
+    row(
+      `gateways: ${what} through the second adapter to the first`,
+      `${ratio(compare(`gateways, ${what}`, costs[what], 'less'))}  ${other} ms to ${one} ms`,
+      '≤ 1.15 ×',
+      costs[what] <= 1.15,
+    );
+  }
 }
 if (wanted('payouts')) {
   const sales = quick ? 10_000 : 100_000;
