@@ -18,6 +18,7 @@ import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
+import { addPerson } from '../support/console.ts';
 import { pdfFile } from '../support/files.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
 import { askRefund, assertBalanced, cards, openDispute, refundNow } from '../support/money.ts';
@@ -131,6 +132,12 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   });
   assert.equal(created.status, 200, JSON.stringify(created.body));
   const paid = paying.open(created.body.data.id);
+  // The service keeps a request whose signature is wrong for some days.
+  const unsigned = await send(service, account, 'POST', '/api/checkouts', {
+    ...{ body: checkoutBody(bodyOf('order-3')), headers: { 'x-signature': 'wrong' } },
+  });
+  assert.equal(unsigned.status, 400);
+  assert.equal((await query('select 1 from refused_requests')).length, 1);
   await paid.pay(3, { card: declinedCard });
   await paid.pay(3, { card: firstCard });
   await report(paid);
@@ -186,6 +193,8 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
       billingAddress: person.billing_address,
     },
   });
+  // A colleague of the shop is told of the dispute by mail, with the number of the order.
+  await addPerson(service, { roles: ['merchant-admin'], merchant_ids: [owner.merchant.id] });
   const legacy = paying.open(order.id, owner);
   await legacy.pay(1, { card: firstCard });
   const abandoned = await paying.shopper(bodyOf('order-2'));
@@ -194,6 +203,8 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   const slip = { kind: 'delivery' as const, name: `${person.last_name}.pdf` };
   const content = pdfFile(`For ${person.first_name} ${person.last_name}`);
   await addFile(service.deps, 'nomsa', dispute, { ...slip, content });
+  const mails = await query("select facts from person_mails where kind = 'dispute_opened'");
+  assert.match(JSON.stringify(mails), /Nomvula/);
   const [{ supplied_at }] = await legacy.rows('disputes');
   const supplied = { statement: `${person.first_name} signed for it.` };
   await supplyEvidence(service.deps, 'nomsa', dispute, supplied, supplied_at);

@@ -152,3 +152,9 @@ export function spread(
     return part === 0 ? [] : [{ instalment: number, amount: part }];
   });
 }
+
+/** The events of a dispute that a merchant's people get mail about: it is opened, or escalated. */
+export const disputeEvents = (id: string): [opened: string, escalated: string] => [
+  id,
+  `${id} escalated`,
+];

@@ -22,7 +22,14 @@ import { postMovements } from '#record/ledger/post-movements.ts';
 import { findBooks } from '#record/ledger/settlement.sql.ts';
 import { disputeResource } from './dispute.schema.ts';
 import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
-import { type Dispute, isOver, isToBeWarned, nextCheckAt, spread } from './dispute.ts';
+import {
+  type Dispute,
+  disputeEvents,
+  isOver,
+  isToBeWarned,
+  nextCheckAt,
+  spread,
+} from './dispute.ts';
 
 export type RecordDisputeDeps = MerchantMailDeps & {
   database: Database;
@@ -94,7 +101,8 @@ export async function recordDispute(
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
     if (known === null ? !over : isEscalated) {
-      const event = known === null ? after.id : `${after.id} escalated`;
+      const [opened, escalated] = disputeEvents(after.id);
+      const event = known === null ? opened : escalated;
       const reference = checkout?.client_reference_id ?? '';
       await mailOpened(deps, db, merchant, after, { event, reference });
     }

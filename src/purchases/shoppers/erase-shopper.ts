@@ -11,6 +11,8 @@ import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
 import { type OperatorDeps, operate } from '#record/actions/operate.ts';
 import {
   deleteErasedNotes,
+  deleteErasedPersonMails,
+  deleteErasedRequests,
   findOpenReason,
   listAnswersAbout,
   listRefundReasons,
@@ -110,6 +112,7 @@ export async function eraseShopper(
     const finished = locked.filter(({ id }) => erased.includes(id));
     const kept = await eraseFinished(deps, db, finished, now, locked);
     await updateErasedLinkCustomers(db, email);
+    await deleteErasedRequests(db, email);
     const result = { erased, refused, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
@@ -212,6 +215,11 @@ async function eraseCheckout(
   const link = checkout.payment_link_id;
   const ids = [checkout_id, ...(link === null ? [] : [link]), ...refunds.map(({ id }) => id)];
   const disputes = await listCheckoutDisputes(db, key);
+  await deleteErasedPersonMails(
+    db,
+    merchant_id,
+    disputes.map(({ id }) => id),
+  );
   const sent = [...(callback ? [callback] : []), ...events];
   const subjects = [...ids, ...[...disputes, ...sent].map(({ id }) => id)];
   const alerts = await eraseAlerts(db, key, subjects, identifiers);

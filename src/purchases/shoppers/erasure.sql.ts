@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { disputeEvents } from '#purchases/disputes/dispute.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
 // All statements that erase personal data, from every table, in one file so that they can be
@@ -228,6 +229,26 @@ export async function updateErasedMessages(
       delete from ${sql.table(table)}
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   }
+}
+
+/** Requests whose signature was refused are kept for some days, with their bodies. */
+export async function deleteErasedRequests(db: Handle, email: string): Promise<void> {
+  await sql`
+    delete from refused_requests
+    where strpos(lower(body), lower(${email})) > 0`.execute(db);
+}
+
+/** Mails to the merchant's people about these disputes name the order, which may name the shopper. */
+export async function deleteErasedPersonMails(
+  db: Handle,
+  merchant_id: string,
+  dispute_ids: string[],
+): Promise<void> {
+  if (dispute_ids.length === 0) return;
+  const events = dispute_ids
+    .flatMap(disputeEvents)
+    .map((event) => `dispute_opened ${merchant_id} ${event}`);
+  await sql`delete from person_mails where event = any(${events}::text[])`.execute(db);
 }
 
 /** Deletes people's notes on the checkout and its refunds, and the conversation with the shopper. */
