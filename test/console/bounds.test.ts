@@ -22,8 +22,8 @@ import { tamper } from '../support/tamper.ts';
 
 // Everything that an answer is made from has 100,000 rows. While the process answers, it must go on
 // answering others: between two turns of the event loop it may not work for as long as it takes to
-// write and read so many rows as JSON. The test compares processor time of the thread, so that neither
-// other processes nor the speed of the machine matter.
+// write so many rows as JSON. The test compares processor time of the thread, so that neither other
+// processes nor the speed of the machine matter.
 
 const rowCount = 100_000;
 /** A list reads a page of an index, whatever its length, so fewer rows show the same sooner. */
@@ -183,7 +183,7 @@ function readThreadTime(): number {
   return (user + system) / 1_000;
 }
 
-/** How long this machine takes, at this moment, to write and read all rows as JSON. */
+/** How long this machine takes, at this moment, to write all rows as JSON. */
 function measureRows(): number {
   const at = '2026-11-15T08:00:00.000Z';
   const rows = Array.from({ length: rowCount }, (_, n) => ({
@@ -191,7 +191,7 @@ function measureRows(): number {
     ...{ client_reference_id: `order-${n}`, customer: { email: refundedEmail }, created_at: at },
   }));
   const before = readThreadTime();
-  JSON.parse(JSON.stringify(rows));
+  JSON.stringify(rows);
   return readThreadTime() - before;
 }
 

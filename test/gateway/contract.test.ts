@@ -35,6 +35,7 @@ import {
 } from '../support/gateway.ts';
 import { useHyperswitch } from '../support/hyperswitch.ts';
 import { departures } from '../support/stripe-declarations.ts';
+import { until } from '../support/until.ts';
 
 // One contract over the port. It runs against every adapter with its face of the test gateway. The
 // part that needs neither a browser nor a clock of ours also runs against Stripe's test mode.
@@ -703,8 +704,10 @@ function stories(name: string, local: ContractSubject): void {
 
       /** Gives up on a request that reached the gateway. Some time out before, on a busy machine. */
       async function timeOut(kind: Fault['fault'], payment: Payment): Promise<void> {
-        do await unknown(() => quick.authorise(payment));
-        while (!(await local.hasStruck(kind)));
+        await until(`the fault ${kind}`, async () => {
+          await unknown(() => quick.authorise(payment));
+          return await local.hasStruck(kind);
+        });
         await local.call('DELETE', '/_test/faults');
       }
 

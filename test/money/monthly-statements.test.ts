@@ -23,6 +23,7 @@ import {
   startService,
 } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
+import { until } from '../support/until.ts';
 
 // Monthly statements of merchants whose books the tests write themselves, on clocks that they move.
 // Each test begins at a month of its own.
@@ -360,7 +361,7 @@ test('a payout and a statement of the same entries take turns, so neither can de
     await payout.query('begin');
     await payout.query('select from payout_days where merchant_id = $1 for update', [id]);
     const making = makeAll();
-    while (!(await isLockAwaited(pool))) await new Promise(setImmediate);
+    await until('the statement to wait', () => isLockAwaited(pool));
     const entries = 'select from settlement_entries where merchant_id = $1 for update nowait';
     assert.equal((await payout.query(entries, [id])).rowCount, 1);
     await payout.query('commit');

@@ -12,6 +12,7 @@ import type { Protocol } from '#gateway/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { startTestGateway, type TestGatewayOptions } from '../../test-gateway/gateway.ts';
+import { until } from './until.ts';
 
 export const secretKey = 'sk_test_of_the_suite';
 export const publishableKey = 'pk_test_of_the_suite';
@@ -222,7 +223,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
     },
     hasStruck,
     async struck(kind) {
-      while (!(await hasStruck(kind)));
+      await until(`the fault ${kind}`, () => hasStruck(kind));
     },
     async books(filter) {
       const { body } = await call('GET', '/_test/books', filter);

@@ -130,6 +130,34 @@ test('the largest forms are read or refused by a limit, and not by the time that
   }
 });
 
+/** The processor time of reading a form so often, in milliseconds. */
+function costOf(text: string, times: number): number {
+  const bytes = Buffer.from(text);
+  const before = process.threadCpuUsage();
+  for (let count = 0; count < times; count += 1) {
+    try {
+      readForm(bytes);
+    } catch (error) {
+      assert.ok(error instanceof MalformedForm);
+    }
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+test('one large form costs about as much as sixteen of a sixteenth: the work is not square', () => {
+  const bytes = 256 * 1024;
+  for (const part of ['a&', '[', ']', 'a[', 'a[b]', 'a[]=&', '%61', '%', '+', 'a=', '&', 'é']) {
+    const form = (size: number) => part.repeat(size / part.length);
+    // Square work would take sixteen times as long, and seconds. The collector may run meanwhile.
+    for (let round = 1; ; round += 1) {
+      const [parts, whole] = [costOf(form(bytes / 16), 16), costOf(form(bytes), 1)];
+      if (whole < 5 * Math.max(parts, 20)) break;
+      assert.ok(round < 10, `${part}: ${whole} ms after ${parts} ms`);
+    }
+  }
+});
+
 test('the form of a browser reads back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
