@@ -27,7 +27,12 @@ const systems = [
  * packages of other systems, npm silently writes a lock without them.
  */
 export function findLockGaps(root: string): string[] {
-  const lock: Lock = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  return fs
+    .globSync(['package-lock.json', 'test/mutants/package-lock.json'], { cwd: root })
+    .flatMap((file) => findGaps(JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'))));
+}
+
+function findGaps(lock: Lock): string[] {
   const problems: string[] = [];
   for (const [place, entry] of Object.entries(lock.packages)) {
     const name = place === '' ? 'the project' : place.replace(/^.*node_modules\//, '');

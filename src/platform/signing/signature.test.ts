@@ -243,6 +243,20 @@ for (const [mistake, header, explanation, sent] of explained) {
   });
 }
 
+test('no more than four mebibytes are hashed to explain a mistake', () => {
+  const half = 2 * 1024 * 1024;
+  for (const [length, expected] of [
+    [half, secret],
+    [half + 1, null],
+  ] as const) {
+    // The second guess is the client secret.
+    const body = Buffer.alloc(length, '1');
+    const header = hmac('base64', body, clientSecret);
+    const request = { header, rawBody: body, compactBody: body, signingKeys: [signingKey] };
+    assert.equal(explainMismatch({ ...request, clientSecret }), expected);
+  }
+});
+
 test('a mistake is explained under either key of a rotation', () => {
   for (const key of [signingKey, otherKey]) {
     assert.equal(explain(hmac('hex', compact, key), compact, [signingKey, otherKey]), hex);

@@ -2,7 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { offeredTerms } from '#merchants/merchant.ts';
-import { capturesAt, planPayments, retriesAt } from './instalment.ts';
+import {
+  type CardDecline,
+  capturesAt,
+  collectionId,
+  collectsAt,
+  declinesPerDayMax,
+  findForbidding,
+  findForbiddingForGood,
+  instalmentId,
+  nextCollectionTime,
+  planPayments,
+  retriesAt,
+} from './instalment.ts';
 
 const date = (text: string) => Temporal.PlainDate.from(text);
 
@@ -115,4 +127,109 @@ describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date
       assert.equal(next?.toString() ?? null, expected);
     });
   }
+});
+
+test('payments are numbered from 1', () => {
+  const numbers = planPayments(120_000, 3, date('2026-11-15')).map(({ number }) => number);
+  assert.deepEqual(numbers, [1, 2, 3]);
+});
+
+test('a payment is collected at 08:00 local time, next at the first 08:00 that is to come', () => {
+  assert.equal(collectsAt('2026-11-15', johannesburg).toString(), '2026-11-15T06:00:00Z');
+  for (const [now, next] of [
+    ['2026-11-15T05:59:59Z', '2026-11-15T06:00:00Z'],
+    ['2026-11-15T06:00:00Z', '2026-11-16T06:00:00Z'],
+    // In Johannesburg it is the 16th already.
+    ['2026-11-15T22:30:00Z', '2026-11-16T06:00:00Z'],
+  ] as const) {
+    const found = nextCollectionTime(Temporal.Instant.from(now), johannesburg);
+    assert.equal(found.toString(), next, now);
+  }
+});
+
+test('every attempt to collect a payment has an id of its own, and always the same', () => {
+  const ids = [
+    collectionId('c', 1, 1),
+    collectionId('c', 1, 2),
+    collectionId('c', 2, 1),
+    collectionId('d', 1, 1),
+  ];
+  assert.equal(new Set(ids).size, ids.length);
+  assert.equal(collectionId('c', 1, 1), 'c2aafbe3-9dde-8451-a976-289238ad7c23');
+  assert.equal(instalmentId({ checkout_id: 'c', number: 2 }), 'c:2');
+});
+
+describe('a card is not charged after a decline that forbids it', () => {
+  const card = { checkout_id: 'c', card_ref: 'pm_1', card_key: 'key_1' };
+  const refused: CardDecline = {
+    ...card,
+    instalment: 1,
+    decline_reason: 'card_declined' as CardDecline['decline_reason'],
+    may_retry: false,
+    created_at: '2026-11-15T06:00:00.000Z',
+  };
+  for (const [name, changes, isFound] of [
+    ['the card was refused for good', {}, true],
+    ['the same card was entered again', { card_ref: 'pm_2' }, true],
+    ['another card was refused', { card_ref: 'pm_2', card_key: 'key_2' }, false],
+    ['a card whose key is unknown was refused', { card_ref: 'pm_2', card_key: null }, false],
+    ['another checkout was refused', { checkout_id: 'd' }, false],
+    ['the bank allows a retry', { may_retry: true }, false],
+    ['the bank says nothing of a retry', { may_retry: null }, false],
+    ['the card expired', { decline_reason: 'expired_card' }, false],
+    ['the shopper must confirm', { decline_reason: 'authentication_required' }, false],
+    ['the reason is unknown', { decline_reason: null }, true],
+  ] as [string, Partial<CardDecline>, boolean][]) {
+    test(name, () => {
+      const decline = { ...refused, ...changes };
+      assert.equal(findForbiddingForGood([decline], card), isFound ? decline : null);
+    });
+  }
+
+  test('cards without a reference or a key are not taken for one another', () => {
+    const unknown = { ...refused, card_ref: null, card_key: null };
+    const other = { checkout_id: 'c', card_ref: null, card_key: null };
+    assert.equal(findForbiddingForGood([unknown], other), null);
+    const key = { checkout_id: 'c', card_ref: null, card_key: 'key_1' };
+    assert.equal(findForbiddingForGood([refused], key), refused);
+    const reference = { checkout_id: 'c', card_ref: 'pm_1', card_key: null };
+    assert.equal(findForbiddingForGood([refused], reference), refused);
+  });
+
+  const now = Temporal.Instant.from('2026-11-16T06:00:00Z');
+  const declinesAt = (count: number, created_at: string, changes: Partial<CardDecline> = {}) =>
+    Array.from({ length: count }, () => ({
+      ...{ ...refused, may_retry: true, card_ref: 'pm_9', card_key: null, created_at },
+      ...changes,
+    }));
+  const early = '2026-11-15T06:00:00.001Z';
+  for (const [name, declines, numbers, expected] of [
+    ['one decline forbids it for good', [refused], [2], true],
+    ['declines of one payment within a day', declinesAt(declinesPerDayMax, early), [1], false],
+    ['one decline less', declinesAt(declinesPerDayMax - 1, early), [1], null],
+    ['a day ago', declinesAt(declinesPerDayMax, '2026-11-15T06:00:00.000Z'), [1], null],
+    ['another payment', declinesAt(declinesPerDayMax, early), [2], null],
+    ['one of several payments', declinesAt(declinesPerDayMax, early), [2, 1], false],
+    ['another checkout', declinesAt(declinesPerDayMax, early, { checkout_id: 'd' }), [1], null],
+    [
+      'payments together',
+      [...declinesAt(2, early), ...declinesAt(2, early, { instalment: 2 })],
+      [1, 2],
+      null,
+    ],
+    ['no declines', [], [1], null],
+  ] as [string, CardDecline[], number[], boolean | null][]) {
+    test(`declines today: ${name}`, () => {
+      const found = findForbidding(declines, card, numbers, now);
+      assert.equal(found?.isForGood ?? null, expected);
+      assert.equal(found?.decline ?? null, expected === null ? null : declines[0]);
+    });
+  }
+});
+
+test('a retry whose day is today or past is planned from now', () => {
+  const at = (text: string) => Temporal.Instant.from(text);
+  // The second retry is planned for the 3rd, which is today: two days from now instead.
+  const next = retriesAt('2026-02-28', 2, at('2026-03-03T05:00:00Z'), johannesburg);
+  assert.equal(next?.toString(), '2026-03-05T06:00:00Z');
 });

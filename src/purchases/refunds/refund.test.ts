@@ -2,7 +2,25 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { InstalmentStatus } from '#purchases/instalments/instalment.ts';
-import { explainClosedWindow, nextWatch, type PlannedPart, splitRefund } from './refund.ts';
+import {
+  agreedTo,
+  explainBadReason,
+  explainClosedWindow,
+  firstApproverOf,
+  isFirstOfTwo,
+  NothingLeft,
+  neededSecondPerson,
+  needsSecondPerson,
+  nextRefundLookUp,
+  nextWatch,
+  type PlannedPart,
+  partId,
+  type RefundRequest,
+  requestedId,
+  requesterOf,
+  splitRefund,
+  withDisputed,
+} from './refund.ts';
 
 const tooLate = 'Orders can only be refunded within 100 days of the purchase date.';
 const sameDay = "Order can't be refunded on the day of purchase.";
@@ -68,6 +86,13 @@ describe('a refund is taken from uncollected payments, then the hold, then the c
   for (const [name, plan, returned, amount, expected] of [
     ['before capture, the last payment first', held, [], 150, ['3 cancel 100', '2 cancel 50']],
     ['before capture, into the hold', held, [], 250, ['3 cancel 100', '2 cancel 100', '1 hold 50']],
+    [
+      'in whatever order they are read',
+      held.toReversed(),
+      [],
+      150,
+      ['3 cancel 100', '2 cancel 50'],
+    ],
     ['before capture, all of it', held, [], 300, ['3 cancel 100', '2 cancel 100', '1 hold 100']],
     ['after two of three, the last one', twoOfThree, [], 60, ['3 cancel 60']],
     ['after two of three, the newest too', twoOfThree, [], 160, ['3 cancel 100', '2 card 60']],
@@ -104,7 +129,10 @@ describe('a refund is taken from uncollected payments, then the hold, then the c
 });
 
 test('a refund larger than what is left of the payments is not split', () => {
-  assert.throws(() => splitRefund(payments('collected'), new Map([[1, 50]]), 51, 1), /1 cents/);
+  const error = new NothingLeft('1 cents of a refund have no payment to come from');
+  const returned = new Map([[1, 50]]);
+  assert.throws(() => splitRefund(payments('collected'), returned, 51, 1), error);
+  assert.deepEqual(written(splitRefund(payments('collected'), returned, 50, 1)), ['1 card 50']);
 });
 
 describe('a refund leaves no payment with less than the gateway takes', () => {
@@ -273,4 +301,118 @@ test('a refund is watched for 30 days after it is complete', () => {
   assert.equal(nextWatch(completed, after(0))?.toString(), after(1).toString());
   assert.equal(nextWatch(completed, after(21))?.toString(), after(30).toString());
   assert.equal(nextWatch(completed, after(30)), null);
+  const checks: number[] = [];
+  for (let at = after(0); ; ) {
+    const next = nextWatch(completed, at);
+    if (next === null) break;
+    checks.push(next.since(after(0)).total('hours') / 24);
+    at = next;
+  }
+  assert.deepEqual(checks, [1, 2, 3, 5, 7, 10, 14, 21, 30]);
+});
+
+test('a refund that the gateway has not settled is looked up later each time, up to 6 hours', () => {
+  const now = Temporal.Instant.from('2026-01-01T00:00:00Z');
+  const minutes = (attempts: number) => nextRefundLookUp(now, attempts).since(now).total('minutes');
+  assert.deepEqual([0, 1, 2, 8, 9, 10, 11, 5_000].map(minutes), [
+    ...[1, 2, 4, 256, 360, 360, 360, 360],
+  ]);
+});
+
+describe('two people agree to a refund above the threshold', () => {
+  const thandi = { requested_by: 'p1', requested_by_name: 'Thandi' };
+  const sipho = { first_approved_by: 'p2', first_approved_by_name: 'Sipho' };
+  const refundOf = (fields: Partial<RefundRequest> = {}) =>
+    ({
+      ...{ amount: 100, approved_at: null, approved_by_name: null },
+      ...{ requested_by: null, requested_by_name: null },
+      ...{ first_approved_by: null, first_approved_by_name: null },
+      ...fields,
+    }) as RefundRequest;
+
+  test('the amount decides, together with what fewer than two people agreed to', () => {
+    assert.equal(needsSecondPerson(101, 100), true);
+    assert.equal(needsSecondPerson(100, 100), false);
+    assert.equal(needsSecondPerson(1_000, null), false);
+    for (const [alone, above, expected] of [
+      [0, 100, false],
+      [1, 100, true],
+      [0, 99, true],
+      [0, null, false],
+    ] as const) {
+      assert.equal(isFirstOfTwo(refundOf(), above, alone), expected);
+      assert.equal(neededSecondPerson(refundOf(), above, alone), expected);
+      // The approval after a first person's is the second.
+      assert.equal(isFirstOfTwo(refundOf(thandi), above, alone), false);
+      assert.equal(isFirstOfTwo(refundOf(sipho), above, alone), false);
+    }
+  });
+
+  test('a first approval or the request of a person needs a second one', () => {
+    const approved_at = '2026-01-01T00:00:00.000Z';
+    for (const [fields, expected] of [
+      [sipho, true],
+      [thandi, true],
+      [{ ...thandi, approved_at, approved_by_name: 'Sipho' }, true],
+      // The service approved it when it was created.
+      [{ ...thandi, approved_at }, false],
+      [{ ...sipho, approved_at }, true],
+      [{ approved_at }, false],
+    ] as const) {
+      assert.equal(neededSecondPerson(refundOf(fields), 100, 0), expected);
+    }
+  });
+
+  test('those who agreed to it cannot agree again, and are told why', () => {
+    assert.deepEqual(agreedTo(refundOf()), []);
+    assert.deepEqual(agreedTo(refundOf({ ...thandi, ...sipho })), [
+      {
+        by: { person_id: 'p1', name: 'Thandi' },
+        refusal: 'You asked for this refund. Another person has to approve it.',
+      },
+      {
+        by: { person_id: 'p2', name: 'Sipho' },
+        refusal: 'You gave the first approval. Another person has to give the second.',
+      },
+    ]);
+    assert.equal(requesterOf(refundOf()), null);
+    assert.equal(firstApproverOf(refundOf()), null);
+  });
+});
+
+test('ids at the gateway differ by refund, round and payment, and never change', () => {
+  assert.equal(partId('r', 1, 1), '43ae0c8a-f62a-8919-bdfe-962163f6d447');
+  assert.equal(requestedId('m', 'r'), '47e93c2a-cce7-8845-8b57-2fc283a4680b');
+  const ids = [partId('r', 1, 1), partId('r', 1, 2), partId('r', 2, 1), partId('s', 1, 1)];
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('disputed amounts count as returned', () => {
+  const returned = new Map([[1, 50]]);
+  const disputed = [
+    { instalment: 1, amount: 20 },
+    { instalment: 2, amount: 30 },
+    { instalment: 2, amount: 5 },
+  ];
+  assert.deepEqual(
+    [...withDisputed(returned, disputed)],
+    [
+      [1, 70],
+      [2, 35],
+    ],
+  );
+  assert.deepEqual([...returned], [[1, 50]]);
+});
+
+test('a reason to decline is a printable text of at most 500 characters', () => {
+  for (const [reason, expected] of [
+    ['The parcel was not returned.', null],
+    ['', 'A reason is needed.'],
+    [' \t', 'A reason is needed.'],
+    ['x'.repeat(500), null],
+    ['x'.repeat(501), 'The reason has 501 characters and may have at most 500.'],
+    ['a\nb', 'The reason has characters that cannot be printed.'],
+  ] as const) {
+    assert.equal(explainBadReason(reason), expected);
+  }
 });

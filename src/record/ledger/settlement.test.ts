@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Amounts, proportion, saleAmounts } from '#platform/shared/fees.ts';
-import { refundAmounts, reversalAmounts, type SaleState } from './settlement.ts';
+import { explainBadTerms, refundAmounts, reversalAmounts, type SaleState } from './settlement.ts';
 
 const amount = fc.integer({ min: 1, max: 10_000_000_000_000 });
 const terms = fc.record({
@@ -95,4 +95,41 @@ test('a refund that came back charges what the refund returned, and never more',
       },
     ),
   );
+});
+
+test('a reversal charges the share of the fee that its refund returned, and nothing if fees are kept', () => {
+  // A sale of 100.00 with a fee of 3.00 and VAT of 0.45, of which 60.00 is refunded in two parts.
+  const sale = {
+    ...{ checkout_id: '', instalment: null, gross: 10_000, fee: 300, vat: 45 },
+    ...{ refunded: 6_000, fee_returned: 180, vat_returned: 27 },
+  };
+  assert.deepEqual(reversalAmounts({ refund_fee: 'returned' }, sale, 2_000), {
+    ...{ gross: 2_000, fee: 60, vat: 9, net: 1_931 },
+  });
+  assert.deepEqual(reversalAmounts({ refund_fee: 'kept' }, sale, 2_000), {
+    ...{ gross: 2_000, fee: 0, vat: 0, net: 2_000 },
+  });
+});
+
+test('terms are refused beyond their limits, and a reserve without its days', () => {
+  const sound = {
+    ...{ basis_points: 10_000, vat_basis_points: 10_000, reserve_basis_points: 10_000 },
+    ...{ fixed: 1_000_000_000, reserve_days: 366 },
+  } as Parameters<typeof explainBadTerms>[0];
+  const points = (name: string) => `${name} is 10001 and must be at most 10000, which is 100 %.`;
+  const noDays = 'A reserve needs --reserve-days: after how many days it is released.';
+  for (const [changes, expected] of [
+    [{}, null],
+    [{ basis_points: 10_001 }, points('--basis-points')],
+    [{ vat_basis_points: 10_001 }, points('--vat-basis-points')],
+    [{ reserve_basis_points: 10_001 }, points('--reserve-basis-points')],
+    [{ fixed: 1_000_000_001 }, '--fixed must be at most 1000000000 cents.'],
+    [{ reserve_days: 367 }, '--reserve-days must be at most 366.'],
+    [{ reserve_days: 0 }, noDays],
+    [{ reserve_days: 0, reserve_basis_points: 1 }, noDays],
+    [{ reserve_days: 0, reserve_basis_points: 0 }, null],
+    [{ reserve_days: 1, reserve_basis_points: 0 }, null],
+  ] as const) {
+    assert.equal(explainBadTerms({ ...sound, ...changes }), expected);
+  }
 });

@@ -320,3 +320,48 @@ describe('the pace of a host', () => {
     });
   }
 });
+
+describe('places and leases at their edges', () => {
+  for (const [what, destinations, state, expected] of [
+    [
+      'places that a claim in flight reserved are not given to another destination',
+      [
+        destination('m', 'h', { isClaiming: true, reserved: 16 }),
+        destination('n', 'h', { claimed: leases(1) }),
+      ],
+      {},
+      {},
+    ],
+    [
+      'a quick host without a free place claims nothing',
+      [destination('m', 'h', { count: 900 })],
+      { paces: quick, flights: flights(16, 'n', 'h') },
+      {},
+    ],
+    [
+      'a turn takes the places of its sends and of its claim once',
+      [
+        destination('m', 'h', { claimed: leases(3), count: 1 }),
+        destination('n', 'h', { claimed: leases(8) }),
+        destination('o', 'h', { claimed: leases(8) }),
+      ],
+      {},
+      {
+        send: [
+          ['m h', 3],
+          ['n h', 8],
+          ['o h', 4],
+        ],
+        claim: [['m h', 8, 1]],
+      },
+    ],
+    [
+      'a callback without a lease is released',
+      [destination('m', 'h', { claimed: [{ leased_until: null }, ...leases(1)] })],
+      {},
+      { release: [['m h', 1]], send: [['m h', 1]] },
+    ],
+  ] as [string, Destination[], Partial<DispatchState<Destination>>, object][]) {
+    test(what, () => assert.deepEqual(choose(destinations, state), expected));
+  }
+});
