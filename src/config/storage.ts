@@ -80,8 +80,12 @@ export function readMasterKey(text: string): Buffer | null {
   return isHex || isBase64 ? Buffer.from(text, isHex ? 'hex' : 'base64') : null;
 }
 
-/** Zeros or a repeated pattern are not a key. 32 random bytes have about 30 different values. */
-const isRandom = (key: Buffer) => new Set(key).size >= 16;
+/**
+ * Zeros, a repeated pattern or encoded words are not a key. 32 random bytes have about 30 different
+ * values, and are never all printable.
+ */
+const isRandom = (key: Buffer) =>
+  new Set(key).size >= 16 && key.some((byte) => byte < 0x20 || byte > 0x7e);
 
 /**
  * Text that a person typed can have the form of Base64. Random Base64 has lower and upper case

@@ -135,6 +135,11 @@ describe('in production', () => {
     [{ MASTER_KEY: Buffer.alloc(32).toString('base64') }, /^MASTER_KEY must be 32 random/, null],
     [{ MASTER_KEY: 'ab'.repeat(32) }, /^MASTER_KEY must be 32 random/, null],
     [
+      { MASTER_KEY: Buffer.from('this is my very secret password!').toString('base64') },
+      /^MASTER_KEY must be 32 random/,
+      null,
+    ],
+    [
       { MASTER_KEY: 'correct-horse-battery-staple-and-some-more-w' },
       /^MASTER_KEY must be 32 random/,
       null,
