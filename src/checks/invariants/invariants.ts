@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { callbackInvariants } from './callbacks.ts';
@@ -39,23 +40,30 @@ const invariants: (Invariant | RowInvariants)[] = [
 
 export type Violation = { name: string; description: string; row: object };
 
-type Queryable = Pick<pg.ClientBase, 'query'>;
+type Query = (text: string, values: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>;
 
-/** The rows of the whole database that violate an invariant. */
+/**
+ * The rows of the whole database that violate an invariant. Tests ask this often, of few rows, and
+ * the statements take much longer to plan than to run. So a connection prepares each once.
+ */
 export async function findViolations(
-  { pool }: { pool: Queryable },
+  { pool }: { pool: Pick<pg.ClientBase, 'query'> },
   now: Timestamp,
   names: string[] | null = null,
 ): Promise<Violation[]> {
+  const query: Query = async (text, values) => {
+    const name = createHash('sha256').update(text).digest('base64url');
+    return await pool.query({ name, text, values });
+  };
   const isAsked = ({ name }: { name: string }) => names === null || names.includes(name);
   const violations: Violation[] = [];
   for (const one of invariants) {
     if ('rows' in one) {
       const each = one.each.filter(isAsked);
-      if (each.length > 0) violations.push(...(await askRows(pool, one.rows(all), each, [])));
+      if (each.length > 0) violations.push(...(await askRows(query, one.rows(all), each, [])));
     } else if (isAsked(one)) {
       const text = typeof one.sql === 'string' ? one.sql : one.sql(all);
-      violations.push(...(await ask(pool, one, text, text.includes('$1') ? [now] : [])));
+      violations.push(...(await ask(query, one, text, text.includes('$1') ? [now] : [])));
     }
   }
   return violations;
@@ -75,13 +83,14 @@ export async function findDifferences(
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
     // would sort what a hash table groups in half the time.
     await client.query('set local enable_nestloop = off; set local enable_sort = off');
+    const query: Query = (text, values) => client.query(text, values);
     const range = [first, last];
     const violations: Violation[] = [];
     for (const one of invariants) {
       if ('rows' in one) {
-        violations.push(...(await askRows(client, one.rows(isBetween), one.each, range)));
+        violations.push(...(await askRows(query, one.rows(isBetween), one.each, range)));
       } else if (!('by' in one) && typeof one.sql !== 'string') {
-        violations.push(...(await ask(client, one, one.sql(isBetween), range)));
+        violations.push(...(await ask(query, one, one.sql(isBetween), range)));
       }
     }
     return violations;
@@ -100,10 +109,11 @@ export async function findMerchantDifferences(
   return await readOnly(pool, async (client) => {
     // One statement adds up all entries of a merchant. No request waits for it (decision 0036).
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
+    const query: Query = (text, values) => client.query(text, values);
     const violations: Violation[] = [];
     for (const one of invariants) {
       if (!('by' in one)) continue;
-      violations.push(...(await ask(client, one, one.sql(isBetween), [first, last])));
+      violations.push(...(await ask(query, one, one.sql(isBetween), [first, last])));
     }
     return violations;
   });
@@ -126,17 +136,17 @@ async function readOnly<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promi
 }
 
 async function ask(
-  client: Queryable,
+  query: Query,
   { name, description }: Invariant,
   text: string,
   values: unknown[],
 ): Promise<Violation[]> {
-  const rows = await list(client, text, values);
+  const rows = await list(query, text, values);
   return rows.map((row) => ({ name, description, row }));
 }
 
 async function askRows(
-  client: Queryable,
+  query: Query,
   text: string,
   each: RowInvariant[],
   values: unknown[],
@@ -144,7 +154,7 @@ async function askRows(
   const conditions = each.map(({ violated }) => `(${violated})`);
   const found = conditions.map((condition, index) => `case when ${condition} then ${index} end`);
   const rows = await list(
-    client,
+    query,
     `select *, array[${found.join(', ')}] as found from (${text}) rows
      where ${conditions.join(' or ')}`,
     values,
@@ -161,13 +171,13 @@ async function askRows(
 }
 
 async function list(
-  client: Queryable,
+  query: Query,
   text: string,
   values: unknown[],
 ): Promise<Record<string, unknown>[]> {
   // The CTE hides the limit from the planner. A planner that expects to find rows soon chooses a
   // plan that is quick to the first row and very slow when there is none.
-  const { rows } = await client.query(
+  const { rows } = await query(
     `with found as materialized (${text}) select * from found limit 20`,
     values,
   );
