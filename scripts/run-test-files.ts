@@ -44,7 +44,8 @@ reportFiles();
 
 /**
  * The files that run in one process. Groups are small, so that a failure can be repeated with few
- * files. The tests beside the code are short, so they come last, when few files are left.
+ * files, and that the last group does not run on alone for long. The tests beside the code are
+ * short, so they come last, when few files are left.
  */
 function groupFiles(): string[][] {
   const alone = list.files.filter((file) => !sharesProcess(file));
@@ -55,7 +56,7 @@ function groupFiles(): string[][] {
   const long = [...split(alone, 1), ...split(slow, 2)].sort((a, b) => place(a) - place(b));
   const isBesideCode = (file: string) => !file.startsWith('test/');
   const besideCode = quick.filter(isBesideCode);
-  return [...long, ...split([...quick.filter((file) => !isBesideCode(file)), ...besideCode], 12)];
+  return [...long, ...split([...quick.filter((file) => !isBesideCode(file)), ...besideCode], 8)];
 }
 
 /** Groups of at most this size, and at least one for each worker. */
@@ -182,7 +183,7 @@ function reportFiles(): void {
   if (done.length < 2) return;
   const byTime = done.toSorted((a, b) => b.seconds - a.seconds);
   const byProcessor = done.toSorted((a, b) => b.processorSeconds - a.processorSeconds);
-  if (!costs) print('The files that took longest', byTime.slice(0, 15));
+  if (!costs && done.length > 15) print('The files that took longest', byTime.slice(0, 15));
   print('The files that used most processor time', byProcessor.slice(0, costs ? undefined : 15));
 }
 
