@@ -10,8 +10,6 @@ const hasSecond = await new Promise<boolean>((resolve) => {
 
 const twoAddresses = new URL('./two-addresses.ts', import.meta.url).href;
 
-export const noSecondLoopback = hasSecond ? false : 'this system has no 127.0.0.2';
-
 /** The addresses of `localhost` in a program with these settings. */
 export const loopback = hasSecond ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
 export const loopbackSettings: NodeJS.ProcessEnv = hasSecond
