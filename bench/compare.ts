@@ -27,7 +27,9 @@ export function listWorse(figures: Map<string, Figure>): string[] {
 /** Stores ratios as those of the release being made now. */
 export function keepFigures(figures: Map<string, Figure>): void {
   const kept = readKept();
-  for (const [name, { value }] of figures) kept[name] = Number(value.toFixed(3));
+  for (const [name, { value }] of figures) {
+    if (Number.isFinite(value)) kept[name] = Number(value.toFixed(3));
+  }
   const sorted = Object.fromEntries(Object.entries(kept).sort(([a], [b]) => a.localeCompare(b)));
   writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { has, listScripts, load, run, writeScript } from './load.ts';
+import { serverMilliseconds } from './processor-time.ts';
 import { type Account, createAccount, serve, signedCheckout, startDatabase } from './service.ts';
 
 const connections = 64;
@@ -17,6 +18,8 @@ export type CreateResult = {
   bareTail: number;
   memory: number;
   failures: number;
+  /** Processor time of one create, and of the database for one bare insert, in microseconds. */
+  cost: { service: number; database: number; bare: number };
 };
 
 /**
@@ -24,14 +27,14 @@ export type CreateResult = {
  * fsync) with the same row inserted by a bare client, alternately on the same server.
  */
 export async function benchCreate(
-  options: { seconds: number; processes: number; port: number; rounds: number },
+  options: { seconds: number; processes: number; rounds: number },
   progress: (text: string) => void,
 ): Promise<CreateResult> {
   const { server, deps, stop } = await startDatabase();
   try {
     const account = await createAccount(deps);
     const insertion = await bareInsertion(server.url, account);
-    const service = await serve(server.url, options.processes, options.port);
+    const service = await serve(server.url, options.processes);
     try {
       const request = signedCheckout(account, service.url);
       progress('create: warming up');
@@ -39,11 +42,24 @@ export async function benchCreate(
       await insertion.run(1);
       const bare: Bare[] = [];
       const served: Awaited<ReturnType<typeof load>>[] = [];
+      const costs: CreateResult['cost'][] = [];
+      const database = () => serverMilliseconds(server.pid, []);
       for (let round = 1; round <= options.rounds; round += 1) {
         progress(`create: round ${round} of ${options.rounds}, bare inserts`);
-        bare.push(await insertion.run(options.seconds));
+        const before = database();
+        const inserted = await insertion.run(options.seconds);
+        bare.push(inserted);
+        const between = { service: service.processorTime(), database: database() };
         progress(`create: round ${round} of ${options.rounds}, over HTTP`);
-        served.push(await load(request, { connections, seconds: options.seconds }));
+        const made = await load(request, { connections, seconds: options.seconds });
+        served.push(made);
+        const each = (milliseconds: number, { perSecond }: { perSecond: number }) =>
+          (1_000 * milliseconds) / (perSecond * options.seconds);
+        costs.push({
+          service: each(service.processorTime() - between.service, made),
+          database: each(database() - between.database, made),
+          bare: each(between.database - before, inserted),
+        });
       }
       return {
         bare: median(bare.map((one) => one.perSecond)),
@@ -58,6 +74,11 @@ export async function benchCreate(
         bareTail: median(bare.map(tailOf)),
         memory: Math.max(...service.memory()),
         failures: served.reduce((sum, one) => sum + one.failures, 0),
+        cost: {
+          service: median(costs.map((cost) => cost.service)),
+          database: median(costs.map((cost) => cost.database)),
+          bare: median(costs.map((cost) => cost.bare)),
+        },
       };
     } finally {
       await service.stop();

@@ -10,7 +10,7 @@ export type ListResult = { what: string; few: number; many: number };
  * one client, so the times include no queueing. Medians in milliseconds.
  */
 export async function benchLists(
-  options: { few: number; many: number; seconds: number; rounds: number; port: number },
+  options: { few: number; many: number; seconds: number; rounds: number },
   progress: (text: string) => void,
 ): Promise<ListResult[]> {
   const { server, deps, stop } = await startDatabase();
@@ -21,7 +21,7 @@ export async function benchLists(
     await fill(deps, large, options.many, progress);
     progress('lists: vacuum');
     await deps.database.pool.query('vacuum analyze checkouts');
-    const service = await serve(server.url, 1, options.port);
+    const service = await serve(server.url, 1);
     try {
       const requests = {
         'list, page 1': () => pagePath(1),

@@ -4,8 +4,8 @@ import { startProcess } from '#main.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
 
 // The whole service in one process, with rate limits in memory as with the embedded database. It
-// tells its parent when it is ready and ends with it. It approves the refund whose id the parent
-// sends.
+// tells its parent when it is ready and ends with it. It approves the refund that the parent sends,
+// as the console does.
 
 const config = readConfig(process.env);
 const { databaseUrl, gateways } = config;
@@ -17,8 +17,8 @@ const { deps } = await startProcess(
   'all',
   log,
 );
-process.on('message', async (id: string) => {
-  const { status } = await approveRefund(deps, 'bench', id);
+process.on('message', async (refund: { merchant_id: string; id: string }) => {
+  const { id, status } = await approveRefund(deps, 'bench', refund);
   process.send?.({ id, status });
 });
 process.send?.('ready');

@@ -149,6 +149,9 @@ async function atOnce<One>(all: One[], work: (one: One) => Promise<void>): Promi
 
 /** Counts a service's transactions while nothing is due, by the server's own statistics. */
 async function countIdle(own: pg.ClientBase, seconds: number): Promise<number> {
+  // Autovacuum's transactions would count too. A run of it that has begun ends during the pause.
+  await own.query('alter system set autovacuum = off');
+  await own.query('select pg_reload_conf()');
   // A statement outside a transaction counts as one.
   const count = async () => {
     const { rows } = await own.query<{ count: number }>(

@@ -22,6 +22,8 @@ import { claimInstallation } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
+import { processorMilliseconds } from './processor-time.ts';
 
 const log = pino({ level: 'error' });
 export const masterKey = Buffer.alloc(32, 1).toString('base64');
@@ -100,15 +102,14 @@ export type RunningService = {
   url: string;
   /** The resident memory of each serving process, in MB. */
   memory(): number[];
+  /** The processor time that the serving processes have used so far, in milliseconds. */
+  processorTime(): number;
   stop(): Promise<void>;
 };
 
 /** Runs `tranche serve` as an operator would. */
-export async function serve(
-  databaseUrl: string,
-  processes: number,
-  port: number,
-): Promise<RunningService> {
+export async function serve(databaseUrl: string, processes: number): Promise<RunningService> {
+  const [port, consolePort, merchantPort, metricsPort] = await freePorts(4);
   const child = spawn(
     fileURLToPath(new URL('../bin/tranche', import.meta.url)),
     ['serve', '--processes', String(processes), '--role', 'web'],
@@ -119,6 +120,9 @@ export async function serve(
         DATABASE_URL: databaseUrl,
         MASTER_KEY: masterKey,
         PORT: String(port),
+        CONSOLE_PORT: String(consolePort),
+        MERCHANT_CONSOLE_PORT: String(merchantPort),
+        METRICS_PORT: String(metricsPort),
         HOST: '127.0.0.1',
         LOG_LEVEL: 'warn',
       },
@@ -130,6 +134,10 @@ export async function serve(
   return {
     url,
     memory: () => servingPids(child, processes).map(residentMegabytes),
+    processorTime: () =>
+      servingPids(child, processes)
+        .map(processorMilliseconds)
+        .reduce((sum, time) => sum + time),
     async stop() {
       child.kill('SIGTERM');
       await new Promise((resolve) => child.once('exit', resolve));
@@ -138,12 +146,13 @@ export async function serve(
 }
 
 async function untilReady(url: string, child: ChildProcess): Promise<void> {
-  for (let attempt = 1; attempt <= 400; attempt += 1) {
+  for (let attempt = 1; attempt <= 4_000; attempt += 1) {
     if (child.exitCode !== null) throw new Error('the service ended before it was ready');
     const answer = await fetch(`${url}/readyz`).catch(() => null);
     if (answer?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+  child.kill('SIGTERM');
   throw new Error('the service did not become ready');
 }
 

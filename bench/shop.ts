@@ -127,6 +127,7 @@ export async function createSale({ account, url, notifyUrl, agent }: Shop): Prom
   const { url: address, ...create } = signedCheckout(account, url, notifyUrl);
   const answer = await request(address, { ...create, dispatcher: agent });
   const text = await answer.body.text();
+  if (answer.statusCode === 503) throw new Refused(text);
   if (answer.statusCode !== 200) throw new Error(`a create was refused: ${text}`);
   const found = /"payment_url":"[^"]*?(\/pay\/[^"]+)"/.exec(text)?.[1];
   if (found === undefined) throw new Error(`a create without a link: ${text}`);
@@ -146,6 +147,9 @@ export async function enterCard(shop: Shop, sale: Sale): Promise<void> {
   sale.card_token = await createCardToken(shop.gateway);
 }
 
+/** The service said that it cannot do it now, and that nothing was done. */
+export class Refused extends Error {}
+
 async function ask(
   { agent }: Shop,
   sale: Sale,
@@ -164,7 +168,9 @@ async function ask(
     ...(body && { body: JSON.stringify(body) }),
   });
   const text = await answer.body.text();
-  if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${text}`);
+  const problem = `${method} ${path}: ${answer.statusCode} ${text}`;
+  if (answer.statusCode === 503) throw new Refused(problem);
+  if (answer.statusCode !== 200) throw new Error(problem);
   return text;
 }
 
@@ -224,15 +230,15 @@ export async function askRefund({ account, url, agent }: Shop, sale: Sale): Prom
 }
 
 /** Approves a refund, as an operator; the service completes it. */
-export async function approveRefund({ service }: Shop, refund: string): Promise<void> {
+export async function approveRefund({ service, account }: Shop, id: string): Promise<void> {
   const status = await new Promise<string>((resolve) => {
     const listen = (message: { id: string; status: string }) => {
-      if (message.id !== refund) return;
+      if (message.id !== id) return;
       service.off('message', listen);
       resolve(message.status);
     };
     service.on('message', listen);
-    service.send(refund);
+    service.send({ merchant_id: account.merchant.id, id });
   });
   if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
 }
