@@ -9,7 +9,6 @@ import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { reportMissingGateways } from '#checks/reconciliation/report-missing-gateways.ts';
-import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
 import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { createGateways, eachGateway, type Gateways } from '#gateway/gateways.ts';
@@ -23,20 +22,20 @@ import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { routeCheckout } from '#purchases/payments/route-checkout.ts';
 import { payPlan } from '#purchases/shoppers/pay-plan.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import {
-  type GatewayUnderTest,
-  publishableKey,
-  secretKey,
-  startGateway,
-} from '../support/gateway.ts';
+import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { useHyperswitch } from '../support/hyperswitch.ts';
 import { assertBalanced, openDispute, planOf, refundNow } from '../support/money.ts';
-import { continueOn, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import {
+  continueOn,
+  type Paying,
+  secondGateway as peach,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
 
 // A service with two gateways, each with books of its own: a request that reaches the wrong one finds
 // nothing there.
 
-const peach = gatewayName('peach') as GatewayName;
 const webhookSecret = 'a secret of the second one';
 
 let atMain: Paying;
@@ -47,15 +46,8 @@ before(async () => {
   const started = await startGateway();
   second = { ...started, ...useHyperswitch(started.url) };
   atMain = await startPaying({
+    second: started,
     env: {
-      ...environmentOf([
-        {
-          ...{ name: peach, protocol: 'hyperswitch', environment: 'sandbox', secretKey },
-          publicKey: publishableKey,
-          ...atTestGateway('hyperswitch', started.url),
-        },
-      ]),
-      GATEWAYS: 'main,peach',
       GATEWAY_PEACH_HYPERSWITCH_WEBHOOK_SECRET: webhookSecret,
       STRIPE_WEBHOOK_SECRET: 'whsec_of_the_first_one',
     },

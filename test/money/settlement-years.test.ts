@@ -5,7 +5,10 @@ import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
+import type { Protocol } from '#gateway/settings.ts';
 import type { Deps } from '#main.ts';
+import { chooseGateways } from '#merchants/choose-gateway.ts';
 import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import {
@@ -36,7 +39,7 @@ import { fundings, refundFees } from '#record/ledger/settlement.ts';
 import { assertAgreed } from '../support/agreement.ts';
 import { type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
-import { type Shopper, visa } from '../support/payments.ts';
+import { type Paying, type Shopper, secondGateway, visa } from '../support/payments.ts';
 import { createPlayer, type Move } from '../support/player.ts';
 import { backUp, putBack } from '../support/restore.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
@@ -74,14 +77,25 @@ const purses = [
   '4000000000001976',
 ];
 
-const faults = [
-  ['POST', '/v1/payment_intents/:id/capture'],
-  ['POST', '/v1/payment_intents'],
-  ['POST', '/v1/refunds'],
-  ['GET', '/v1/disputes'],
-  ['GET', '/v1/disputes/:id'],
-  ['POST', '/v1/disputes/:id'],
-] as const;
+const faults: Record<Protocol, [method: string, path: string][]> = {
+  stripe: [
+    ['POST', '/v1/payment_intents/:id/capture'],
+    ['POST', '/v1/payment_intents'],
+    ['POST', '/v1/refunds'],
+    ['GET', '/v1/disputes'],
+    ['GET', '/v1/disputes/:id'],
+    ['POST', '/v1/disputes/:id'],
+  ],
+  hyperswitch: [
+    ['POST', '/payments/:id/capture'],
+    ['POST', '/payments'],
+    ['GET', '/payments/:id'],
+    ['POST', '/refunds'],
+    ['GET', '/disputes/list'],
+    ['GET', '/disputes/:id'],
+    ['POST', '/disputes/evidence'],
+  ],
+};
 const faultKinds = ['error_before', 'error_after', 'drop_before', 'drop_after'] as const;
 
 const refusals = [
@@ -97,7 +111,7 @@ test('after a year of disputes, fees and payouts all accounts agree with the gat
   const count = await playSeeds(t, { usual: 3, long: 30 }, [scene], play);
   if (isReplay()) return;
   // Three seeds need not have everything. Thirty do.
-  const always = ['restored', 'dispute lost', 'gateway fees'];
+  const always = ['restored', 'dispute lost', 'gateway fees', 'at main', 'at peach'];
   const often = [
     ...['recorded', 'dispute accepted'],
     ...['dispute won', 'fee returned', 'fee kept', 'holiday skipped', 'debt carried'],
@@ -112,7 +126,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const { note } = story;
   let { chance } = story;
   const { paying, stage } = scene;
-  const { service, gateway, clock } = paying;
+  const { service, clock } = paying;
+  // The seed chooses the gateway: the first, the second, or both.
+  const chosen = [[paying], [scene.second], [paying, scene.second]][story.seed % 3] as Paying[];
+  const at = (name: string) => (name === secondGateway ? scene.second : paying);
   const { pool } = service.deps.database;
   const start = Temporal.Instant.from('2026-01-01T06:00:00Z').add({
     hours: chance.between(0, 600 * 24),
@@ -137,6 +154,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   await confirmAccount(service.deps, 'sipho', merchant_id, { number: 1, ...bankAccount });
 
   const shoppers: Shopper[] = [];
+  const sides = new Map<Shopper, Paying>();
   /** The gateway's charges without a payment, by the id of the transaction. */
   const accountFees = new Map<string, number>();
   /** Refunds from before were compared with the rows that the restore then lost. */
@@ -165,11 +183,19 @@ async function play(story: Story, scene: Scene): Promise<void> {
   async function shop(): Promise<void> {
     const term = chance.pick([1, 3, 3, 6]);
     const amount = chance.between(term > 3 ? 100_000 : 30_000, term > 3 ? 300_000 : 99_999);
-    const shopper = await paying.shopper({ amount }, account);
+    const side = chance.pick(chosen);
+    const name = side === paying ? mainGateway : secondGateway;
+    const choice = { id: merchant_id, gateway: name, second_gateway: null };
+    await chooseGateways(service.deps, 'nomsa', choice);
+    // A process reads a merchant again after a second.
+    clock.advance({ seconds: 2 });
+    const shopper = await side.shopper({ amount }, account);
     const card = chance.pick(purses);
-    note('paid', `${amount} in ${term} with ${card}`);
+    note('paid', `${amount} in ${term} with ${card} at ${name}`);
+    note(`at ${name}`);
     await shopper.pay(term, { card });
     shoppers.push(shopper);
+    sides.set(shopper, side);
   }
 
   async function pass(): Promise<void> {
@@ -201,8 +227,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
        order by checkout_id, number`,
     );
     if (collected.length === 0) return;
-    const { payment_ref } = chance.pick(collected);
-    const { status } = await gateway.call('POST', '/_test/disputes', {
+    const { payment_ref, gateway: name } = chance.pick(collected);
+    const { status } = await at(name).gateway.call('POST', '/_test/disputes', {
       payment_intent: payment_ref ?? '',
     });
     note(status === 200 ? 'disputed' : 'not disputed', payment_ref ?? '');
@@ -213,9 +239,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
     const open = await rowsOf<Dispute>(
       'select * from disputes where merchant_id = $1 and closed_at is null order by created_at, id',
     );
-    for (const { dispute_ref } of isLast ? open : open.slice(0, 1)) {
+    for (const { dispute_ref, gateway: name } of isLast ? open : open.slice(0, 1)) {
       const outcome = chance.pick(['won', 'lost']);
-      await gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, { outcome });
+      await at(name).gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, { outcome });
       note('decided', outcome);
     }
   }
@@ -377,26 +403,31 @@ async function play(story: Story, scene: Scene): Promise<void> {
     return moved;
   }
 
-  /** The gateway charges for a service of the account. */
+  /** The gateway charges for a service of the account. The second one does not tell its fees. */
   async function chargeAccount(cents: number): Promise<void> {
+    if (!chosen.includes(paying)) return;
     const headers = {
       'Tranche-Merchant': merchant_id,
       'Tranche-Merchant-Time': timestamp(clock.now()),
     };
     const form = { type: 'stripe_fee', amount: String(-cents) };
-    const { body } = await gateway.call('POST', '/_test/balance_transactions', form, headers);
+    const path = '/_test/balance_transactions';
+    const { body } = await paying.gateway.call('POST', path, form, headers);
     accountFees.set(body.id, cents);
   }
 
   async function clearFaults(): Promise<void> {
-    const { body } = await gateway.call('GET', '/_test/faults');
-    for (const { struck } of body.data as { struck: number }[])
-      if (struck > 0) note('fault struck');
-    await paying.clearFaults();
+    for (const side of chosen) {
+      const { body } = await side.gateway.call('GET', '/_test/faults');
+      for (const { struck } of body.data as { struck: number }[])
+        if (struck > 0) note('fault struck');
+      await side.clearFaults();
+    }
   }
 
   async function fail(): Promise<void> {
-    const [method, path] = chance.pick(faults);
+    const { gateway } = chance.pick(chosen);
+    const [method, path] = chance.pick(faults[gateway.protocol ?? 'stripe']);
     const fault = chance.pick(faultKinds);
     note('fault', `${fault} at ${method} ${path}`);
     await gateway.fault({ fault, method, path, times: chance.pick([1, 2]) });
@@ -552,8 +583,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
   const sum = { received: 0, refunded: 0, withdrawn: 0 };
   for (const shopper of shoppers) {
-    await assertAgreed(paying, shopper, note);
-    const { taken, statuses } = await assertDisputes(paying, shopper);
+    const side = sides.get(shopper) ?? paying;
+    await assertAgreed(side, shopper, note);
+    const { taken, statuses } = await assertDisputes(side, shopper);
     for (const status of statuses) note(`dispute ${status}`);
     await assertNoneDuring(shopper);
     const { payment_intents, refunds } = await shopper.books();
@@ -626,6 +658,28 @@ async function play(story: Story, scene: Scene): Promise<void> {
     assert.equal(owed, books?.left);
   }
 
+  /** The gateway's balance of these payments. The fees of one that does not report them are left out. */
+  async function sumTransactions({ gateway }: Paying, payments: string[]) {
+    const sum = { cleared: 0, fees: 0 };
+    const { knowsFees } = gateway.gateway.capabilities;
+    const gte = String(Math.floor(start.epochMilliseconds / 1000));
+    for (let page = 0, after: string | undefined; ; page += 1) {
+      assert.ok(page < 200, 'the list of transactions ends');
+      const form = { limit: '100', 'expand[]': 'data.source', 'created[gte]': gte };
+      const { body } = await gateway.call('GET', '/v1/balance_transactions', {
+        ...form,
+        ...(after !== undefined && { starting_after: after }),
+      });
+      for (const { amount, net, fee, source } of body.data) {
+        if (!payments.includes(source?.payment_intent)) continue;
+        sum.cleared += knowsFees ? net : amount;
+        sum.fees += knowsFees ? fee : 0;
+      }
+      after = body.data.at(-1)?.id;
+      if (!body.has_more) return sum;
+    }
+  }
+
   /** The gateway's charges and our balance there are in the books to the cent. */
   async function assertCleared(): Promise<void> {
     const [books] = await rowsOf<{ cleared: number; fees: number; payments: string[] }>(
@@ -641,21 +695,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     );
     assert.ok(books);
     const there = { cleared: 0, fees: 0 };
-    const gte = String(Math.floor(start.epochMilliseconds / 1000));
-    for (let page = 0, after: string | undefined; ; page += 1) {
-      assert.ok(page < 200, 'the list of transactions ends');
-      const form = { limit: '100', 'expand[]': 'data.source', 'created[gte]': gte };
-      const { body } = await gateway.call('GET', '/v1/balance_transactions', {
-        ...form,
-        ...(after !== undefined && { starting_after: after }),
-      });
-      for (const { net, fee, source } of body.data) {
-        if (!books.payments.includes(source?.payment_intent)) continue;
-        there.cleared += net;
-        there.fees += fee;
-      }
-      after = body.data.at(-1)?.id;
-      if (!body.has_more) break;
+    for (const side of chosen) {
+      const found = await sumTransactions(side, books.payments);
+      there.cleared += found.cleared;
+      there.fees += found.fees;
     }
     const { cleared, fees } = books;
     assert.deepEqual({ cleared, fees }, there, "the gateway's balance");

@@ -6,12 +6,13 @@ import { openGateways } from '#gateway/adapters/create-gateway.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { eachGateway } from '#gateway/gateways.ts';
 import { guardGateways } from '#gateway/guard-gateway.ts';
-import type { Protocol } from '#gateway/settings.ts';
 import { createDeps, type Deps } from '#main.ts';
 import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { handleErrors } from '#platform/http/errors.ts';
 import type { Clock } from '#platform/shared/clock.ts';
-import { gatewayEnv, type Paying, startPaying } from './payments.ts';
+import { type GatewayUnderTest, startGateway } from './gateway.ts';
+import { useHyperswitch } from './hyperswitch.ts';
+import { bothEnv, continueOn, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
 // A stage on which several processes of the service act, one step at a time. Each statement and each
@@ -155,7 +156,7 @@ export async function incarnate(
   stage: Stage,
   options: {
     databaseUrl: string;
-    gatewayUrl: string;
+    env: NodeJS.ProcessEnv;
     clock: Clock;
     /** Whether each call that moves money first asks whether it may (decision 0097). */
     isGuarded?: boolean;
@@ -163,7 +164,7 @@ export async function incarnate(
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
   },
 ): Promise<Incarnation> {
-  const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
+  const config = testConfig(options.databaseUrl, options.env);
   for (const one of config.gateways) one.timeoutMs = 600_000;
   const end = new AbortController();
   const clock: Clock = {
@@ -307,21 +308,31 @@ function elapsedOn(clock: Clock): () => number {
   };
 }
 
-/** A service with its gateway, a stage for its processes, and all processes so far. */
-export type Scene = { paying: Paying; stage: Stage; processes: Incarnation[] };
+/** A service with two gateways, a stage for its processes, and all processes so far. */
+export type Scene = {
+  paying: Paying;
+  /** The same service and shoppers, at the second gateway. */
+  second: Paying;
+  env: NodeJS.ProcessEnv;
+  stage: Stage;
+  processes: Incarnation[];
+};
 
-export async function startScene(
-  options: { protocol?: Protocol } = {},
-): Promise<Scene & { close(): Promise<void> }> {
-  const paying = await startPaying(options);
+export async function startScene(): Promise<Scene & { close(): Promise<void> }> {
+  const started = await startGateway();
+  const other: GatewayUnderTest = { ...started, ...useHyperswitch(started.url) };
+  const paying = await startPaying({ second: other });
   const processes: Incarnation[] = [];
   return {
     paying,
+    second: continueOn({ ...paying, gateway: other }, paying.service),
+    env: bothEnv(paying.gateway, other),
     stage: createStage(() => paying.service.deps.database.pool),
     processes,
     async close() {
       for (const process of processes) process.kill();
       await paying.close();
+      await other.close();
     },
   };
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
-import { mainGateway } from '#gateway/gateway-name.ts';
+import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import type { Gateways } from '#gateway/gateways.ts';
 import type { Protocol } from '#gateway/settings.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -55,6 +55,22 @@ import {
 
 export const visa = '4242424242424242';
 export const challengeCard = '4000002500003155';
+
+/** A gateway with a name of its own beside the main one. */
+export const secondGateway = gatewayName('peach') as GatewayName;
+
+/** The settings by which a service finds both gateways of a test, each with its own books. */
+export const bothEnv = (main: { url: string }, second: { url: string }) => ({
+  ...gatewayEnv(main),
+  ...environmentOf([
+    {
+      ...{ name: secondGateway, protocol: 'hyperswitch', environment: 'sandbox', secretKey },
+      publicKey: publishableKey,
+      ...atTestGateway('hyperswitch', second.url),
+    },
+  ]),
+  GATEWAYS: `${mainGateway},${secondGateway}`,
+});
 
 /** The settings by which a service finds a test's gateway. */
 export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol?: Protocol }) => ({
@@ -135,6 +151,8 @@ export async function startPaying(
     env?: NodeJS.ProcessEnv;
     /** The face of the test gateway, and the adapter for it. */
     protocol?: Protocol;
+    /** A further gateway of the service, in Hyperswitch's protocol. */
+    second?: { url: string };
     gatewayTimeoutMs?: number;
     /** The service gives up on its calls to the gateway when a fault makes one of them wait. */
     givesUp?: boolean;
@@ -157,7 +175,10 @@ export async function startPaying(
   const clock = options.clock ?? movableClock(options.start);
   const service = await startService({
     clock,
-    env: { ...gatewayEnv(gateway), ...options.env },
+    env: {
+      ...(options.second ? bothEnv(gateway, options.second) : gatewayEnv(gateway)),
+      ...options.env,
+    },
     ...(options.gatewayTimeoutMs !== undefined && { gatewayTimeoutMs: options.gatewayTimeoutMs }),
     ...(options.log && { log: options.log }),
     ...(options.callbackSender && { callbackSender: options.callbackSender }),

@@ -25,7 +25,7 @@ const stepWeight = 10;
  */
 export function createPlayer(
   { chance, note }: Pick<Story, 'chance' | 'note'>,
-  { paying, stage, processes }: Scene,
+  { paying, env, stage, processes }: Scene,
   options: {
     isGuarded?: boolean;
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
@@ -73,8 +73,7 @@ export function createPlayer(
       if (process?.isAlive()) return process;
       const { isGuarded = false, serve } = options;
       const { databaseUrl } = paying.service;
-      const { clock, gateway } = paying;
-      const given = { databaseUrl, gatewayUrl: gateway.url, clock, isGuarded, serve };
+      const given = { databaseUrl, env, clock: paying.clock, isGuarded, serve };
       const born = await incarnate(stage, given);
       processes[index] = born;
       return born;
