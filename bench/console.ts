@@ -139,8 +139,8 @@ async function prepare(deps: Deps, total: number, progress: (text: string) => vo
   const accounts: Account[] = [];
   for (let index = 0; index < merchantsCount; index += 1) accounts.push(await createAccount(deps));
   const session = await signIn(deps);
-  await fill(deps, accounts, total, progress);
   await fillRegisters(deps, accounts, total, session.person_id);
+  await fill(deps, accounts, total, progress);
   progress(`console: ${total} checkouts are added up`);
   while ((await rollUp(deps, 0)) > 0);
   await rollUpOverdue(deps);
@@ -242,6 +242,15 @@ const batchStatements = [
   `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
    select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
    from batch where status = 'successful'`,
+  // The first ones stay open, as many in both databases.
+  `insert into settlement_entries (merchant_id, id, kind, checkout_id, gross, fee, vat, net,
+     currency, at, payout_id, line)
+   select b.merchant_id, b.id, 'sale', b.id, 150000, 6000, 900, 143100, 'ZAR',
+     b.at - interval '1 day', p.id, case when p.id is not null then b.number end
+   from batch b left join (select distinct on (merchant_id) merchant_id, id from payouts
+     where status = 'paid' order by merchant_id, number) p
+     on p.merchant_id = b.merchant_id and b.n >= 500
+   where b.status = 'successful'`,
   `insert into payment_attempts (merchant_id, id, checkout_id, purpose, number, instalments,
      number_of_payments, amount, currency, uses_stored_card, created_at, written_id, status,
      payment_ref, card_last4, settled_at)
@@ -308,7 +317,8 @@ async function fill(
 /**
  * Fills the tables that do not belong to checkouts: merchants, integrations and people with a
  * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has full
- * pages of everything.
+ * pages of everything. Both have as many payouts that wait: those of a few days, whatever the
+ * history.
  */
 async function fillRegisters(
   deps: Deps,
@@ -330,8 +340,9 @@ async function fillRegisters(
     [few],
   );
   await pool.query(
-    `insert into people (id, email, name, roles, created_at)
-     select gen_random_uuid(), 'person' || n || '@example.com', 'Person ' || n, '{viewer}', ${at}
+    `insert into people (id, email, name, roles, created_at, access_since)
+     select gen_random_uuid(), 'person' || n || '@example.com', 'Person ' || n, '{viewer}', ${at},
+       ${at}
      from generate_series(1, $1) n`,
     [few],
   );
@@ -365,7 +376,7 @@ async function fillRegisters(
        case when status = 'paid' then 'other' end, case when status = 'paid' then ${at} end,
        case when status = 'paid' then gen_random_uuid() end, case when status = 'paid' then ${at} end,
        case when status = 'paid' then ${at} end, case when status = 'paid' then 'FT' || n end
-     from (select n, case when n % 4 = 0 then 'draft' else 'paid' end as status
+     from (select n, case when n <= 500 and n % 4 = 0 then 'draft' else 'paid' end as status
        from generate_series(1, $1) n) made`,
     [many, ids],
   );

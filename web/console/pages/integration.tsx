@@ -239,29 +239,33 @@ function EventsCard({ of: row, change }: { of: IntegrationRow; change: (() => vo
         )
       }
     >
-      <Facts
-        rows={[
-          ['Callbacks for', ['Payments', ...names].join(', ')],
-          [
-            'Sent to',
-            names.length === 0 ? null : row.events_url === null ? (
-              'The address of each order'
-            ) : (
-              <span className="mono break">{row.events_url}</span>
-            ),
-          ],
-        ]}
-      />
-      {names.length === 0 && (
-        <p className="quiet">
-          With callbacks for refunds, disputes and payouts too, a shop does not have to poll.
-        </p>
-      )}
-      {change && (
-        <Button size="xs" variant="light" onClick={() => setTesting(true)}>
-          Send a test callback…
-        </Button>
-      )}
+      <div className="stack">
+        <Facts
+          rows={[
+            ['Callbacks for', ['Payments', ...names].join(', ')],
+            [
+              'Sent to',
+              names.length === 0 ? null : row.events_url === null ? (
+                'The address of each order'
+              ) : (
+                <span className="mono break">{row.events_url}</span>
+              ),
+            ],
+          ]}
+        />
+        {names.length === 0 && (
+          <p className="quiet">
+            With callbacks for refunds, disputes and payouts too, a shop does not have to poll.
+          </p>
+        )}
+        {change && (
+          <span>
+            <Button size="xs" variant="light" onClick={() => setTesting(true)}>
+              Send a test callback…
+            </Button>
+          </span>
+        )}
+      </div>
       {testing && <TestCallback of={row} close={() => setTesting(false)} />}
     </Card>
   );

@@ -83,11 +83,12 @@ export default function IntegrationsPage() {
   const [adding, setAdding] = useState(false);
   return (
     <>
-      <PageHead title="Integrations" about={<About />}>
+      <PageHead title="Integrations" about="The credentials that merchants call the API with.">
         {can('integrations.change') && (
           <Button onClick={() => setAdding(true)}>Add an integration</Button>
         )}
       </PageHead>
+      <Environment />
       <div className="filters">
         <MerchantFilter />
       </div>
@@ -110,17 +111,15 @@ export default function IntegrationsPage() {
 }
 
 /** The environment that these credentials work in, and the way to those of the other one. */
-function About() {
-  const { sandbox, scope, other_console_url } = useSession();
-  if (scope === 'all') return 'The credentials that merchants call the API with.';
+function Environment() {
+  const { sandbox, other_console_url } = useSession();
+  if (other_console_url === null) return null;
   const [here, there] = sandbox ? ['the sandbox', 'production'] : ['production', 'the sandbox'];
   return (
-    <>
-      The credentials that your server calls the API of {here} with.{' '}
-      {other_console_url && (
-        <a href={`${other_console_url}/integrations`}>Those of {there} are in its console.</a>
-      )}
-    </>
+    <Notice>
+      These credentials work in {here} only.{' '}
+      <a href={`${other_console_url}/integrations`}>Those of {there} are in its console</a>
+    </Notice>
   );
 }
 
