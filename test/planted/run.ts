@@ -98,36 +98,43 @@ async function tryFault(
   const start = performance.now();
   try {
     await fs.writeFile(file, planted);
-    const test = await findFailure(fault.tests);
+    const failure = await findFailure(fault.tests);
     const seconds = Math.round((performance.now() - start) / 1000);
-    if (test === null) return { test, seconds, isSure: false };
+    if (failure === null) return { test: null, seconds, isSure: false };
+    const { test, file: place } = failure;
+    const again = place === null ? fault.tests : [place];
     await fs.writeFile(file, sound);
-    if ((await findFailure(fault.tests, test)) !== null) {
+    if ((await findFailure(again, test)) !== null) {
       tell(`"${test}" fails without a fault`);
       return { test: null, seconds, isSure: false };
     }
     await fs.writeFile(file, planted);
-    return { test, seconds, isSure: (await findFailure(fault.tests, test)) !== null };
+    return { test, seconds, isSure: (await findFailure(again, test)) !== null };
   } finally {
     await fs.writeFile(file, sound);
   }
 }
 
-/** The name of the first test that fails, or null if all pass. `only` names the test to run. */
-function findFailure(tests: string[], only?: string): Promise<string | null> {
+/** The first test that fails, with its file if known. Null if all pass. `only` names the test to run. */
+function findFailure(
+  tests: string[],
+  only?: string,
+): Promise<{ test: string; file: string | null } | null> {
   const pattern = only === undefined ? [] : [`--test-name-pattern=^${RegExp.escape(only)}$`];
   return new Promise((resolve, reject) => {
     const run = spawn(process.execPath, ['scripts/test.ts', ...pattern, ...tests], { cwd: folder });
     stop = () => run.kill('SIGTERM');
-    let found: string | null = null;
+    let found: { test: string; file: string | null } | null = null;
+    let file: string | null = null;
     let rest = '';
     run.stdout.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
+        file = /^▶ (\S+\.test\.ts)$/.exec(line)?.[1] ?? file;
         const [, name] = /^\s*✖ (.+) \([\d.]+ms\)$/.exec(line) ?? [];
         if (found !== null || name === undefined) continue;
-        found = name;
+        found = { test: name, file };
         // The rest of the run could only find it again.
         run.kill('SIGTERM');
       }
@@ -136,7 +143,7 @@ function findFailure(tests: string[], only?: string): Promise<string | null> {
     run.on('error', reject);
     run.on('close', (code) => {
       if (found === null && code !== 0 && !isInterrupted)
-        found = 'a run that failed without a test';
+        found = { test: 'a run that failed without a test', file: null };
       resolve(found);
     });
   });
