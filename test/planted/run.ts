@@ -100,7 +100,7 @@ async function tryFault(
     await fs.writeFile(file, planted);
     const failure = await findFailure(fault.tests);
     const seconds = Math.round((performance.now() - start) / 1000);
-    if (failure === null) return { test: null, seconds, isSure: false };
+    if (failure === null || isInterrupted) return { test: null, seconds, isSure: false };
     const { test, file: place } = failure;
     const again = place === null ? fault.tests : [place];
     await fs.writeFile(file, sound);
@@ -108,6 +108,7 @@ async function tryFault(
       tell(`"${test}" fails without a fault`);
       return { test: null, seconds, isSure: false };
     }
+    if (isInterrupted) return { test: null, seconds, isSure: false };
     await fs.writeFile(file, planted);
     return { test, seconds, isSure: (await findFailure(again, test)) !== null };
   } finally {
