@@ -142,7 +142,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
         return due.find((one) => one === does) ?? (due[pick % due.length] as Deed);
       if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
       if ((await time.findDue()) === null) break;
-      await time.nextDue(pick);
+      await time.nextDue(0);
     }
     return does;
   }
@@ -203,7 +203,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     bank: (pick) => shopper.bank(pick),
     dispute: async (pick) => {
       // Only a payment that was collected can be disputed.
-      for (let rounds = 0; rounds < 2 && !(await issuer.dispute(pick)); rounds += 1) {
+      for (let rounds = 0; rounds < 6 && !(await issuer.dispute(pick)); rounds += 1) {
         await calm();
         await time.nextDue(0);
         await time.work();

@@ -79,7 +79,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
       const reason = pick % 4 === 3 ? 'inquiry' : 'fraudulent';
       const form = { payment_intent, reason };
       const { status } = await gateway.call('POST', '/_test/disputes', form);
-      if (status === 200) say('cardholder disputes a payment');
+      say(`cardholder disputes a payment${status === 200 ? '' : ' again'}`);
       return true;
     },
     async decide(pick: number): Promise<void> {

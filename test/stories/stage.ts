@@ -120,6 +120,7 @@ export function createStage(databaseUrl: string, random: Random) {
   let actors: Actor[] = [];
   let told: string[] = [];
   let heard: (() => void) | null = null;
+  const noted = new WeakSet<pg.PoolClient>();
   const holders = new WeakMap<pg.PoolClient, Process>();
   /** The last statement of each connection: a server runs them in order. */
   const lasts = new WeakMap<pg.ClientBase, Promise<unknown>>();
@@ -473,6 +474,20 @@ export function createStage(databaseUrl: string, random: Random) {
           heard?.();
         });
       return actor;
+    },
+    /** Writes the statements of a process without faults into the log, except those of the story. */
+    note(client: pg.PoolClient): void {
+      if (noted.has(client)) return;
+      noted.add(client);
+      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+      client.query = ((...args: unknown[]) => {
+        const [first] = args as (string | { text: string; name?: string })[];
+        const { text, name } =
+          typeof first === 'string' ? { text: first, name: '' } : (first ?? {});
+        if (text !== undefined && !name?.startsWith('story'))
+          told.push(`service: ${describe(text)}`);
+        return query(...args);
+      }) as typeof client.query;
     },
     /** Callbacks that a process without faults posts. No sleep ends before they have ended. */
     async post<T>(exchange: Promise<T>): Promise<T> {

@@ -46,9 +46,9 @@ export type Deed = (typeof deeds)[number];
 
 /** The moves while a checkout is paid, and how often each comes. */
 const paying: [weight: number, who: string, does: Deed][] = [
-  [6, 'tab 1', 'pay'],
-  [4, 'tab 2', 'pay'],
-  [2, 'tab 2', 'cancel'],
+  [9, 'tab 1', 'pay'],
+  [7, 'tab 2', 'pay'],
+  [4, 'tab 2', 'cancel'],
   [2, 'tab 1', 'return'],
   [1, 'tab 2', 'look'],
   [5, 'bank', 'bank'],

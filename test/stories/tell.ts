@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import fc from 'fast-check';
 import { faultsMin, type Played, play } from './play.ts';
-import { choices, choicesOf, type Story, storyOf } from './story.ts';
+import { type Choices, choices, choicesOf, type Story, storyOf } from './story.ts';
 import { expectedRaces, expectedTransitions } from './transitions.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -100,28 +100,46 @@ export async function playFile(world: World, file: string): Promise<Played> {
   return await play(world, story as Story, seed);
 }
 
-/** Leaves out as much of a story as possible while it still fails. */
+/** Leaves out as much of a story as possible while it still fails: moves first, then numbers. */
 async function shrink(
   seed: number,
   again: () => Promise<World>,
 ): Promise<{ story: Story; played: Played }> {
-  let smallest: { story: Story; played: Played } | null = null;
+  const found: { story: Story; played: Played }[] = [];
+  const end = performance.now() + shrinkSeconds * 1000;
   let world = await again();
-  const fails = fc.asyncProperty(choices, async (candidate) => {
+  const isFine = async (candidate: Choices): Promise<boolean> => {
+    // From then on nothing more is left out, and the search ends.
+    if (found.length > 0 && performance.now() > end) return true;
     const story = storyOf(candidate);
     const played = await play(world, story, seed);
     if (played.failure === null) return true;
-    smallest = { story, played };
+    found.push({ story, played });
     world = await again();
     return false;
-  });
-  await fc.check(fails, {
-    examples: [[choicesOf(seed)]],
-    numRuns: 1,
-    interruptAfterTimeLimit: shrinkSeconds * 1000,
-  });
-  if (smallest === null) throw new Error(`story ${seed} does not fail again`);
-  return smallest;
+  };
+  let left = choicesOf(seed);
+  if (await isFine(left)) throw new Error(`story ${seed} does not fail again`);
+  for (const list of [3, 4, 2] as const) left = await leaveOut(left, list, isFine);
+  await fc.check(fc.asyncProperty(choices, isFine), { examples: [[left]], numRuns: 1 });
+  return found.at(-1) as { story: Story; played: Played };
+}
+
+/** Leaves out ever smaller parts of one list of the choices. */
+async function leaveOut(
+  whole: Choices,
+  list: 2 | 3 | 4,
+  isFine: (candidate: Choices) => Promise<boolean>,
+): Promise<Choices> {
+  let left = whole;
+  for (let size = left[list].length; size >= 1; size = Math.floor(size / 2)) {
+    for (let at = 0; at < left[list].length; ) {
+      const shorter = left.with(list, left[list].toSpliced(at, size)) as Choices;
+      if (await isFine(shorter)) at += size;
+      else left = shorter;
+    }
+  }
+  return left;
 }
 
 function count(told: Told, played: Played): void {

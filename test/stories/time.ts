@@ -43,7 +43,11 @@ const rowsOf = (tables: string[]) =>
 const allRows = rowsOf(Object.keys(dueWork));
 const endingRows = rowsOf(Object.keys(dueWork).filter((table) => !recurring.includes(table)));
 
-const lateHours = [0, 0, 0, 0, 0, 0, 3, 22, 25, 24 * 3, 24 * 8, 24 * 33];
+/** A hold lapses after a week, so a worker that is late by more than that is rare. */
+const lateHours = [
+  ...[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+  ...[3, 3, 22, 22, 25, 25, 24 * 3, 24 * 8, 24 * 33],
+];
 const short = [6, 41, 81, 6, 41, 81, 14 * 60];
 const long = [25 * 3_600, 8 * 24 * 3_600];
 

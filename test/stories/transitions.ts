@@ -38,4 +38,16 @@ export const expectedTransitions = [
 ];
 
 /** The pairs of actors that a long run must see at once, each in the middle of an action. */
-export const expectedRaces: string[] = [];
+export const expectedRaces = [
+  ...['tab pay × tab pay', 'tab pay × tab cancel', 'tab cancel × tab pay'],
+  ...['tab pay × worker settle', 'worker settle × tab pay', 'tab plan × worker collect'],
+  ...['worker collect × tab plan', 'tab card × worker collect', 'worker collect × tab card'],
+  ...['tab plan × tab plan', 'tab plan × tab card', 'tab card × tab plan'],
+  ...['tab plan × merchant ask', 'merchant ask × tab plan', 'merchant ask × worker collect'],
+  ...['worker collect × merchant ask', 'worker collect × worker collect'],
+  ...['worker collect × worker refunds', 'worker refunds × worker collect'],
+  ...['merchant ask × worker refunds', 'worker refunds × worker refunds'],
+  ...['worker collect × operator approve', 'operator approve × worker collect'],
+  ...['worker collect × worker callbacks', 'worker callbacks × worker collect'],
+  ...['worker statements × worker payouts', 'worker payouts × worker statements'],
+];

@@ -72,6 +72,7 @@ export async function startWorld(): Promise<World> {
         const { deps } = paying.service;
         const { sendCallback } = deps;
         deps.sendCallback = (message) => stage.post(sendCallback(message));
+        deps.database.pool.on('acquire', (client) => stage.note(client));
         return paying;
       });
       playing.set(protocol, started);
