@@ -18,15 +18,18 @@ const leaseMax = sql`interval '1 hour'`;
 
 type Table = keyof Tables & string;
 
-/** Every table with leases. A test compares it with the schema. */
+/**
+ * Every table with leases, in the order in which other transactions lock their rows: a statement
+ * locks its month before the day of payouts. A test compares it with the schema.
+ */
 export const leasedTables: Table[] = [
   'payment_attempts',
   'instalments',
   'refund_requests',
   'callbacks',
   'messages',
-  'payout_days',
   'statement_months',
+  'payout_days',
   'statement_mails',
   'replaced_cards',
   'bulk_actions',
@@ -54,7 +57,6 @@ export type ClockRepair = { list_positions: number; leases: number; due_rows: nu
 /** Moves times after `now` back to it, each by its merchant's clock. */
 export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepair> {
   const repair: ClockRepair = { list_positions: 0, leases: 0, due_rows: 0 };
-  repair.list_positions = await lowerListPositions(db, now, margin);
   for (const table of leasedTables) {
     repair.leases += await changed(
       sql`update ${sql.table(table)} set leased_until = ${now}
@@ -75,6 +77,8 @@ export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepa
       db,
     );
   }
+  // A payout locks its day before its list.
+  repair.list_positions = await lowerListPositions(db, now, margin);
   return repair;
 }
 
