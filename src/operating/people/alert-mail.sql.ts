@@ -109,37 +109,47 @@ export async function moveExportDue(
     .execute();
 }
 
-export type EndingCredential = {
+type EndingKeyMail = {
+  person_id: string;
   merchant_id: string;
   merchant_name: string;
-  integration_id: string;
   credential: 'client_secret' | 'signing_key';
   expires_at: Timestamp;
+  /** Names the event. */
+  event: string;
 };
 
-/** Credentials of shops that end in a span, in the order of their ends, after one of them. */
-export async function listEndingCredentials(
+/** The mails about credentials of shops that end in a span, without those that are written already. */
+export async function listEndingKeyMails(
   db: Handle,
   span: { from: Timestamp; to: Timestamp },
-  after: EndingCredential | null,
+  { may, byDefault }: { may: string[]; byDefault: string[] },
   limit: number,
-): Promise<EndingCredential[]> {
-  const { rows } = await sql<EndingCredential>`
-    select i.merchant_id, m.name as merchant_name, k.integration_id, k.credential, k.expires_at
+): Promise<EndingKeyMail[]> {
+  const { rows } = await sql<EndingKeyMail>`
+    select p.id as person_id, k.merchant_id, k.merchant_name, k.credential, k.expires_at, k.event
     from (
-      select integration_id, 'client_secret' as credential, expires_at from client_secrets
-      union all
-      select integration_id, 'signing_key', expires_at from signing_keys
+      select i.merchant_id, m.name as merchant_name, c.credential, c.expires_at,
+        concat_ws(' ', 'key_ends', i.merchant_id, c.credential, i.id,
+          to_char(c.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as event
+      from (
+        select integration_id, 'client_secret' as credential, expires_at from client_secrets
+        union all
+        select integration_id, 'signing_key', expires_at from signing_keys
+      ) c
+      join integrations i on i.id = c.integration_id
+      join merchants m on m.id = i.merchant_id
+      where c.expires_at > ${span.from}::timestamptz and c.expires_at <= ${span.to}::timestamptz
+        and i.revoked_at is null
     ) k
-    join integrations i on i.id = k.integration_id
-    join merchants m on m.id = i.merchant_id
-    where k.expires_at > ${span.from}::timestamptz and k.expires_at <= ${span.to}::timestamptz
-      and i.revoked_at is null
-      and (k.expires_at, k.integration_id, k.credential) > (
-        coalesce(${after?.expires_at ?? null}::timestamptz, '-infinity'),
-        coalesce(${after?.integration_id ?? null}::uuid, '00000000-0000-0000-0000-000000000000'),
-        coalesce(${after?.credential ?? null}::text, ''))
-    order by k.expires_at, k.integration_id, k.credential
+    join people p on p.merchant_ids @> array[k.merchant_id]
+    left join alert_mails a on a.person_id = p.id and a.merchant_id = k.merchant_id
+      and a.kind = 'key_ends'
+    where p.roles && ${may}::text[] and coalesce(a.is_wanted, p.roles && ${byDefault}::text[])
+      and p.registered_at is not null and p.revoked_at is null
+      and not exists (
+        select from person_mails s where s.person_id = p.id and s.event = k.event)
+    order by k.expires_at, k.event, p.id
     limit ${limit}`.execute(db);
   return rows;
 }

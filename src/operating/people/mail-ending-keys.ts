@@ -1,40 +1,44 @@
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
-import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
-import { type EndingCredential, listEndingCredentials } from './alert-mail.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { listEndingKeyMails } from './alert-mail.sql.ts';
+import { alertRoles } from './alert-mail.ts';
+import { insertPersonMails } from './person-mail.sql.ts';
 
 const hoursBefore = 24;
-const batchSize = 100;
+const batchSize = 500;
 
 /**
- * Tells merchants' people, a day before, of a secret or a key that ends. A run looks at all of them
- * again: a person gets one mail about each.
+ * Tells merchants' people, a day before, of a secret or a key that ends. A person gets one mail about
+ * each, also if two processes look at once. A batch takes two statements, and nothing new takes one.
  */
 export async function mailEndingKeys(
-  deps: MerchantMailDeps & { database: Database; clock: Clock; sendsMessages: boolean },
+  deps: QueueDeps & { database: Database; clock: Clock },
 ): Promise<0> {
   if (!deps.sendsMessages) return 0;
   const now = deps.clock.now();
   const span = { from: timestamp(now), to: timestamp(now.add({ hours: hoursBefore })) };
-  let after: EndingCredential | null = null;
+  let found: number;
   do {
-    const keys: EndingCredential[] = await transaction(deps, async ({ db }) => {
-      const found = await listEndingCredentials(db, span, after, batchSize);
-      for (const { merchant_id, merchant_name, integration_id, credential, expires_at } of found) {
-        await deps.mailMerchant(db, {
-          ...{ merchant_id, kind: 'key_ends', at: timestamp(now) },
-          event: `${credential} ${integration_id} ${expires_at}`,
+    found = await transaction(deps, async ({ db }) => {
+      const mails = await listEndingKeyMails(db, span, alertRoles('key_ends'), batchSize);
+      if (mails.length === 0) return 0;
+      await insertPersonMails(
+        db,
+        mails.map(({ person_id, merchant_id, merchant_name, credential, expires_at, event }) => ({
+          ...{ id: deps.random.uuid(), person_id, kind: 'key_ends' as const, event },
+          ...{ sealed_token: null, created_at: timestamp(now) },
           facts: {
+            merchant_id,
             merchant: merchant_name,
             credential: credential.replace('_', ' '),
             until: expires_at,
           },
-        });
-      }
-      return found;
+        })),
+      );
+      return mails.length;
     });
-    after = keys.length < batchSize ? null : (keys.at(-1) ?? null);
-  } while (after !== null);
+  } while (found === batchSize);
   return 0;
 }

@@ -10,22 +10,22 @@ export async function insertPersonMails(
     'id' | 'person_id' | 'kind' | 'facts' | 'sealed_token' | 'created_at'
   > & { event?: string | null })[],
 ): Promise<void> {
-  await db
-    .insertInto('person_mails')
-    .values(
-      mails.map((mail) => ({
-        ...mail,
-        facts: JSON.stringify(mail.facts),
-        status: 'pending' as const,
-        due_at: mail.created_at,
-        settled_at: null,
-        response: null,
-      })),
-    )
-    .onConflict((conflict) =>
-      conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
-    )
-    .execute();
+  const insert = db.insertInto('person_mails').values(
+    mails.map((mail) => ({
+      ...mail,
+      facts: JSON.stringify(mail.facts),
+      status: 'pending' as const,
+      due_at: mail.created_at,
+      settled_at: null,
+      response: null,
+    })),
+  );
+  const isEvent = mails.some(({ event }) => typeof event === 'string');
+  // A person gets one mail about an event. Any other conflict is a fault.
+  const once = insert.onConflict((conflict) =>
+    conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
+  );
+  await (isEvent ? once : insert).execute();
 }
 
 /** Claims mails that are due, until `until`. */
