@@ -20,8 +20,8 @@ create table operator_actions (
   roles      text[],
   address    text,
   session_id uuid,
-  -- The merchant that the person acted for, if they are one of its own people. Its administrators read
-  -- the action. The service's staff acts for none.
+  -- The merchant that the person or the key acted for, if they are its own. Its administrators read the
+  -- action. The service's staff acts for none.
   merchant_id uuid
 );
 create unique index operator_actions_by_number on operator_actions (number);

@@ -132,6 +132,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       create: 'make a link for one payment, or for a till',
       list: 'payment links, the newest first',
       show: 'one link: addresses, status, who paid',
+      mail: 'send a link to its shopper by mail',
       cancel: 'end a link',
     },
   ),
@@ -262,6 +263,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       list: 'the people who may use the console',
       revoke: "revoke a person's access to the console",
       confirm: 'confirm a person, or access after a restore',
+      'alert-mails': 'which events a merchant’s person gets by mail',
     },
   ),
   group(

@@ -3,6 +3,9 @@ import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts'
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import type { Person as PersonShown } from '#operating/operations/people.schema.ts';
 import { peopleList } from '#operating/operations/people.ts';
+import { listAlertChoices } from '#operating/people/alert-mail.sql.ts';
+import { alertMailsOf } from '#operating/people/alert-mail.ts';
+import { chooseAlertMails } from '#operating/people/choose-alert-mails.ts';
 import { confirmPerson } from '#operating/people/confirm-person.ts';
 import type { ConsolePlaces } from '#operating/people/console-place.ts';
 import { invitePerson, releaseInvitation } from '#operating/people/invite-person.ts';
@@ -20,8 +23,9 @@ import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
+import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { type Command, command, idsOf, mustBeId, UsageError } from './command.ts';
+import { type Command, command, idsOf, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { type LostAlert, listLostAlerts } from './lost-alerts.ts';
@@ -354,9 +358,53 @@ async function findConsole({
   return { url, merchantUrl, allowsSignInLinks: isSandbox && isLoopback(new URL(url).hostname) };
 }
 
+const alertMails = command({
+  name: 'operators alert-mails',
+  usage: ['EMAIL --merchant ID [--mail EVENT …]', 'EMAIL --merchant ID --none'],
+  help: `Shows which events of a merchant one of its own people gets by mail. With --mail, the person
+gets those and no others, and with --none they get none. The events are
+${merchantAlerts.join(', ')}.
+
+  tranche operators alert-mails thabo@shop.example --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\
+    --mail dispute_opened --mail payout_returned`,
+  positionals: ['EMAIL'],
+  options: {
+    merchant: { type: 'string' },
+    mail: { type: 'string', multiple: true },
+    none: { type: 'boolean' },
+  },
+  async run(context) {
+    const [email = ''] = context.positionals;
+    const { mail, none } = context.values;
+    const merchant_id = mustBeId(required(context.values.merchant, 'merchant'), 'merchant');
+    if (mail && none) throw new UsageError('Give --mail or --none, not both.');
+    const kinds = (mail ?? []).map((kind) => oneOf(kind, merchantAlerts, 'mail'));
+    const mails = await withMigrated(context, async (connection) => {
+      const person = await reading(connection, (db) => findPersonByEmail(db, email));
+      if (!person) throw new OperatorError(`There is no person with the address ${email}.`);
+      if (!person.merchant_ids?.includes(merchant_id)) {
+        throw new OperatorError(`${email} is not one of this merchant’s own people.`);
+      }
+      const wanted = { merchant_id, kinds };
+      if (mail || none) {
+        await chooseAlertMails(connection, connection.operator, person.id, wanted);
+      }
+      const of = { merchant_id, person_id: person.id };
+      const chosen = await reading(connection, (db) => listAlertChoices(db, of));
+      return alertMailsOf(person.roles, chosen);
+    });
+    context.print({ email, merchant_id, mails }, () =>
+      fields(
+        context.terminal,
+        mails.map(({ kind, is_wanted }) => [kind, is_wanted ? 'mail' : 'no mail']),
+      ),
+    );
+  },
+});
+
 const merchantsOf = ({ merchant_ids }: Pick<Person, 'merchant_ids'>) =>
   merchant_ids?.join(', ') ?? 'all merchants';
 
-export const operators: Command[] = [invite, release, list, revoke, confirm];
+export const operators: Command[] = [invite, release, list, revoke, confirm, alertMails];
 
 export const consoleCommands: Command[] = [signIn];

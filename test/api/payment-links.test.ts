@@ -114,6 +114,21 @@ describe('creating', () => {
     assert.match(list.body.links.last, /\/api\/payment-links\?page/);
   });
 
+  test('stands in the merchant’s audit as what its key did', async () => {
+    const { id } = await create();
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select operator, action, merchant_id, person_id, os_user, details->>'integration_id' as integration_id
+       from operator_actions where subject_id = $1`,
+      [id],
+    );
+    assert.deepEqual(rows, [
+      {
+        ...{ operator: 'API key', action: 'payment-links create', person_id: null, os_user: null },
+        ...{ merchant_id: paying.account.merchant.id, integration_id: paying.account.id },
+      },
+    ]);
+  });
+
   const inDays = (days: number) =>
     paying.clock
       .now()

@@ -14,9 +14,10 @@ import { noteDestinations } from '#purchases/callbacks/delivery/note-destination
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { payPayout, returnPayout } from '#purchases/payouts/review-payout.ts';
+import { commandLine } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { createAccount } from '../support/service.ts';
+import { createAccount, send } from '../support/service.ts';
 
 // Which events of a merchant come by mail to whom.
 
@@ -233,4 +234,40 @@ test('an export is told of once after each week, on the merchant’s clock, to t
   assert.equal((await choose(later, weekly, [])).status, 200);
   paying.clock.advance({ hours: 24 * 7 });
   assert.equal(await mailDueExports(deps), 0);
+});
+
+test('the command shows and changes what one of a merchant’s people gets by mail', async () => {
+  const tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
+  const person = await personOf('support');
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select email from people where id = $1',
+    [person.id],
+  );
+  const args = ['operators', 'alert-mails', rows[0].email, '--merchant', merchantId()];
+  const wanted = async (...more: string[]) => {
+    const { mails } = await tranche.json(...args, ...more);
+    return mails.flatMap((one: { kind: string; is_wanted: boolean }) =>
+      one.is_wanted ? [one.kind] : [],
+    );
+  };
+  assert.deepEqual(await wanted(), []);
+  assert.deepEqual(await wanted('--mail', 'dispute_opened'), ['dispute_opened']);
+  const by = await personOf('merchant-admin');
+  assert.deepEqual((await choices(by, person)).wanted, ['dispute_opened']);
+  assert.deepEqual(await wanted('--none'), []);
+});
+
+test('a merchant’s administrator reads in its own audit what its key did', async () => {
+  const shop = await createAccount(paying.service);
+  const body = { amount: 150_000, currency: 'ZAR', client_reference_id: 'order-1' };
+  const made = await send(paying.service, shop, 'POST', '/api/payment-links', { body });
+  const path = `/api/audit?subject=${made.body.data.id}`;
+  const read = async (by: ConsolePerson) => {
+    const answer = await ask({ app, deps: paying.service.deps }, by, 'GET', path);
+    const rows = answer.body.data as { name: string; operator: string; action: string }[];
+    return rows.map(({ name, operator, action }) => [name, operator, action]);
+  };
+  const own = await personOf('merchant-admin', [shop.merchant.id]);
+  assert.deepEqual(await read(own), [['API key', 'API key', 'payment-links create']]);
+  assert.deepEqual(await read(await personOf('merchant-admin')), []);
 });

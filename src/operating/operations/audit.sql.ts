@@ -14,7 +14,7 @@ export type ActionFilter = {
   operator?: string | undefined;
 };
 
-/** The newest actions first. A merchant's people see those of the merchant's own people. */
+/** The newest actions first. A merchant's people see those of its own people and keys. */
 export async function pageActions(
   db: Handle,
   scope: Scope,

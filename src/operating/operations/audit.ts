@@ -1,6 +1,7 @@
 import { isWithin } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { isKeyAction } from '#record/actions/operate.ts';
 import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { namesFor } from './actors.ts';
 import { Action, AuditQuery } from './audit.schema.ts';
@@ -80,6 +81,7 @@ export async function presentActions(
       name: shown.name,
       ...(isTraced ? {} : untraced),
       ...(scope === 'all merchants' ? {} : forMerchant(action, shown)),
+      ...(isKeyAction(action) && { name: action.operator }),
     };
   });
 }
@@ -87,13 +89,11 @@ export async function presentActions(
 const untraced = { address: null, session_id: null, os_user: null, host: null };
 
 /** The place in the chain would tell a merchant how much the others do. */
-function forMerchant(
-  { roles, details }: OperatorAction,
-  { person_id }: { person_id: string | null },
-) {
+function forMerchant(action: OperatorAction, { person_id }: { person_id: string | null }) {
+  const { roles, details } = action;
   const { invited_by: _, ...rest } = details as { invited_by?: string };
   const own = { number: null, details: rest };
-  if (person_id !== null) return own;
+  if (person_id !== null || isKeyAction(action)) return own;
   const name = roles?.[0] ?? 'operator';
   return { ...own, ...untraced, operator: name, name, person_id: null, roles: null };
 }

@@ -16,6 +16,7 @@ import { validationFailed } from '#platform/http/validation.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { pickCustomer } from '#purchases/checkouts/create-checkout.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { recordKeyAction } from '#record/actions/operate.ts';
 import { queueLinkMail } from './mail-payment-link.ts';
 import type { CreateLinkBody, PresentedLink } from './payment-link.schema.ts';
 import { findLink, insertLink } from './payment-link.sql.ts';
@@ -29,7 +30,8 @@ export async function createPaymentLink(
   body: CreateLinkBody,
 ): Promise<PresentedLink> {
   const id = deps.random.uuid();
-  const answer = await transaction(deps, async ({ db }, maybeCommitted) => {
+  const answer = await transaction(deps, async (tx, maybeCommitted) => {
+    const { db } = tx;
     const now = timestamp(merchant.now());
     if (maybeCommitted) {
       // A commit in flight holds this lock. Once we have it, its fate is known.
@@ -50,6 +52,12 @@ export async function createPaymentLink(
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: presented });
     }
+    const { amount, reusable, expires_at, integration_id, merchant_id } = link;
+    const details = { merchant_id, integration_id, amount, reusable, expires_at };
+    await recordKeyAction(deps, tx, {
+      ...{ action: 'payment-links create', subject_id: id, merchant_id },
+      details: { ...details, ...(body.mail && { mailed: true }) },
+    });
     return presented;
   });
   noteCommit();

@@ -1,11 +1,15 @@
 import type { Database, Handle } from '#platform/database/database.ts';
-import { transaction } from '#platform/database/transaction.ts';
+import { type Transaction, transaction } from '#platform/database/transaction.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { takeTexts } from './free-text.ts';
-import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
+import {
+  hasOperatorAction,
+  lockOperatorAction,
+  type OperatorAction,
+} from './operator-action.sql.ts';
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
 /**
@@ -155,4 +159,24 @@ export async function operate<T>(
     }
     return result;
   });
+}
+
+/** The name of a merchant's key in the audit. A person cannot take it: theirs has an origin. */
+const keyOperator = 'API key';
+
+export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' | 'person_id'>) =>
+  action.operator === keyOperator && action.os_user === null && action.person_id === null;
+
+/**
+ * Records what a merchant's key did by the API, as the last step of the request's transaction, and
+ * commits. Keys act more often than people, and actions take turns, so only rare ones are recorded.
+ */
+export async function recordKeyAction(
+  deps: Pick<OperatorDeps, 'clock' | 'random'>,
+  { db, commit }: Pick<Transaction, 'db' | 'commit'>,
+  did: Pick<OperatorAction, 'action' | 'subject_id' | 'merchant_id'> & { details: object },
+): Promise<void> {
+  const at = timestamp(deps.clock.now());
+  const row = { ...did, id: deps.random.uuid(), at, operator: keyOperator, ...columnsOf({}) };
+  await appendOperatorAction(db, row, { texts: [], endsOwnSession: false, commit });
 }
