@@ -52,10 +52,10 @@ import { until } from '../support/until.ts';
 const webhookSecret = 'whsec_of_the_tests';
 const checkouts = isLong ? 20 : 8;
 const declined = '4000000000000002';
-/** How long after the lost work the database is restored. The gateway forgets keys after a day. */
+/** The day of the month chooses the gateway, or TRANCHE_SEED. */
 const seed = Number(process.env.TRANCHE_SEED ?? Temporal.Now.plainDateISO('UTC').day);
+/** How long after the lost work the database is restored. Stripe forgets keys after a day. */
 const delays = [
-  // The day chooses the gateway, or TRANCHE_SEED. A restore after days needs one whose keys are forgotten.
   ['within an hour', { minutes: 10 }, seed % 2 === 0 ? 'stripe' : 'hyperswitch'],
   ['after three days', { days: 3 }, 'stripe'],
 ] as const;
