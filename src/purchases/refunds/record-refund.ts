@@ -71,17 +71,19 @@ export async function recordParts(
     const isComplete = open.length === 0 && !latest.some(({ status }) => status === 'failed');
     const ending = isComplete ? completionOf(deps, current, parts, latest, now) : null;
     if (ending) movements.push(ending.movement);
-    await writeTogether(db, {
+    const written = writeTogether(db, {
       ...(moved.length > 0 && { parts: newPartStates(refund.merchant_id, moved) }),
       ...(cancelled && { cancelled }),
       ...reversalsOf(deps, at, books, movements),
       ...ending?.writes,
     });
     if (ending) {
-      await resumeCollecting(db, refund);
+      // Both are sent together. The second begins when the refund is no longer pending.
+      await Promise.all([written, resumeCollecting(db, refund)]);
       await announceRefund(deps, db, merchant, ending.refund);
       return ending.refund;
     }
+    await written;
     const isAsked = open.some(({ kind }) => kind === 'card');
     const hasFailed = latest.some(({ status }) => status === 'failed');
     if (hasFailed && !isAsked) return await failPending(deps, db, merchant, refund, latest, now);
