@@ -11,6 +11,7 @@ import { benchPayouts } from './payouts.ts';
 import { benchPressure } from './pressure.ts';
 import { benchReconcile } from './reconcile.ts';
 import { benchSale } from './sale.ts';
+import { benchScale } from './scale.ts';
 import { benchSoak } from './soak.ts';
 import { benchCommand, benchStart } from './start.ts';
 
@@ -18,6 +19,8 @@ import { benchCommand, benchStart } from './start.ts';
 // npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
 //                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
+// npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
+//                              need 16 GB of disk; --checkouts=100000 for fewer. Only if it is asked for
 // npm run bench -- --quick     shorter rounds, fewer rows
 // npm run bench -- --keep      keeps the ratios for the next comparison; part of a release
 //
@@ -248,6 +251,24 @@ if (parts.includes('soak')) {
   flat('handles', 1.1);
   flat('connections', 1.1);
   row('soak: refused because of load', String(refused), '', true);
+}
+if (parts.includes('scale')) {
+  const given = args.find((arg) => arg.startsWith('--checkouts='))?.split('=')[1];
+  const options = { checkouts: Number(given ?? 1_000_000), sales: quick ? 100 : 300 };
+  const { few, many, sizes } = await benchScale(options, progress);
+  for (const { table, rows: count, heap, indexes } of sizes) {
+    const bytes = `${Math.round(heap)} + ${Math.round(indexes)} bytes in ${count.toFixed(2)} rows`;
+    row(`scale: ${table}, for each checkout`, bytes, '', true);
+  }
+  const all = sizes.reduce((sum, { heap, indexes }) => sum + heap + indexes, 0);
+  row('scale: all tables, for each checkout', `${Math.round(all)} bytes`, '', true);
+  for (const [step, cost] of Object.entries(many)) {
+    const before = few[step] ?? cost;
+    const growth = (cost.service + cost.database) / (before.service + before.database);
+    const each = `${cost.service.toFixed(2)} ms + ${cost.database.toFixed(2)} ms`;
+    const what = `scale: ${step} beside ${options.checkouts} checkouts`;
+    row(what, `${ratio(growth)}  ${each}`, '≤ 1.20 ×', growth <= 1.2);
+  }
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5 }, progress);

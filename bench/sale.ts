@@ -91,7 +91,7 @@ async function sellAll(shop: Shop, count: number, progress: Progress) {
 }
 
 /** Makes some sales step by step, and measures each step. */
-async function sell(
+export async function sell(
   shop: Shop,
   count: number,
   progress: Progress,
@@ -116,7 +116,11 @@ async function sell(
 }
 
 /** Collects two payments of each sale, and refunds part of it. */
-async function serveAfter(shop: Shop, sales: Sale[], progress: Progress): Promise<AfterSale> {
+export async function serveAfter(
+  shop: Shop,
+  sales: Sale[],
+  progress: Progress,
+): Promise<AfterSale> {
   progress('collections');
   const collection = await measure(shop, 2 * sales.length, async () => {
     for (const number of [1, 2]) {
