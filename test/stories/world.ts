@@ -56,7 +56,6 @@ export async function startWorld(): Promise<World> {
   if (isCounted) await countTransitions(pool);
   const judge = await scopeToMerchant(pool);
   const scoped = judge.client;
-  const named = byName(scoped);
   const playing = new Map<string, Promise<Paying>>();
   return {
     stage,
@@ -85,7 +84,7 @@ export async function startWorld(): Promise<World> {
         `select set_config('story.merchant', $1, false), set_config('story.integration', $2, false)`,
         [account.merchant.id, account.id],
       );
-      return await findViolations({ pool: named }, timestamp(clock.now()));
+      return await findViolations({ pool: scoped }, timestamp(clock.now()));
     },
     async leave({ merchant }) {
       for (const table of ['payout_days', 'statement_months']) {
@@ -178,17 +177,5 @@ async function scopeToMerchant(
       await client.query(`reset role; drop owned by ${role}; drop role ${role}`);
       client.release();
     },
-  };
-}
-
-/** Each statement is prepared once: most of them take longer to plan than to run. */
-function byName(client: pg.PoolClient): Pick<pg.ClientBase, 'query'> {
-  const names = new Map<string, string>();
-  return {
-    query: ((text: string, values: unknown[]) => {
-      const name = names.get(text) ?? `story ${names.size}`;
-      names.set(text, name);
-      return client.query({ name, text, values });
-    }) as pg.ClientBase['query'],
   };
 }
