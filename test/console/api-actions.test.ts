@@ -1772,7 +1772,7 @@ describe('the money of merchants', () => {
     const history = open.evidence.find(({ name }: { name: string }) => name === 'History');
     assert.match(history.text, /The disputed payment is number 1/);
     const submit = (evidence_hash: string) => post(finance, `${url}/submit`, { evidence_hash });
-    assert.match(await refused(409, submit(open.evidence_hash)), /not staged yet/);
+    assert.match(await refused(409, submit(open.evidence_hash)), /not been staged yet/);
     assert.equal(open.is_staged, false);
     const staged = await done(post(finance, `${url}/stage`));
     assert.deepEqual([staged.status, staged.staged_at !== null], ['needs_response', true]);
