@@ -17,7 +17,7 @@ import { listMerchantNames } from './owner.sql.ts';
 import type { Viewer, ViewerDeps } from './viewer.ts';
 
 /** A count above this is shown as more than this. */
-const countMax = 1_000;
+const countMax = 100;
 
 /**
  * The first page of a merchant's people: what needs them today, the sales of a week, the next payout
