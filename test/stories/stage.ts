@@ -394,7 +394,9 @@ export function createStage(databaseUrl: string, random: Random) {
       if (actor.running.size > 0) {
         turns = 0;
         // One part of its work may wait for another part, which is at a step.
-        if (await isHeldUp(actor)) return actor.waiting.length > 0 ? 'at a step' : 'blocked';
+        if (await isHeldUp(actor)) {
+          return actor.waiting.some(({ to }) => to !== 'sleep') ? 'at a step' : 'blocked';
+        }
       } else if (turns >= turnsMin) {
         if (!actor.process.isAlive()) return 'done';
         if (actor.waiting.length > 0) return 'at a step';
