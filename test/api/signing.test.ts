@@ -75,9 +75,11 @@ test('a refused request is kept for its doctor: bounded, for three days, without
   for (const body of sent.toReversed()) await post(body, `x-${own.signing_key}`, own);
   const rows = await kept();
   assert.equal(rows.length, 10);
-  const [first, second, third] = rows;
-  assert.deepEqual([first?.body.length, first?.body_bytes], [16_384, long.length]);
-  assert.equal(second?.body_bytes, secretive.length);
+  // Those of one millisecond are in any order.
+  const find = (body: string) => rows.find(({ body_bytes }) => body_bytes === body.length);
+  assert.equal(find(long)?.body.length, 16_384);
+  assert.ok(find(secretive));
+  const third = find(valid);
   const expected = sign(own.signing_key, valid);
   assert.deepEqual(
     [third?.request, third?.body, third?.expected],

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { claimsMax } from '#purchases/callbacks/delivery/limits.ts';
 import {
   createCallbackSender,
   type SendCallback,
@@ -138,10 +139,13 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
   }
   assert.equal(places.size, small.length + 2);
   // With fair turns the small merchants are done when the busy one has had as many as each of them.
-  // A claim that the server was slow to answer may have delayed two of them.
+  // A claim that the server was slow to answer may have delayed the one that it was for.
   const lasts = [...small.keys()].map((index) => places.get(`small-${index}`) ?? 0);
   const early = lasts.filter((last) => last < expected * 0.6);
-  assert.ok(early.length >= 8, `the last of each small merchant: ${lasts.join()}`);
+  assert.ok(
+    early.length >= small.length - claimsMax,
+    `the last of each small merchant: ${lasts.join()}`,
+  );
   assert.ok(hanging <= 17 + seconds / 2, `${hanging} at the dead host at once`);
   assert.ok(waiting <= 17 + seconds, `${waiting} at the slow host`);
   assert.equal(new Set(alive.received.map(({ path }) => path)).size, expected, 'no callback twice');

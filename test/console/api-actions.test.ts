@@ -105,7 +105,8 @@ async function payoutOf(): Promise<{ id: string; url: string; merchant_name: str
 }
 
 before(async () => {
-  paying = await startPaying();
+  // A receiver's process may pause.
+  paying = await startPaying({ callbackSender: { deadlineMilliseconds: 120_000 } });
   app = await openConsole(paying.service);
   tranche = commandLine({ DATABASE_URL: paying.service.databaseUrl });
 });

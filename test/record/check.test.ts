@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { isLong } from '../support/service.ts';
 import { checkHistory } from './check.ts';
 import type { CallName, CheckoutStatus, Input, Operation, Output } from './history.ts';
@@ -8,6 +8,9 @@ import type { CallName, CheckoutStatus, Input, Operation, Output } from './histo
 
 const merchant = 'm';
 let now = 0;
+beforeEach(() => {
+  now = 0;
+});
 
 /** An operation that ends before the next one begins. Without an output its answer is unknown. */
 function op<N extends CallName>(

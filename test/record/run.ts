@@ -41,4 +41,4 @@ for (const line of [...problems, ...undecided]) process.stdout.write(`- ${line}\
 process.stdout.write(
   `${operations} operations on ${checkouts} checkouts with ${refunds} refunds: ${problems.length} problems, ${undecided.length} undecided.\n`,
 );
-process.exitCode = problems.length > 0 ? 1 : 0;
+process.exitCode = problems.length + undecided.length > 0 ? 1 : 0;

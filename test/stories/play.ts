@@ -238,14 +238,16 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   const rest = [...story.rest];
   const takeFault = () => (played.faults.length < faultsMin ? rest.shift() : undefined);
   await finish(scene, issuer, async (due) => {
-    const next = due === 'messages' ? undefined : takeFault();
+    const isFree = due !== 'messages' && rest.length > faultsMin;
+    const next = isFree ? takeFault() : undefined;
     if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
     await resume();
   });
   // A short story has little due work. The merchant repeats its request, or a worker finds nothing.
+  // The first step of an action always comes, so three entries are enough.
   for (let next = takeFault(); next; next = takeFault()) {
     const who = shop.repeat() ? ['merchant', 'repeat'] : ['worker 1', 'collect'];
-    await begin({ who: who[0], does: who[1], pick: 0, ...next, at: 1 + (next.at % 3) } as Move);
+    await begin({ who: who[0], does: who[1], pick: 0, ...next, at: 1 } as Move);
     await calm();
   }
   await time.work();

@@ -38,7 +38,7 @@ try {
   const print = (line: string) => void process.stderr.write(`${line}\n`);
   const told =
     parts > 1
-      ? (await Promise.all(share(seed, parts).map(playPart))).reduce(addTold)
+      ? (await playParts(share(seed, parts))).reduce(addTold)
       : await tellStories({ count, seed, replay: values.replay ?? null, print });
   const unseen = isPart ? [] : findUnseen(told);
   if (unseen.length > 0) print(`Never seen: ${unseen.join('; ')}`);
@@ -63,6 +63,13 @@ function share(first: number, parts: number): { seed: number; count: number }[] 
     const begin = ends[part] ?? 0;
     return { seed: first + begin, count: end - begin };
   });
+}
+
+/** Waits for all of them, because they share a server. */
+async function playParts(parts: { seed: number; count: number }[]): Promise<Told[]> {
+  const played = parts.map(playPart);
+  await Promise.allSettled(played);
+  return await Promise.all(played);
 }
 
 async function playPart(part: { seed: number; count: number }): Promise<Told> {
