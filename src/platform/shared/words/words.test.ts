@@ -33,7 +33,10 @@ const users: Record<Section, { file: string; text: string }[]> = {
   ],
   receipt: read('src/purchases/shoppers/receipt.ts'),
   calendar: read('src/purchases/shoppers/calendar.ts'),
-  link: read('web/pay/link-page.tsx'),
+  link: [
+    ...read('web/pay/link-page.tsx'),
+    ...read('src/purchases/messages/sending/compose-link-mail.ts'),
+  ],
   statement: read('src/purchases/payouts/{line-names,*statement*,*monthly-mail}.ts'),
   letter: read('src/purchases/messages/sending/{letters,compose-message}.ts'),
 };
