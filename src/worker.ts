@@ -13,6 +13,7 @@ import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
 import { type PersonMailDeps, sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import { type AnyDueWork, type Awaited, listDueKinds } from '#platform/database/due-work.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { deleteAnswersBefore } from '#platform/http/idempotency.sql.ts';
 import { answersCutoff } from '#platform/http/idempotency.ts';
 import { deleteEndedWindows } from '#platform/http/rate-limits.sql.ts';
@@ -45,7 +46,6 @@ import {
   sendDueMessages,
   sendMerchantMessages,
 } from '#purchases/messages/sending/send-messages.ts';
-import { deleteLinkCustomers } from '#purchases/payment-links/payment-link.sql.ts';
 import { customersCutoff } from '#purchases/payment-links/payment-link.ts';
 import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
 import {
@@ -76,6 +76,7 @@ import {
   findExpired,
   findMerchantExpired,
 } from '#purchases/shoppers/erase-expired.ts';
+import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
 import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
 import { dueCustomers, dueErasures, dueRetentionDates } from '#purchases/shoppers/retention.sql.ts';
 import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
@@ -276,10 +277,12 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'delete shoppers of payment links',
     pauseSeconds: 3_600,
-    run: ({ database, clock }) =>
-      fullBatches(() =>
-        deleteLinkCustomers(database.db, customersCutoff(clock.now()), deleteBatchSize),
-      ),
+    run: (deps) =>
+      fullBatches(() => {
+        const at = deps.clock.now();
+        const times = { before: customersCutoff(at), now: timestamp(at) };
+        return transaction(deps, ({ db }) => deleteLinkCustomers(db, times, deleteBatchSize));
+      }),
   },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
   {

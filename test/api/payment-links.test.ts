@@ -6,6 +6,7 @@ import { createIntegration } from '#merchants/integrations/create-integration.ts
 import { setEvents } from '#merchants/integrations/set-events.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { cancelPaymentLink } from '#purchases/payment-links/cancel-payment-link.ts';
 import { mailPaymentLink } from '#purchases/payment-links/mail-payment-link.ts';
@@ -13,6 +14,7 @@ import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts
 import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { qrPng } from '#purchases/payment-links/qr-code.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
+import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
 import { assertRefusedLike } from '../support/expectations.ts';
 import { askRefund } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
@@ -114,14 +116,19 @@ describe('creating', () => {
     assert.match(list.body.links.last, /\/api\/payment-links\?page/);
   });
 
-  test('stands in the merchant’s audit as what its key did', async () => {
-    const { id } = await create();
+  const actionsOn = async (id: string) => {
     const { rows } = await paying.service.deps.database.pool.query(
       `select operator, action, merchant_id, person_id, os_user, details->>'integration_id' as integration_id
        from operator_actions where subject_id = $1`,
       [id],
     );
-    assert.deepEqual(rows, [
+    return rows;
+  };
+
+  test('stands in the merchant’s audit as what its key did, if it is mailed', async () => {
+    assert.deepEqual(await actionsOn((await create()).id), []);
+    const { id } = await create({ mail: true });
+    assert.deepEqual(await actionsOn(id), [
       {
         ...{ operator: 'API key', action: 'payment-links create', person_id: null, os_user: null },
         ...{ merchant_id: paying.account.merchant.id, integration_id: paying.account.id },
@@ -191,10 +198,12 @@ describe('creating', () => {
     await liftLimits(deps, platform.id);
     const ask = (merchant_id?: string) =>
       send(paying.service, platform, 'POST', '/api/payment-links', {
-        body: content({ merchant_id }),
+        body: content({ merchant_id, mail: true }),
       });
     const made = await ask(managed.merchant.id);
     assert.equal(made.status, 200);
+    const [{ operator, integration_id }] = await actionsOn(made.body.data.id);
+    assert.deepEqual([operator, integration_id], ['API key of an intermediary', null]);
     assertRefusedLike(await ask(paying.account.merchant.id), 404, /There is no merchant/);
     assertRefusedLike(await ask(), 422, /merchant_id is required/);
     const path = `/api/payment-links/${made.body.data.id}`;
@@ -503,7 +512,7 @@ describe('mailing', () => {
       id,
     });
 
-  test('a link goes to its shopper in the merchant’s language, and a reference that could be an address does not', async () => {
+  test('a link goes to its shopper in the merchant’s language, without a text or logo that the shop made', async () => {
     const { deps } = paying.service;
     const { pool } = deps.database;
     const { id } = paying.account.merchant;
@@ -517,14 +526,22 @@ describe('mailing', () => {
     assert.ok(sent?.text.includes(link.attributes.url as string));
     assert.ok(sent?.html.includes(link.attributes.url as string));
     assert.deepEqual(await mailsOf(link.id), ['sent']);
-    await pool.query("update merchants set language = 'en' where id = $1", [id]);
-    const hostile = 'You won. Claim at www.evil.example';
+    await pool.query(
+      "update merchants set language = 'en', contact = 'evil@x.example', address = 'evil 1' where id = $1",
+      [id],
+    );
     const other = { email: 'second@mail.example' };
-    await create({ mail: true, customer: other, client_reference_id: hostile });
+    for (const hostile of ['Claim 1 at www.evil.example', 'You are evil 1', 'evil']) {
+      await create({ mail: true, customer: other, client_reference_id: hostile });
+    }
     await sendDueMessages(deps);
-    const [plain] = await mailbox(other.email);
-    assert.match(String(plain?.text), /asks you to pay R\s1\s500,00\./);
-    assert.doesNotMatch(`${plain?.subject}${plain?.text}${plain?.html}`, /evil/);
+    const mails = await mailbox(other.email);
+    assert.equal(mails.length, 3);
+    for (const { subject, text, html } of mails) {
+      assert.match(text, /asks you to pay R\s1\s500,00\./);
+      assert.match(text, /works until .+, \d\d:\d\d\./);
+      assert.doesNotMatch(`${subject}${text}${html}`, /evil|logos/);
+    }
   });
 
   test('needs an address, and is sent again three times at most, ten minutes apart, while the link lives', async () => {
@@ -537,7 +554,7 @@ describe('mailing', () => {
       await mail(link.id);
     }
     paying.clock.advance({ minutes: 11 });
-    await assert.rejects(mail(link.id), /3 times/);
+    await assert.rejects(mail(link.id), /The mail was already sent 3 times/);
     const key = { merchant_id: paying.account.merchant.id, id: link.id };
     await cancelPaymentLink(paying.service.deps, 'nomsa', key);
     await sendDueMessages(paying.service.deps);
@@ -558,13 +575,18 @@ describe('mailing', () => {
         customer: { email: `stranger-${index}@mail.example` },
         mail: true,
       });
-    const settled = await Promise.allSettled(Array.from({ length: 104 }, (_, at) => offer(at)));
+    for (let at = 0; at < 96; at += 1) await offer(at);
+    const settled = await Promise.allSettled(Array.from({ length: 8 }, (_, at) => offer(96 + at)));
     const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
     assert.equal(failures.length, 4);
-    for (const { message } of failures) assert.match(message, /100 times in 24 hours/);
+    for (const { message } of failures) assert.match(message, /mailed 100 links in 24 hours/);
     const body = content({ mail: true });
     const answer = await send(paying.service, shop, 'POST', '/api/payment-links', { body });
-    assertRefusedLike(answer, 422, /mail can be sent 100 times in 24 hours/);
+    assertRefusedLike(
+      answer,
+      422,
+      /mail cannot be sent: this shop has mailed 100 links in 24 hours/,
+    );
     const { rows } = await deps.database.pool.query(
       'select count(*)::integer as count from payment_links where merchant_id = $1',
       [shop.merchant.id],
@@ -584,6 +606,51 @@ describe('mailing', () => {
     await sendDueMessages(deps);
     assert.deepEqual(await mailbox(email), []);
     assert.deepEqual([await mailsOf(sent.id), await mailsOf(waiting.id)], [['sent'], ['skipped']]);
+  });
+
+  const answersOf = async (payment_link_id: string) => {
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select a.response from message_attempts a join messages m on m.id = a.message_id
+       where m.payment_link_id = $1`,
+      [payment_link_id],
+    );
+    return rows.map(({ response }: { response: string }) => response);
+  };
+
+  test('an answer of the mail server that comes after its shopper was erased is not kept', async () => {
+    const { deps } = paying.service;
+    const email = 'fifth@mail.example';
+    const { id } = await create({ mail: true, customer: { email } });
+    const transport = {
+      send: async () => {
+        await eraseShopper(deps, 'nomsa', email);
+        return { outcome: 'refused' as const, response: `550 ${email} is unknown` };
+      },
+      concurrencyMax: 1,
+      async close() {},
+    };
+    await sendDueMessages({ ...deps, mail: transport });
+    assert.deepEqual([await mailsOf(id), await answersOf(id)], [['skipped'], []]);
+  });
+
+  test('an address gets five links of a shop in 24 hours, however it is written', async () => {
+    const email = 'sixth@mail.example';
+    for (let at = 0; at < 5; at += 1) await create({ mail: true, customer: { email } });
+    const customer = { email: 'Sixth@Mail.example' };
+    assertRefusedLike(await post({ mail: true, customer }), 422, /5 links to this address/);
+    await create({ mail: true, customer: { email: 'seventh@mail.example' } });
+  });
+
+  test('the mails of a link lose their shopper together with it', async () => {
+    const { deps } = paying.service;
+    const email = 'eighth@mail.example';
+    const { id } = await create({ mail: true, customer: { email } });
+    await sendDueMessages(deps);
+    assert.equal((await mailbox(email)).length, 1);
+    const now = timestamp(deps.clock.now());
+    const before = timestamp(deps.clock.now().add({ hours: 24 * 31 }));
+    await transaction(deps, ({ db }) => deleteLinkCustomers(db, { before, now }, 1_000));
+    assert.deepEqual([await mailbox(email), await answersOf(id)], [[], ['erased']]);
   });
 });
 

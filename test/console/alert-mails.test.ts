@@ -259,7 +259,9 @@ test('the command shows and changes what one of a merchant’s people gets by ma
 
 test('a merchant’s administrator reads in its own audit what its key did', async () => {
   const shop = await createAccount(paying.service);
-  const body = { amount: 150_000, currency: 'ZAR', client_reference_id: 'order-1' };
+  const customer = { email: 'thandi@example.com' };
+  const order = { amount: 150_000, currency: 'ZAR', client_reference_id: 'order-1' };
+  const body = { ...order, customer, mail: true };
   const made = await send(paying.service, shop, 'POST', '/api/payment-links', { body });
   const path = `/api/audit?subject=${made.body.data.id}`;
   const read = async (by: ConsolePerson) => {

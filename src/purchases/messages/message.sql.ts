@@ -106,22 +106,27 @@ export const selectLinkMails = (db: Handle, link: { merchant_id: string; id: str
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc');
 
-/** How many mails of links a merchant has queued since a time, at most `limit`. */
+/** How many mails of links a merchant has queued since a time, at most `limit`, and to one address. */
 export async function countLinkMails(
   db: Handle,
   merchant_id: string,
-  since: Timestamp,
+  since: { at: Timestamp; email: string },
   limit: number,
-): Promise<number> {
+): Promise<{ all: number; toOne: number }> {
   const rows = await db
-    .selectFrom('messages')
-    .select('id')
-    .where('merchant_id', '=', merchant_id)
-    .where('payment_link_id', 'is not', null)
-    .where('created_at', '>', since)
+    .selectFrom('messages as m')
+    .innerJoin('payment_links as l', (join) =>
+      join.onRef('l.id', '=', 'm.payment_link_id').onRef('l.merchant_id', '=', 'm.merchant_id'),
+    )
+    .select(
+      sql<boolean | null>`lower(l.customer ->> 'email') = lower(${since.email})`.as('is_same'),
+    )
+    .where('m.merchant_id', '=', merchant_id)
+    .where('m.payment_link_id', 'is not', null)
+    .where('m.created_at', '>', since.at)
     .limit(limit)
     .execute();
-  return rows.length;
+  return { all: rows.length, toOne: rows.filter(({ is_same }) => is_same).length };
 }
 
 /** The copies of a message of this kind about a cause, the newest first. */

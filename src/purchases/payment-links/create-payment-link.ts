@@ -5,6 +5,7 @@ import {
   type SignedPost,
 } from '#merchants/integrations/accept-signatures.ts';
 import { mustSign } from '#merchants/integrations/check-signature.ts';
+import type { Caller } from '#merchants/integrations/integration.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { noteCommit } from '#platform/database/deadline.ts';
@@ -25,7 +26,7 @@ import { expiryOf, type PaymentLink, type ReadLink, statusOf } from './payment-l
 /** Creates a link for the integration that made the request. */
 export async function createPaymentLink(
   deps: { database: Database; clock: Clock } & QueueDeps,
-  post: SignedPost & { keyed: KeyedRequest | null },
+  post: SignedPost & { caller: Pick<Caller, 'intermediary'>; keyed: KeyedRequest | null },
   merchant: Merchant,
   body: CreateLinkBody,
 ): Promise<PresentedLink> {
@@ -52,16 +53,29 @@ export async function createPaymentLink(
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: presented });
     }
-    const { amount, reusable, expires_at, integration_id, merchant_id } = link;
-    const details = { merchant_id, integration_id, amount, reusable, expires_at };
-    await recordKeyAction(deps, tx, {
-      ...{ action: 'payment-links create', subject_id: id, merchant_id },
-      details: { ...details, ...(body.mail && { mailed: true }) },
-    });
+    if (body.mail) await recordMailed(deps, tx, post.caller, link);
     return presented;
   });
   noteCommit();
   return answer;
+}
+
+/**
+ * Only links that go out by mail are rare enough to be actions. The others have their integration. A
+ * merchant learns no more of an intermediary than that it was one.
+ */
+async function recordMailed(
+  deps: Parameters<typeof recordKeyAction>[0],
+  tx: Parameters<typeof recordKeyAction>[1],
+  { intermediary }: Pick<Caller, 'intermediary'>,
+  link: PaymentLink,
+): Promise<void> {
+  const { id: subject_id, merchant_id, integration_id, amount, reusable, expires_at } = link;
+  const made = { merchant_id, ...(!intermediary && { integration_id }) };
+  await recordKeyAction(deps, tx, {
+    ...{ action: 'payment-links create', subject_id, merchant_id, intermediary },
+    details: { ...made, amount, reusable, expires_at, mailed: true },
+  });
 }
 
 /** Writes a link whose content was validated. */

@@ -7,10 +7,17 @@ import { countLinkMails, selectLinkMails } from '#purchases/messages/message.sql
 import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { lockLink, withCheckouts } from './payment-link.sql.ts';
-import { linkMailsMax, linkMailsPerDayMax, type PaymentLink, statusOf } from './payment-link.ts';
+import {
+  linkMailsMax,
+  linkMailsPerDayMax,
+  linkMailsToOneMax,
+  type PaymentLink,
+  statusOf,
+} from './payment-link.ts';
 
 // Anyone may be named as a shopper. The limits keep a person of a shop from mailing strangers through
-// us: the text is ours, a link has one address, and a merchant has a number of mails a day.
+// us: the text is ours, a link has one address, and a merchant has a number of mails a day, of which
+// few go to the same address.
 
 const daySeconds = 24 * 3600;
 /** The least time between two mails of one link. */
@@ -26,20 +33,24 @@ export async function queueLinkMail(
   merchant: Merchant,
   link: PaymentLink,
 ): Promise<string | null> {
-  if (!deps.sendsMessages) return 'this service sends no mail';
+  if (!deps.sendsMessages) return 'cannot be sent, because this service sends no mail';
   if (link.customer === null) return 'needs the address of the shopper';
   const now = merchant.now();
   const before = (seconds: number) => timestamp(secondsAfter(now, -seconds));
   const earlier = await selectLinkMails(db, link).limit(linkMailsMax).execute();
   if (earlier.length >= linkMailsMax) {
-    return `can be sent ${linkMailsMax} times for one link, and it was. Send the link yourself`;
+    return `was already sent ${linkMailsMax} times, the most for one link. Send the link yourself`;
   }
   if ((earlier[0]?.created_at ?? '') > before(pauseSeconds)) {
     return 'was sent a moment ago. Wait ten minutes before the next one';
   }
-  const sent = await countLinkMails(db, merchant.id, before(daySeconds), linkMailsPerDayMax);
-  if (sent >= linkMailsPerDayMax) {
-    return `can be sent ${linkMailsPerDayMax} times in 24 hours for a shop, and it was. Send the link yourself`;
+  const since = { at: before(daySeconds), email: link.customer.email };
+  const sent = await countLinkMails(db, merchant.id, since, linkMailsPerDayMax);
+  if (sent.all >= linkMailsPerDayMax) {
+    return `cannot be sent: this shop has mailed ${linkMailsPerDayMax} links in 24 hours. Send the link yourself`;
+  }
+  if (sent.toOne >= linkMailsToOneMax) {
+    return `cannot be sent: this shop has mailed ${linkMailsToOneMax} links to this address in 24 hours. Send the link yourself`;
   }
   await queueMessages(deps, db, [
     {

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -114,21 +114,4 @@ export async function moveLinkCancelled(
     .where('merchant_id', '=', merchant_id)
     .where('cancelled_at', 'is', null)
     .execute();
-}
-
-/** Removes shoppers' data from all merchants' links that expired before a time. */
-export async function deleteLinkCustomers(
-  db: Handle,
-  before: Timestamp,
-  limit: number,
-): Promise<number> {
-  const { numAffectedRows } = await sql`
-    update payment_links as l set customer = null
-    from (
-      select merchant_id, id from payment_links
-      where customer is not null and expires_at < ${before}::timestamptz
-      order by expires_at limit ${limit}
-    ) o
-    where l.merchant_id = o.merchant_id and l.id = o.id`.execute(db);
-  return Number(numAffectedRows ?? 0n);
 }

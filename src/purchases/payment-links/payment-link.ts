@@ -23,6 +23,8 @@ export const expiryDaysMax = 30;
 export const linkMailsMax = 3;
 /** All links of a merchant together go by mail this often in 24 hours. */
 export const linkMailsPerDayMax = 100;
+/** One address gets so many of those. */
+export const linkMailsToOneMax = 5;
 
 /** The checkouts of a reusable link add their number to its reference. */
 export const reusableReferenceCharactersMax = 240;

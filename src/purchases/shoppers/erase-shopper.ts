@@ -111,7 +111,7 @@ export async function eraseShopper(
     const { erased, refused } = await sortOut(deps, db, locked);
     const finished = locked.filter(({ id }) => erased.includes(id));
     const kept = await eraseFinished(deps, db, finished, now, locked);
-    await updateErasedLinkCustomers(db, email);
+    await updateErasedLinkCustomers(db, email, now);
     await deleteErasedRequests(db, email);
     const result = { erased, refused, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
@@ -179,7 +179,7 @@ async function eraseCheckout(
   const changed = { ...checkout, ...pseudonymise(checkout, identifiers, pseudonym) };
   await updateErasedCheckout(db, key, changed, now);
   if (checkout.payment_link_id !== null) {
-    await updateErasedLink(db, merchant_id, checkout.payment_link_id, changed);
+    await updateErasedLink(db, { merchant_id, id: checkout.payment_link_id }, changed, now);
   }
 
   const callback = await findCheckoutCallback(db, merchant_id, checkout_id);

@@ -108,49 +108,81 @@ export async function updateErasedCheckout(
  */
 export async function updateErasedLink(
   db: Handle,
-  merchant_id: string,
-  payment_link_id: string,
+  link: LinkKey,
   to: Pick<Checkout, 'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url'>,
+  now: Timestamp,
 ): Promise<void> {
-  const isIt = sql<boolean>`l.id = ${payment_link_id} and l.merchant_id = ${merchant_id}`;
-  await updateErasedLinkMails(db, isIt);
   await sql`
     update payment_links
     set customer = null, client_reference_id = ${to.client_reference_id},
       notify_url = ${to.notify_url},
       success_url = case when success_url is not null then ${to.success_url} end,
       cancel_url = case when cancel_url is not null then ${to.cancel_url} end
-    where id = ${payment_link_id} and merchant_id = ${merchant_id}
+    where id = ${link.id} and merchant_id = ${link.merchant_id}
       and not reusable`.execute(db);
+  await updateErasedLinkMails(db, [link], now);
 }
 
-/** The answers of a mail server may name the shopper, and a sandbox keeps the mails. */
-async function updateErasedLinkMails(db: Handle, isErased: RawBuilder<boolean>): Promise<void> {
-  const { rows } = await sql<{ merchant_id: string; id: string }>`
-    select m.merchant_id, m.id
-    from messages m join payment_links l
-      on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
-    where ${isErased}`.execute(db);
-  const merchant_ids = [...new Set(rows.map(({ merchant_id }) => merchant_id))];
+type LinkKey = { merchant_id: string; id: string };
+
+/**
+ * The answers of a mail server may name the shopper, and a sandbox keeps the mails. A mail that is
+ * being sent loses its lease, so that its answer is not recorded. The caller has changed the links
+ * before, so that no further mail of them is queued.
+ */
+async function updateErasedLinkMails(db: Handle, links: LinkKey[], now: Timestamp): Promise<void> {
+  if (links.length === 0) return;
+  const merchant_ids = [...new Set(links.map(({ merchant_id }) => merchant_id))];
+  const isOfMerchant = sql<boolean>`merchant_id = any(${merchant_ids}::uuid[])`;
+  const isOfLink = sql<boolean>`
+    ${isOfMerchant} and payment_link_id = any(${links.map(({ id }) => id)}::uuid[])`;
+  // A merchant's clock may be ahead.
+  await sql`
+    update messages
+    set status = 'skipped', due_at = null, settled_at = greatest(created_at, ${now}::timestamptz),
+      sealed_token = null, lease = null, leased_until = null
+    where ${isOfLink} and status = 'pending'`.execute(db);
+  const { rows } = await sql<{ id: string }>`
+    select id from messages where ${isOfLink}`.execute(db);
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return;
   await sql`
     update message_attempts set response = 'erased'
-    where merchant_id = any(${merchant_ids}::uuid[]) and message_id = any(${ids}::uuid[])`.execute(
-    db,
-  );
+    where ${isOfMerchant} and message_id = any(${ids}::uuid[])`.execute(db);
   await sql`
-    delete from mailbox
-    where merchant_id = any(${merchant_ids}::uuid[]) and id = any(${ids}::uuid[])`.execute(db);
+    delete from mailbox where ${isOfMerchant} and id = any(${ids}::uuid[])`.execute(db);
 }
 
 /** Removes an address from the payment links of all merchants. The next shopper types their own. */
-export async function updateErasedLinkCustomers(db: Handle, email: string): Promise<void> {
-  const isOwn = sql<boolean>`l.customer is not null and lower(l.customer ->> 'email') = lower(${email})`;
-  await updateErasedLinkMails(db, isOwn);
-  await sql`
+export async function updateErasedLinkCustomers(
+  db: Handle,
+  email: string,
+  now: Timestamp,
+): Promise<void> {
+  const { rows } = await sql<LinkKey>`
     update payment_links set customer = null
-    where customer is not null and lower(customer ->> 'email') = lower(${email})`.execute(db);
+    where customer is not null and lower(customer ->> 'email') = lower(${email})
+    returning merchant_id, id`.execute(db);
+  await updateErasedLinkMails(db, rows, now);
+}
+
+/** Removes shoppers' data from all merchants' links that expired before a time, with their mails. */
+export async function deleteLinkCustomers(
+  db: Handle,
+  { before, now }: { before: Timestamp; now: Timestamp },
+  limit: number,
+): Promise<number> {
+  const { rows } = await sql<LinkKey>`
+    update payment_links as l set customer = null
+    from (
+      select merchant_id, id from payment_links
+      where customer is not null and expires_at < ${before}::timestamptz
+      order by expires_at limit ${limit}
+    ) o
+    where l.merchant_id = o.merchant_id and l.id = o.id
+    returning l.merchant_id, l.id`.execute(db);
+  await updateErasedLinkMails(db, rows, now);
+  return rows.length;
 }
 
 /**

@@ -161,22 +161,31 @@ export async function operate<T>(
   });
 }
 
-/** The name of a merchant's key in the audit. A person cannot take it: theirs has an origin. */
-const keyOperator = 'API key';
+/** The names of keys in a merchant's audit. A person cannot take them: theirs has an origin. */
+const keyOperators = ['API key', 'API key of an intermediary'] as const;
 
 export const isKeyAction = (action: Pick<OperatorAction, 'operator' | 'os_user' | 'person_id'>) =>
-  action.operator === keyOperator && action.os_user === null && action.person_id === null;
+  keyOperators.some((name) => name === action.operator) &&
+  action.os_user === null &&
+  action.person_id === null;
 
 /**
- * Records what a merchant's key did by the API, as the last step of the request's transaction, and
+ * Records what a key did for a merchant by the API, as the last step of the request's transaction, and
  * commits. Keys act more often than people, and actions take turns, so only rare ones are recorded.
  */
 export async function recordKeyAction(
   deps: Pick<OperatorDeps, 'clock' | 'random'>,
   { db, commit }: Pick<Transaction, 'db' | 'commit'>,
-  did: Pick<OperatorAction, 'action' | 'subject_id' | 'merchant_id'> & { details: object },
+  {
+    intermediary,
+    ...did
+  }: Pick<OperatorAction, 'action' | 'subject_id' | 'merchant_id'> & {
+    details: object;
+    intermediary: boolean;
+  },
 ): Promise<void> {
   const at = timestamp(deps.clock.now());
-  const row = { ...did, id: deps.random.uuid(), at, operator: keyOperator, ...columnsOf({}) };
+  const operator = keyOperators[intermediary ? 1 : 0];
+  const row = { ...did, id: deps.random.uuid(), at, operator, ...columnsOf({}) };
   await appendOperatorAction(db, row, { texts: [], endsOwnSession: false, commit });
 }

@@ -298,7 +298,7 @@ export const af: Words = {
     mail: '{merchant} vra u om {amount} te betaal.',
     mail_order: '{merchant} vra u om {amount} vir bestelling {order} te betaal.',
     mail_next:
-      'Die skakel maak ’n bladsy oop waar u kies hoe u wil betaal. Niks word voor dit verhaal nie. Dit werk tot {date}.',
+      'U kies daar hoe u wil betaal, en niks word verhaal voordat u dit doen nie. Die skakel werk tot {date}, {time}.',
     mail_open: 'Gaan na die betaling',
     mail_footer:
       'U kry hierdie boodskap omdat {merchant} vir ons u adres vir hierdie betaling gegee het. As u nie daar gekoop het nie, ignoreer dit.',

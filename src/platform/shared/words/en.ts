@@ -292,7 +292,7 @@ export const en = {
     mail: '{merchant} asks you to pay {amount}.',
     mail_order: '{merchant} asks you to pay {amount} for order {order}.',
     mail_next:
-      'The link opens a page where you choose how to pay. Nothing is charged before that. It works until {date}.',
+      'You choose there how to pay, and nothing is charged until you do. The link works until {date}, {time}.',
     mail_open: 'Continue to the payment',
     mail_footer:
       'You get this message because {merchant} gave us your address for this payment. If you did not buy there, ignore it.',

@@ -307,7 +307,7 @@ export const zu: Words = {
     mail: 'U\u2011{merchant} ucela ukuthi ukhokhe {amount}.',
     mail_order: 'U\u2011{merchant} ucela ukuthi ukhokhe {amount} ye-oda {order}.',
     mail_next:
-      'Isixhumanisi sivula ikhasi lapho ukhetha khona indlela yokukhokha. Akukho mali ethathwayo ngaphambi kwalokho. Sisebenza kuze kube {date}.',
+      'Ukhetha khona lapho indlela yokukhokha, futhi akukho mali ethathwayo uze ukwenze lokho. Isixhumanisi sisebenza kuze kube {date}, {time}.',
     mail_open: 'Qhubeka uye enkokhelweni',
     mail_footer:
       'Uthola lo mlayezo ngoba u\u2011{merchant} usinike ikheli lakho lale nkokhelo. Uma ungathenganga lapho, ungawunaki.',

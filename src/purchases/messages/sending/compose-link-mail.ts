@@ -5,30 +5,37 @@ import { fillIn } from '#platform/shared/words/fill-in.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
 import type { PaymentLink } from '#purchases/payment-links/payment-link.ts';
-import { footerOf } from './compose-message.ts';
 import type { Letter } from './letter.ts';
 
 /**
- * A person types the reference of a link. Only one that can hold no address of another site is
- * repeated in the mail, so that the mail leads nowhere else.
+ * A person types the reference of a link. Only one that looks like a number of an order is repeated
+ * in the mail: it can hold no address of another site and no sentence.
  */
-const isPlain = (reference: string) => /^[\p{L}\p{N} #_/-]{1,64}$/u.test(reference);
+const isPlain = (reference: string) =>
+  /^(?=.*\p{N})(?!.* .* )[\p{L}\p{N} #_/-]{1,64}$/u.test(reference);
 
-/** Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. */
+/**
+ * Asks a shopper to pay. Their language is not known yet, so it is in the merchant's. The mail goes to
+ * any address that a person of the shop types, so it has nothing else that they may write or draw:
+ * not the logo, and not the address, the contact and the VAT number of other mails.
+ */
 export function composeLinkMail(
-  merchant: Pick<Merchant, 'name' | 'territory' | 'language' | 'localDate'> &
-    Parameters<typeof footerOf>[1],
+  merchant: Pick<Merchant, 'name' | 'territory' | 'language'>,
   link: Pick<PaymentLink, 'amount' | 'currency' | 'client_reference_id' | 'expires_at'>,
   url: string,
 ): Letter {
   const { territory, language } = merchant;
   const texts = words[language].link;
-  const end = link.expires_at && merchant.localDate(Temporal.Instant.from(link.expires_at));
+  const end =
+    link.expires_at === null
+      ? null
+      : Temporal.Instant.from(link.expires_at).toZonedDateTimeISO(territory.time_zone);
   const said = {
     merchant: oneLine(merchant.name),
     amount: showMoney(link.amount ?? 0, { ...territory, currency: link.currency }),
     order: link.client_reference_id,
-    date: end ? writeDate(end.toString(), language).replaceAll(' ', '\u00a0') : '',
+    date: end ? writeDate(end.toPlainDate().toString(), language).replaceAll(' ', '\u00a0') : '',
+    time: end ? end.toPlainTime().toString({ smallestUnit: 'minute' }) : '',
   };
   return {
     from: said.merchant,
@@ -39,6 +46,6 @@ export function composeLinkMail(
     ],
     rows: [],
     link: { label: texts.mail_open, url },
-    footer: footerOf(texts.mail_footer, merchant, language),
+    footer: [fillIn(texts.mail_footer, said)],
   };
 }

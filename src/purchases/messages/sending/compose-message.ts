@@ -108,7 +108,7 @@ export function composeMessage(
 }
 
 /** Why the shopper gets the letter, and one line about the seller, as far as it is known. */
-export function footerOf(
+function footerOf(
   text: string,
   { name, contact, address, vat_number }: MessageSubject['merchant'],
   language: Language,

@@ -173,18 +173,10 @@ function letterTo(
   const subject = subjectOf(merchant, message, sources, today, linkOf(deps, message, sources));
   const to = checkoutOf(message, sources)?.customer.email;
   if (subject === null || !to) return null;
-  return signed(deps, merchant, to, composeMessage(message, subject), subject.language);
+  const letter = composeMessage(message, subject);
+  const logo = merchant.logo === null ? {} : { logo: deps.baseUrl + logoPath(merchant.logo) };
+  return contentOf(to, { ...letter, ...logo }, subject.language);
 }
-
-/** With the merchant's logo, if it has one. */
-const signed = (
-  { baseUrl }: MessageDeps,
-  { logo }: Merchant,
-  to: string,
-  letter: Letter,
-  language: Language,
-): Content =>
-  contentOf(to, logo === null ? letter : { ...letter, logo: baseUrl + logoPath(logo) }, language);
 
 function linkMailOf(
   deps: MessageDeps,
@@ -195,7 +187,7 @@ function linkMailOf(
   const link = links.get(payment_link_id ?? '');
   if (!link?.customer) return null;
   const letter = composeLinkMail(merchant, link, linkUrls(deps, link).url);
-  return signed(deps, merchant, link.customer.email, letter, merchant.language);
+  return contentOf(link.customer.email, letter, merchant.language);
 }
 
 /** The merchant may have changed its contact since it was asked. */
