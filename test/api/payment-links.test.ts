@@ -15,6 +15,7 @@ import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { qrPng } from '#purchases/payment-links/qr-code.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
+import { exportShopper } from '#purchases/shoppers/export-shopper.ts';
 import { assertRefusedLike } from '../support/expectations.ts';
 import { askRefund } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
@@ -641,12 +642,17 @@ describe('mailing', () => {
     await create({ mail: true, customer: { email: 'seventh@mail.example' } });
   });
 
-  test('the mails of a link lose their shopper together with it', async () => {
+  test('the mails of a link are in its shopper’s export, and lose the shopper together with it', async () => {
     const { deps } = paying.service;
     const email = 'eighth@mail.example';
     const { id } = await create({ mail: true, customer: { email } });
     await sendDueMessages(deps);
     assert.equal((await mailbox(email)).length, 1);
+    const pieces: string[] = [];
+    await exportShopper(deps, 'nomsa', email, async (piece) => void pieces.push(piece));
+    const own = JSON.parse(pieces.join(''));
+    assert.equal(own.payment_link_messages[0].payment_link_id, id);
+    assert.equal(own.payment_link_message_attempts[0].outcome, 'sent');
     const now = timestamp(deps.clock.now());
     const before = timestamp(deps.clock.now().add({ hours: 24 * 31 }));
     await transaction(deps, ({ db }) => deleteLinkCustomers(db, { before, now }, 1_000));

@@ -200,24 +200,30 @@ test('a mail that waits is not sent to a person who lost the access or the wish 
 
 test('an export is told of once after each week, on the merchant’s clock, to those who chose it and still may', async () => {
   const { deps } = paying.service;
-  const [weekly, gone, till] = await Promise.all([
+  const { pool } = deps.database;
+  const [weekly, gone, invited, till] = await Promise.all([
     personOf('support'),
     personOf('merchant-admin'),
+    personOf('support'),
     personOf('till'),
   ]);
   assert.equal((await choose(admin, till, ['orders_week'])).status, 409);
-  for (const one of [weekly, gone]) {
+  for (const one of [weekly, gone, invited]) {
     assert.equal((await choose(admin, one, ['orders_week'])).status, 200);
   }
+  await pool.query('update people set registered_at = null where id = $1', [invited.id]);
   assert.equal(await mailDueExports(deps), 0);
   paying.clock.advance({ hours: 24 * 7 });
   await updatePerson(deps.database.db, gone.id, { revoked_at: timestamp(deps.clock.now()) });
+  // Another choice does not lose the export that is due.
+  const third = await personOf('merchant-admin');
+  assert.equal((await choose(third, weekly, ['orders_week', 'dispute_opened'])).status, 200);
   // Two processes at once write one mail.
   await Promise.all([mailDueExports(deps), mailDueExports(deps)]);
   assert.equal(await mailDueExports(deps), 0);
   const [mail, another] = await mailsTo(weekly);
   assert.deepEqual([mail.kind, another], ['orders_week', undefined]);
-  assert.deepEqual(await kindsTo(gone), []);
+  for (const one of [gone, invited]) assert.deepEqual(await kindsTo(one), []);
   const { from, to } = mail.facts;
   const days = Temporal.PlainDate.from(from).until(to).days;
   assert.deepEqual([Temporal.PlainDate.from(from).dayOfWeek, days], [1, 6]);
@@ -227,8 +233,10 @@ test('an export is told of once after each week, on the merchant’s clock, to t
   assert.deepEqual(letter.link, { label: 'Open the orders', url });
   // However many weeks have passed, the newest one is told of.
   paying.clock.advance({ hours: 24 * 28 });
-  assert.equal(await mailDueExports(deps), 1);
+  // The choice of the one who is gone has ended. The invited person may still register.
+  assert.equal(await mailDueExports(deps), 2);
   assert.equal((await mailsTo(weekly)).length, 2);
+  await pool.query('update alert_mails set due_on = null where person_id = $1', [invited.id]);
   // The session of the first administrator has ended.
   const later = await personOf('merchant-admin');
   assert.equal((await choose(later, weekly, [])).status, 200);

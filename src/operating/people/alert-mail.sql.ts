@@ -28,7 +28,9 @@ export async function updateAlertChoices(
     .onConflict((conflict) =>
       conflict.columns(['merchant_id', 'person_id', 'kind']).doUpdateSet((set) => ({
         is_wanted: set.ref('excluded.is_wanted'),
-        due_on: set.ref('excluded.due_on'),
+        // An export that is due already is not lost.
+        due_on: sql<string | null>`
+          case when excluded.is_wanted then coalesce(alert_mails.due_on, excluded.due_on) end`,
       })),
     )
     .execute();
@@ -71,9 +73,16 @@ export async function listAlerted(
 }
 
 type ExportKey = { merchant_id: string; person_id: string; kind: ExportKind; due_on: string };
-type DueExport = ExportKey & { merchant_name: string; time_zone: string; clock_ahead_ms: number };
+type DueExport = ExportKey & {
+  merchant_name: string;
+  time_zone: string;
+  clock_ahead_ms: number;
+  /** Whether the person still has the merchant. */
+  has_merchant: boolean;
+  is_registered: boolean;
+};
 
-/** Exports whose day has come on their merchant's clock, for people who still have the merchant. */
+/** Exports whose day has come on their merchant's clock. */
 export async function listDueExports(
   db: Handle,
   now: Timestamp,
@@ -81,32 +90,32 @@ export async function listDueExports(
 ): Promise<DueExport[]> {
   const { rows } = await sql<DueExport>`
     select a.merchant_id, a.person_id, a.kind, a.due_on::text as due_on, m.name as merchant_name,
-      t.time_zone, m.clock_ahead_ms
+      t.time_zone, m.clock_ahead_ms, p.registered_at is not null as is_registered,
+      p.revoked_at is null and coalesce(p.merchant_ids @> array[a.merchant_id], false)
+        as has_merchant
     from alert_mails a
     join merchants m on m.id = a.merchant_id
     join territories t on t.code = m.territory
     join people p on p.id = a.person_id
     where a.due_on <= (((${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')
         at time zone t.time_zone)::date)
-      and p.revoked_at is null and p.merchant_ids @> array[a.merchant_id]
     order by a.due_on, a.merchant_id, a.person_id, a.kind
     limit ${limit}`.execute(db);
   return rows;
 }
 
-export async function moveExportDue(
+/** Moves exports to their next days. Without one, the choice ends. */
+export async function moveExportsDue(
   db: Handle,
-  { merchant_id, person_id, kind, due_on }: ExportKey,
-  next: Temporal.PlainDate,
+  moved: (ExportKey & { next: string | null })[],
 ): Promise<void> {
-  await db
-    .updateTable('alert_mails')
-    .set({ due_on: next.toString() })
-    .where('merchant_id', '=', merchant_id)
-    .where('person_id', '=', person_id)
-    .where('kind', '=', kind)
-    .where('due_on', '=', due_on)
-    .execute();
+  const of = (name: keyof (typeof moved)[number]) => moved.map((one) => one[name]);
+  await sql`
+    update alert_mails a set due_on = v.next, is_wanted = v.next is not null
+    from unnest(${of('merchant_id')}::uuid[], ${of('person_id')}::uuid[], ${of('kind')}::text[],
+      ${of('due_on')}::date[], ${of('next')}::date[]) as v(merchant_id, person_id, kind, due_on, next)
+    where a.merchant_id = v.merchant_id and a.person_id = v.person_id and a.kind = v.kind
+      and a.due_on = v.due_on`.execute(db);
 }
 
 type EndingKeyMail = {

@@ -3,7 +3,7 @@ import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { listDueExports, moveExportDue } from './alert-mail.sql.ts';
+import { listDueExports, moveExportsDue } from './alert-mail.sql.ts';
 import { exportPeriod, nextExportOn } from './export-schedule.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
 
@@ -11,8 +11,9 @@ const batchSize = 100;
 
 /**
  * Writes the mails about exports that are due on the merchants' clocks, each once, and moves them on.
- * Only the newest period is told of, however many have passed. Before a mail is sent, the person's
- * access and choice are read again. Returns how many were due.
+ * Only the newest period is told of, however many have passed. A person who never registered gets
+ * none, and the choice of one who lost the merchant ends. Before a mail is sent, the person's access
+ * and choice are read again. Returns how many were due.
  */
 export async function mailDueExports(
   deps: QueueDeps & { database: Database; clock: Clock },
@@ -20,21 +21,30 @@ export async function mailDueExports(
   if (!deps.sendsMessages) return 0;
   const now = timestamp(deps.clock.now());
   return await transaction(deps, async ({ db }) => {
-    const due = await listDueExports(db, now, batchSize);
-    for (const one of due) {
-      const { merchant_id, person_id, kind, due_on } = one;
-      const today = merchantNow(deps.clock, one).toZonedDateTimeISO(one.time_zone).toPlainDate();
-      const { from, to } = exportPeriod(kind, today);
-      const facts = { merchant_id, merchant: one.merchant_name };
-      await insertPersonMails(db, [
-        {
+    const listed = await listDueExports(db, now, batchSize);
+    if (listed.length === 0) return 0;
+    const due = listed.map((one) => ({
+      ...one,
+      today: merchantNow(deps.clock, one).toZonedDateTimeISO(one.time_zone).toPlainDate(),
+    }));
+    const mails = due
+      .filter(({ has_merchant, is_registered }) => has_merchant && is_registered)
+      .map(({ merchant_id, merchant_name, person_id, kind, today }) => {
+        const { from, to } = exportPeriod(kind, today);
+        const facts = { merchant_id, merchant: merchant_name };
+        return {
           ...{ id: deps.random.uuid(), person_id, kind, sealed_token: null, created_at: now },
           facts: { ...facts, from: from.toString(), to: to.toString() },
           event: `${kind} ${merchant_id} ${from}`,
-        },
-      ]);
-      await moveExportDue(db, { merchant_id, person_id, kind, due_on }, nextExportOn(kind, today));
-    }
+        };
+      });
+    if (mails.length > 0) await insertPersonMails(db, mails);
+    const nextOf = ({ has_merchant, kind, today }: (typeof due)[number]) =>
+      has_merchant ? nextExportOn(kind, today).toString() : null;
+    await moveExportsDue(
+      db,
+      due.map((one) => ({ ...one, next: nextOf(one) })),
+    );
     return due.length;
   });
 }

@@ -60,6 +60,7 @@ export async function isStillFor(
   if (merchant_id === undefined) return true;
   if (person.revoked_at !== null || !person.merchant_ids?.includes(merchant_id)) return false;
   if (event === null) return proposers.some((role) => person.roles.includes(role));
+  if (person.registered_at === null) return false;
   const chosen = await listAlertChoices(db, { merchant_id, person_id: person.id });
   return alertMailsOf(person.roles, chosen).some((one) => one.kind === kind && one.is_wanted);
 }

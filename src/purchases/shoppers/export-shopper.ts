@@ -26,6 +26,8 @@ import {
   selectMailAnswers,
   selectRows,
   selectShopperCheckouts,
+  selectShopperLinkMailAnswers,
+  selectShopperLinkMails,
   selectShopperLinks,
   selectSubjects,
 } from './shopper-data.sql.ts';
@@ -82,6 +84,10 @@ export async function exportShopper(
       email,
       exported_at: timestamp(deps.clock.now()),
       payment_links: new PagedArray(readRows(db, selectShopperLinks(email))),
+      payment_link_messages: new PagedArray(readRows(db, selectShopperLinkMails(email))),
+      payment_link_message_attempts: new PagedArray(
+        readRows(db, selectShopperLinkMailAnswers(email)),
+      ),
       checkouts: new PagedArray(presented(found, (one) => exportCheckout(db, one))),
     };
     try {

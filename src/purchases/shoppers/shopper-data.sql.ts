@@ -120,6 +120,23 @@ export async function listIntegrationIds(
   return rows.map(({ integration_id }) => integration_id);
 }
 
+/** The mails of the payment links that were made for this address. */
+export const selectShopperLinkMails = (email: string): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(m) - ${hiddenColumns}::text[] as row
+  from messages m
+  join payment_links l on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
+  where l.customer is not null and lower(l.customer ->> 'email') = lower(${email})
+  order by m.created_at, m.id`;
+
+/** The answers of mail servers about those mails. */
+export const selectShopperLinkMailAnswers = (email: string): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(a) as row
+  from message_attempts a
+  join messages m on m.id = a.message_id and m.merchant_id = a.merchant_id
+  join payment_links l on l.id = m.payment_link_id and l.merchant_id = m.merchant_id
+  where l.customer is not null and lower(l.customer ->> 'email') = lower(${email})
+  order by a.at, a.message_id, a.number`;
+
 /** The answers of mail servers about the messages of a checkout. */
 export const selectMailAnswers = ({
   merchant_id,

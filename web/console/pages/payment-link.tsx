@@ -141,17 +141,16 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
   );
 }
 
-/** The service mails the link to its shopper. Without an address, the person's own program does. */
+/** The person's own program writes the mail. With an address, the service can mail the link itself. */
 function MailIt({ of: link }: { of: PaymentLinkDetails }) {
   const can = useCan();
   const { run, busy, problem } = useAction();
-  if (link.email === null || !can('links.create')) {
-    return (
-      <Button variant="default" component="a" href={mailto(link)}>
-        Write a mail
-      </Button>
-    );
-  }
+  const write = (
+    <Button variant="default" component="a" href={mailto(link)}>
+      Write a mail
+    </Button>
+  );
+  if (link.email === null || !can('links.create')) return write;
   const again = link.mails.length > 0 ? ' again' : '';
   return (
     <>
@@ -168,6 +167,7 @@ function MailIt({ of: link }: { of: PaymentLinkDetails }) {
       >
         {`Mail it${again}`}
       </Button>
+      {write}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
     </>
   );

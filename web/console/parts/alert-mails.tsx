@@ -14,8 +14,8 @@ const labels: Record<Choices['data'][number]['kind'], string> = {
   key_ends: 'A key or secret ends within a day',
   payout_paid: 'A payout was paid',
   payout_returned: 'The bank returned a payout',
-  orders_week: 'A week has ended, with its orders as a file',
-  orders_month: 'A month has ended, with its orders as a file',
+  orders_week: 'A week has ended, with a link to its orders',
+  orders_month: 'A month has ended, with a link to its orders',
 };
 
 /** The events of the shop that a person gets mail about. */
