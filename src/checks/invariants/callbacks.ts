@@ -1,5 +1,9 @@
 import { notSent } from '#purchases/callbacks/delivery/failure-reason.ts';
-import { retryMinutes, runAttemptsMax } from '#purchases/callbacks/delivery/limits.ts';
+import {
+  leaseSeconds,
+  retryMinutes,
+  runAttemptsMax,
+} from '#purchases/callbacks/delivery/limits.ts';
 import type { Invariant } from './invariant.ts';
 
 export const callbackInvariants: Invariant[] = [
@@ -116,18 +120,20 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    description: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died`,
+    description: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died or recorded the result after its lease`,
     sql: `
       select callback_id, number, started_at, before
       from (
         select callback_id, number, trigger, started_at,
           lag(started_at) over attempts as before, lag(outcome) over attempts as outcome_before,
-          lag(outcome, 2) over attempts as outcome_earlier, lag(reason) over attempts as reason_before
+          lag(outcome, 2) over attempts as outcome_earlier, lag(reason) over attempts as reason_before,
+          lag(finished_at) over attempts as finished_before
         from callback_attempts
         window attempts as (partition by merchant_id, callback_id, run order by number)
       ) a
       where started_at < before + interval '${retryMinutes} minutes'
         and (outcome_before <> 'unknown' or outcome_earlier = 'unknown')
+        and (finished_before is null or finished_before < before + interval '${leaseSeconds} seconds')
         and reason_before is distinct from '${notSent}'`,
   },
   {

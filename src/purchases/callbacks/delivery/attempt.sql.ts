@@ -113,8 +113,9 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 
 /**
  * Records how attempts ended, each only once. Releases their callbacks, except those whose lease has
- * passed to another process. Clears the failure counts of destinations that work again. Returns how
- * many attempts had not ended before.
+ * passed to another process. If that process has counted the attempt, and released the callback for
+ * the next one, the result that comes late decides instead. Clears the failure counts of
+ * destinations that work again. Returns how many attempts had not ended before.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,
@@ -141,13 +142,17 @@ export async function moveAttemptsEnded(
         returning a.id
       ), released as (
         update callbacks as c
-        set status = i.status, attempts = c.attempts + 1, run_attempts = c.run_attempts + 1,
+        set status = i.status,
+          attempts = c.attempts + case when c.lease is null then 0 else 1 end,
+          run_attempts = c.run_attempts + case when c.lease is null then 0 else 1 end,
           due_at = i.due_at, lease = null, leased_until = null,
           delivered_at = coalesce(i.delivered_at, c.delivered_at),
           redirect_url = coalesce(i.redirect_url, c.redirect_url)
         from i
-        where c.merchant_id = i.merchant_id and c.id = i.callback_id and c.lease = i.lease
-          and i.status is not null
+        where c.merchant_id = i.merchant_id and c.id = i.callback_id and i.status is not null
+          and (c.lease = i.lease
+            or c.lease is null and c.status = 'pending' and c.attempts = i.number
+              and c.run_attempts > 0 and i.id in (select id from closed))
       ), cleared as (
         update destinations as d
         set failures = 0, alerted = false
