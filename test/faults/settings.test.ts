@@ -119,6 +119,8 @@ describe('in production', () => {
     assert.deepEqual([config.secondPersonHours, readConfig({}).secondPersonHours], [24, 0]);
     assert.equal(readConfig({ ...usable, FOUR_EYES_ABOVE: 'none' }).fourEyesAbove, null);
     assert.equal(config.payingAccount, null);
+    // The key that a rotation replaces may be weak.
+    assert.deepEqual(problemsOf({ ...usable, MASTER_KEY_PREVIOUS: 'ab'.repeat(32) }), []);
   });
 
   test('plain http is accepted on loopback only', () => {
@@ -139,6 +141,13 @@ describe('in production', () => {
       /^MASTER_KEY must be 32 random/,
       null,
     ],
+    ...['a very secret passphrase of 31!\n', 'a caf\u00e9 passphrase of 31 letters'].map(
+      (text): [NodeJS.ProcessEnv, RegExp, null] => [
+        { MASTER_KEY: Buffer.from(text).toString('base64') },
+        /^MASTER_KEY must be 32 random/,
+        null,
+      ],
+    ),
     [
       { MASTER_KEY: 'correct-horse-battery-staple-and-some-more-w' },
       /^MASTER_KEY must be 32 random/,

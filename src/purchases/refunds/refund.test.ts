@@ -200,6 +200,16 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
       250,
       ['3 cancel 70', '2 cancel 80', '1 hold 100'],
     ],
+    [
+      'no other payment is cancelled whole if the last one keeps enough',
+      [
+        { number: 2, amount: 70, reduced: 0, status: 'scheduled', collected_at: null },
+        { number: 3, amount: 160, reduced: 0, status: 'scheduled', collected_at: null },
+      ],
+      [],
+      80,
+      ['3 cancel 80'],
+    ],
   ] as [string, ReturnType<typeof payments>, [number, number][], number, string[] | null][]) {
     test(name, () => {
       assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 80)), expected);

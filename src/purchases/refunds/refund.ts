@@ -194,9 +194,13 @@ export function splitRefund(
   const missing = amount - sources.reduce((sum, { room }) => sum + room, 0);
   if (missing > 0)
     throw new NothingLeft(`${missing} cents of a refund have no payment to come from`);
-  const allowed = takeAllowed(sources, amount, payment_min);
+  const inOrder = takeInOrder(sources, amount);
+  const isAllowed = sources.every((source, index) =>
+    leavesEnough(source, inOrder[index] ?? 0, payment_min),
+  );
+  const allowed = isAllowed ? inOrder : takeAllowed(sources, amount, payment_min);
   if (allowed === null && sources.some(({ kind }) => kind === 'hold')) return null;
-  const takes = allowed ?? takeInOrder(sources, amount);
+  const takes = allowed ?? inOrder;
   return sources.flatMap(({ instalment, kind }, index) => {
     const take = takes[index] ?? 0;
     return take === 0 ? [] : [{ instalment, kind, amount: take }];
@@ -234,10 +238,15 @@ function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] 
   });
 }
 
+/** The card can return any amount, and nothing is collected for a payment that is taken entirely. */
+function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
+  return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
+}
+
 /**
- * The first allowed split, which takes the newest payments entirely, and so the plain order if that
- * is allowed. Chooses which payments are taken entirely; the others give what they need not keep,
- * and the card gives the rest. Returns null if no split is allowed.
+ * The first allowed split, which takes the newest payments entirely. Chooses which payments are
+ * taken entirely; the others give what they need not keep, and the card gives the rest. Returns null
+ * if no split is allowed.
  */
 function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
   const open = sources.filter(({ kind }) => kind !== 'card');
