@@ -58,7 +58,10 @@ export const guardGateways = (gateways: Gateways, money: MoneyProblem): Gateways
       const call = key as keyof Gateway;
       const isFree = typeof member !== 'function' || call === 'isAnswering';
       if (isFree || asksAnyAccount.has(call)) return [key, member];
-      const problem = movesMoney.has(call) ? money.problem : money.accountProblem;
+      const holdsToVerify =
+        call === 'beginVerification' && gateway.capabilities.verificationAmount > 0;
+      const isMoney = movesMoney.has(call) || holdsToVerify;
+      const problem = isMoney ? money.problem : money.accountProblem;
       const send = member as (...args: unknown[]) => Promise<unknown>;
       return [
         key,

@@ -17,6 +17,7 @@ import {
 } from '#gateway/gateway.ts';
 import { createHyperswitchGateway } from '#gateway/hyperswitch/hyperswitch.ts';
 import { customerId, paymentId, refundId, verificationId } from '#gateway/hyperswitch/ids.ts';
+import { verificationState } from '#gateway/hyperswitch/states.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
 import { stripeSettings } from '#gateway/stripe/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
@@ -1315,6 +1316,9 @@ describe('what only Hyperswitch’s protocol has', () => {
     const other = await verify('pm_card_threeDSecure2Required');
     const waiting = await gateway.verifyCard(other);
     assert.equal(waiting.outcome, 'challenge');
+    const listed = await gateway.listRecords('payments', { after: null, from: null, to: null });
+    const open = listed.records.find((one) => one.reference === waiting.verification_ref);
+    assert.deepEqual([open?.state, open?.amount], ['in_flight', 1_000]);
     const ending = {
       key: randomUUID(),
       merchant,
@@ -1322,6 +1326,8 @@ describe('what only Hyperswitch’s protocol has', () => {
     };
     assert.equal((await gateway.voidVerification(ending)).outcome, 'voided');
     assert.equal((await gateway.findCardVerification(merchant, other))?.outcome, 'voided');
+    const taken = { payment_id: verification_ref, status: 'succeeded', amount: 1_000 };
+    assert.throws(() => verificationState(taken as never), /took money/);
   });
 
   test('an unknown status is in flight, unknown members are ignored, and an error on 200 is one', async () => {

@@ -12,7 +12,7 @@ import { reportMissingGateways } from '#checks/reconciliation/report-missing-gat
 import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { createGateways, eachGateway, type Gateways } from '#gateway/gateways.ts';
-import { guardGateways } from '#gateway/guard-gateway.ts';
+import { guardGateways, MoneyStopped } from '#gateway/guard-gateway.ts';
 import { chooseGateways } from '#merchants/choose-gateway.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -263,6 +263,23 @@ const guardAt = (
   return createMoneyGuard({ ...deps, gateways, environment: 'sandbox', endAccess: async () => {} });
 };
 
+test('a card is not verified by a hold while money is stopped, but for nothing it is', async () => {
+  const money = { problem: async () => 'stopped', accountProblem: async () => null };
+  const real = atMain.service.deps.gateways;
+  const verifyWith = async (verificationAmount: number) => {
+    const gateways = eachGateway(real, (port) => ({
+      ...port,
+      capabilities: { ...port.capabilities, verificationAmount },
+      beginVerification: async () => 'sent' as never,
+    }));
+    return await guardGateways(gateways, money)
+      .of(mainGateway)
+      .beginVerification({} as never);
+  };
+  assert.equal(await verifyWith(0), 'sent');
+  await assert.rejects(verifyWith(1_000), MoneyStopped);
+});
+
 describe('a name that leads to the account of another gateway', () => {
   /** The gateways as a start with these settings has them. */
   const startWith = (ports: Record<string, Gateway>) => {
@@ -340,6 +357,21 @@ describe('a name that leads to the account of another gateway', () => {
     );
     assert.equal(await money.accountProblem(mainGateway), null);
     assert.equal(await guardAt({}).problem(mainGateway), null);
+  });
+
+  test('is not suspected where the account is known to be right and the row cannot be read', async () => {
+    const { deps } = atMain.service;
+    let { database } = deps;
+    const money = createMoneyGuard({
+      ...{ ...deps, environment: 'sandbox', endAccess: async () => {} },
+      get database() {
+        return database;
+      },
+    });
+    assert.equal(await money.accountProblem(mainGateway), null);
+    database = {} as typeof database;
+    await assert.rejects(money.problem(mainGateway), OutcomeUnknown);
+    assert.equal(await money.accountProblem(mainGateway), null);
   });
 
   test('moves no more money in a process that found the right account when it began', async () => {

@@ -364,6 +364,23 @@ test('open checkouts are refused with the reason, and finished ones are erased',
   await assertSound(paying);
 });
 
+test('a shopper who is only in a request that was refused is exported and erased, too', async () => {
+  const body = JSON.stringify({ email: 'ZO\u00c9@example.com' }).replace('\u00c9', '\\u00c9');
+  await paying.service.deps.database.pool.query(
+    `insert into refused_requests (id, integration_id, at, request, header, body, body_bytes, expected)
+     select $1, id, now(), 'POST /api/checkouts', 'wrong', $2, 40, 'right' from integrations limit 1`,
+    [randomUUID(), body],
+  );
+  const requests = async () =>
+    (await tranche.json('shoppers', 'export', 'zo\u00e9@example.com')).refused_requests;
+  assert.deepEqual(
+    (await requests()).map((one: { body: string }) => one.body),
+    [body],
+  );
+  await tranche.json('shoppers', 'erase', 'zo\u00e9@example.com');
+  assert.deepEqual(await requests(), []);
+});
+
 test('an address must be one, and an unknown one is no error', async () => {
   await tranche.refused(2, /EMAIL must be an e-mail address/, 'shoppers', 'erase', 'busi');
   await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');

@@ -131,7 +131,12 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       return await findProblemOfOthers([...guards.values()].filter((one) => one !== guard));
     },
 
-    accountProblem: async (gateway) => await findProblem(guardOf(gateway), knowAccount),
+    async accountProblem(gateway) {
+      const guard = guardOf(gateway);
+      // A row that cannot be read says nothing about an account that is known to be right.
+      if (guard.known.account?.reason === null) return null;
+      return await findProblem(guard, knowAccount);
+    },
 
     async stopReason() {
       await knowRow(first);
@@ -237,10 +242,8 @@ async function know(guard: Guard): Promise<string | null> {
 
 /** A right account stays so until the process ends, or a heartbeat finds another one. */
 async function knowAccount(guard: Guard): Promise<string | null> {
-  const { known } = guard;
-  const isRight = known.account !== null && known.account.reason === null;
-  if (!isRight && findOtherAccount(guard) === null) await guard.compareAccount();
-  return known.account?.reason ?? null;
+  if (findOtherAccount(guard) === null) await guard.compareAccount();
+  return guard.known.account?.reason ?? null;
 }
 
 /** Only a start with other settings ends it, so the gateway is not asked for every payment. */

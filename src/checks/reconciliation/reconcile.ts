@@ -47,6 +47,7 @@ import {
 } from './reconciliation.sql.ts';
 import { type RecordingDeps, recordDifference } from './record-difference.ts';
 import { reportDifference } from './report-difference.ts';
+import { whenAllowed } from './when-allowed.ts';
 
 export type Difference = {
   id: string;
@@ -231,21 +232,6 @@ async function readBatch(
     if (next === null) break;
   }
   return { records, next };
-}
-
-const pausesMax = 6;
-
-/** Waits while the gateway asks for fewer requests, longer each time. */
-async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
-  for (let pauses = 0; ; pauses += 1) {
-    try {
-      return await read();
-    } catch (error) {
-      const isTooMany = error instanceof OutcomeUnknown && error.why === 'too_many';
-      if (!isTooMany || pauses === pausesMax) throw error;
-      await clock.sleep(500 * 2 ** pauses);
-    }
-  }
 }
 
 const nextKind = (kind: RecordKind): RecordKind | null =>

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { GatewayRecord } from '#gateway/gateway.ts';
+import { type GatewayRecord, OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
@@ -31,6 +31,7 @@ import {
   listRequestDifferences,
   type RunDifference,
 } from './reconciliation.sql.ts';
+import { whenAllowed } from './when-allowed.ts';
 
 export type RecordingDeps = ReconcileDeps &
   MerchantMailDeps &
@@ -125,9 +126,7 @@ async function recordLostPayment(
   const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
   const key = { merchant_id: merchant.id, checkout_id };
   const quiet = { ...deps, ...silent };
-  // A list has neither the time of a hold nor the ids of the card network.
-  const state = await deps.gateways.of(deps.gateway).payment(merchant.forGateway(), payment_ref);
-  const live = state.outcome === 'authorised' || state.outcome === 'captured' ? state : null;
+  const live = await readLive(deps, merchant, record);
   const recorded = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
     const kind = await compareAgain(deps, db, 'payments', record);
     if (kind === null) throw new AlreadyRecorded();
@@ -169,6 +168,24 @@ async function recordLostPayment(
   });
   // The capture is a separate action. If it cannot be recorded, the plan exists and is blocked.
   if (recorded === 'purchase') await recordLostPayment(deps, merchant, checkout_id, record);
+}
+
+/**
+ * Reads what a list does not have: the time of a hold, and the ids of the card network. Only a first
+ * payment cannot be recorded without them.
+ */
+async function readLive(deps: RecordingDeps, merchant: Merchant, record: GatewayRecord) {
+  const gateway = deps.gateways.of(deps.gateway);
+  try {
+    const state = await whenAllowed(deps.clock, () =>
+      gateway.payment(merchant.forGateway(), record.reference),
+    );
+    return state.outcome === 'authorised' || state.outcome === 'captured' ? state : null;
+  } catch (error) {
+    const isOfGateway = error instanceof OutcomeUnknown || error instanceof RequestRefused;
+    if (!isOfGateway || record.instalments.includes(1)) throw error;
+    return null;
+  }
 }
 
 /** How a record differs from our rows now. The caller holds the checkout's lock. */

@@ -23,8 +23,10 @@ function paymentRecord(payment: Payment): GatewayRecord {
   const { payment_id, metadata } = payment;
   const { attempt_id, checkout_id, instalments, instalment, number_of_payments } = metadata ?? {};
   const covered = (textOf(instalments ?? instalment) ?? '').split(',');
-  // A verification of a card takes nothing. Statuses that we do not know are not decided yet.
-  const state = isVerification(payment_id) ? 'nothing' : paymentStates[payment.status];
+  // A verification of a card for nothing takes nothing, but a small amount may be held. Statuses that
+  // we do not know are not decided yet.
+  const isForNothing = isVerification(payment_id) && payment.amount === 0;
+  const state = isForNothing ? 'nothing' : paymentStates[payment.status];
   return {
     ...noMembers,
     reference: payment_id,

@@ -88,6 +88,9 @@ const unknownOf = (status: string) =>
 export function verificationState(payment: Payment): CardVerification {
   const { payment_ref: _, ...state } = paymentState(payment);
   const { payment_id: verification_ref, cancellation_reason } = payment;
+  if (state.outcome === 'captured' && payment.amount > 0) {
+    throw new OutcomeUnknown('a verification of a card took money');
+  }
   if (state.outcome === 'captured' || cancellation_reason === verifiedReason) {
     const { card_ref, ...card } = heldCard(payment);
     if (card_ref === null) throw new OutcomeUnknown('a verified card has no reference');

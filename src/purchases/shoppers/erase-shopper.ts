@@ -41,7 +41,11 @@ import {
   withoutPerson,
 } from './pseudonyms.ts';
 import { insertDeletedCustomers } from './retention.sql.ts';
-import { selectShopperCheckouts, selectShopperLinks } from './shopper-data.sql.ts';
+import {
+  selectShopperCheckouts,
+  selectShopperLinks,
+  selectShopperRequests,
+} from './shopper-data.sql.ts';
 
 export type Erasure = {
   /** The checkouts whose data was erased. */
@@ -92,11 +96,13 @@ export async function eraseShopper(
   address: string,
 ): Promise<Erasure> {
   const email = readEmail(address);
-  const { found, links } = await reading(deps, async (db) => ({
+  const { found, links, requests } = await reading(deps, async (db) => ({
     found: await selectShopperCheckouts(db, email).execute(),
     links: (await selectShopperLinks(email).execute(db)).rows,
+    requests: (await selectShopperRequests(email).execute(db)).rows,
   }));
-  if (found.length + links.length === 0) return { erased: [], refused: [], kept: [] };
+  if (found.length + links.length + requests.length === 0)
+    return { erased: [], refused: [], kept: [] };
   return await operate(deps, operator, 'shoppers erase', async (db, now) => {
     // Locked in the order of the ids, so that two erasures cannot deadlock.
     const locked: Checkout[] = [];

@@ -4,6 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { disputeEvents } from '#purchases/disputes/dispute.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
+import { isInBody } from './shopper-data.sql.ts';
 
 // All statements that erase personal data, from every table, in one file so that they can be
 // reviewed together (decision 0070). Call them only with the checkout locked and found to be
@@ -265,9 +266,7 @@ export async function updateErasedMessages(
 
 /** Requests whose signature was refused are kept for some days, with their bodies. */
 export async function deleteErasedRequests(db: Handle, email: string): Promise<void> {
-  await sql`
-    delete from refused_requests
-    where strpos(lower(body), lower(${email})) > 0`.execute(db);
+  await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
 }
 
 /** Mails to the merchant's people about these disputes name the order, which may name the shopper. */

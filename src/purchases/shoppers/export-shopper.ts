@@ -29,6 +29,7 @@ import {
   selectShopperLinkMailAnswers,
   selectShopperLinkMails,
   selectShopperLinks,
+  selectShopperRequests,
   selectSubjects,
 } from './shopper-data.sql.ts';
 
@@ -88,6 +89,7 @@ export async function exportShopper(
       payment_link_message_attempts: new PagedArray(
         readRows(db, selectShopperLinkMailAnswers(email)),
       ),
+      refused_requests: new PagedArray(readRows(db, selectShopperRequests(email))),
       checkouts: new PagedArray(presented(found, (one) => exportCheckout(db, one))),
     };
     try {

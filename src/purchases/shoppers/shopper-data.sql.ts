@@ -48,6 +48,22 @@ export const selectShopperLinks = (email: string): RawBuilder<{ row: Row }> => s
   where customer is not null and lower(customer ->> 'email') = lower(${email})
   order by created_at, id`;
 
+const escaped = (text: string) =>
+  text.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Whether the body of a request contains the address. JSON may escape letters beyond ASCII. */
+export const isInBody = (email: string) => {
+  const cases = [email, email.toLowerCase(), email.toUpperCase()];
+  const forms = [...cases, ...cases.map(escaped)].map((form) => form.toLowerCase());
+  return sql<boolean>`exists (
+    select from unnest(${forms}::text[]) as form where strpos(lower(body), form) > 0)`;
+};
+
+/** Requests with this address whose signature was refused. They are kept for some days. */
+export const selectShopperRequests = (email: string): RawBuilder<{ row: Row }> => sql`
+  select to_jsonb(r) - '{header,expected}'::text[] as row from refused_requests r
+  where ${isInBody(email)} order by id`;
+
 /** Tables whose rows belong to one checkout, beside those that need a join. */
 export const checkoutTables = [
   'checkout_moves',
