@@ -745,6 +745,7 @@ describe('a merchant’s administrator who invites', () => {
       await change(by, 'Sipho'),
       await propose(by, 1),
       await rotate(by),
+      await post(withMail, by, `/api/integrations/${integration}/enable-v1`),
     ]) {
       assert.deepEqual([answer.status, answer.body.error.code], [429, 'too_many_requests']);
       assert.match(answer.body.error.message, /today\. .*ask the payment service/);

@@ -4,6 +4,7 @@ import type { BulkActionKind } from '#operating/bulk-actions/bulk-action.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { readBulkAction } from '#operating/operations/bulk-actions.ts';
 import type { Permission } from '#operating/people/permission.ts';
+import { refuseMany } from './download.ts';
 import { notFound } from './errors.ts';
 import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
 
@@ -29,11 +30,13 @@ export const bulkRoute = <Body extends TObject>(wanted: {
       const ids = [...new Set(given.map((id) => id.toLowerCase()))];
       const seen = await wanted.see(context, ids);
       if (seen.length !== ids.length) throw notFound();
-      const { deps, operator } = context;
+      const { deps, operator, scope } = context;
+      const shares = sharesOf(seen, rest);
+      if (scope !== 'all merchants') refuseMany(shares.map(({ merchant_id }) => merchant_id));
       const items = { ids, ...rest };
       const id = await beginBulkAction(deps, operator, wanted.kind, items, {
         total: ids.length,
-        shares: sharesOf(seen, rest),
+        shares,
       });
       return () => readBulkAction(context, id);
     },

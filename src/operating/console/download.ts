@@ -49,13 +49,20 @@ export function sharesOf(
   { scope }: Context,
   merchant_id: string | null,
   details: object,
+  /** The merchants of the rows shown, if these are known. */
+  shown?: (string | null)[],
 ): { merchant_id: string; details: object }[] {
   if (merchant_id !== null || scope === 'all merchants') return [];
-  if (scope.merchant_ids.length > sharesMax) {
-    const text = `You work for more than ${sharesMax} shops. Choose one of them first.`;
-    throw new ConsoleError(409, 'choose_merchant', text);
-  }
-  return scope.merchant_ids.map((id) => ({ merchant_id: id, details }));
+  const about = scope.merchant_ids.filter((id) => shown?.includes(id) ?? true);
+  refuseMany(about);
+  return about.map((id) => ({ merchant_id: id, details }));
+}
+
+/** Refuses an action of a merchant's own person that would name too many merchants. */
+export function refuseMany(merchant_ids: string[]): void {
+  if (merchant_ids.length <= sharesMax) return;
+  const text = `You work for more than ${sharesMax} shops. Choose one of them first.`;
+  throw new ConsoleError(409, 'choose_merchant', text);
 }
 
 const failed = 'a download was not released';

@@ -8,17 +8,29 @@ import {
   readRefusedRequests,
 } from '#operating/operations/integrations.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
-import { listRoutes } from './pages.ts';
+import { countPage, listRoutes } from './pages.ts';
 import {
   actionRoute,
   actionRoutes,
   type ConsoleRoute,
+  type Context,
   consoleRoute,
   countOfDay,
   detailRoute,
 } from './route.ts';
 
-const { rotate, testCallback, ...actions } = integrationActions;
+const { rotate, enableV1, testCallback, ...actions } = integrationActions;
+
+/** Counts an action that gives out new credentials towards the limit of the day. */
+const counted =
+  <Input extends { params: { id: string } }, Done>(
+    run: (context: Context, input: Input) => Done | Promise<Done>,
+  ) =>
+  async (context: Context, input: Input): Promise<Done> => {
+    const { merchant_id } = await mustOwnIntegration(context, input.params.id);
+    await countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
+    return await run(context, input);
+  };
 
 export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(integrationList),
@@ -29,20 +41,22 @@ export const integrationRoutes: ConsoleRoute[] = [
     url: '/api/integrations/:id/refused-requests',
     permission: 'integrations.read',
     schema: { params: IdParams, response: RefusedRequests },
-    handle: async (context, { params }) => ({
-      ...(await readRefusedRequests(context, params.id)),
-      doctor_url: `${context.deps.baseUrl}/docs/signature`,
-    }),
-  }),
-  ...actionRoutes(actions),
-  actionRoute({
-    ...rotate,
-    async run(context, input) {
-      const { merchant_id } = await mustOwnIntegration(context, input.params.id);
-      await countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
-      return await rotate.run(context, input);
+    async handle(context, { params }) {
+      const { data } = await readRefusedRequests(context, params.id);
+      const { merchant_id } = await mustOwnIntegration(context, params.id);
+      const about = {
+        integration: params.id,
+        ...(merchant_id !== null && { merchant: merchant_id }),
+      };
+      // The bodies name shoppers.
+      const shown = data.map(({ id }) => id);
+      if (shown.length > 0) await countPage(context, 'refused-requests', about, shown);
+      return { data, doctor_url: `${context.deps.baseUrl}/docs/signature` };
     },
   }),
+  ...actionRoutes(actions),
+  actionRoute({ ...rotate, run: counted(rotate.run) }),
+  actionRoute({ ...enableV1, run: counted(enableV1.run) }),
   actionRoute({
     ...testCallback,
     async run(context, input) {

@@ -78,8 +78,7 @@ export async function countPage(
     requireProof(context);
     const details = { list, filters: typedFilters(query) };
     const about = aboutOf(query);
-    const all = sharesOf(context, about.merchant_id, details);
-    const shares = all.filter(({ merchant_id }) => merchants?.includes(merchant_id) ?? true);
+    const shares = sharesOf(context, about.merchant_id, details, merchants);
     await operate(context.deps, context.operator, 'lists read', async () => ({
       ...{ ...about, details, shares, result: null },
     }));
