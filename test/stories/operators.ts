@@ -21,7 +21,7 @@ import type { Scene } from './play.ts';
 export const operations = [
   ...['approve', 'decline', 'retry refund', 'retry payment'],
   ...['stage', 'submit', 'accept', 'resume plan', 'cancel rest'],
-  ...['approve payout', 'export', 'pay', 'return payout', 'compare'],
+  ...['approve payout', 'export', 'note paid', 'return payout', 'compare'],
 ] as const;
 
 export type Operation = {
@@ -127,7 +127,10 @@ const of: Record<
           }),
         ];
       case 'exported':
-        return [does('pay', (deps, operator) => payPayout(deps, operator, id, 'FT')), returns];
+        return [
+          does('note paid', (deps, operator) => payPayout(deps, operator, id, 'FT')),
+          returns,
+        ];
       default:
         return [returns];
     }

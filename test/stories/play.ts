@@ -299,7 +299,7 @@ const remaining = [
   'approve payout',
   'compare',
   'export',
-  'pay',
+  'note paid',
 ];
 
 /**
@@ -322,6 +322,8 @@ async function finish(
       await issuer.decideAll(story.day);
     }
     await time.work();
+    // A payment that was just collected may be disputed already.
+    if (story.theme === 'disputes') await findNewDisputes(deps);
     const [open] = (await listOperations(scene)).filter(({ does }) => remaining.includes(does));
     for (const operator of open ? Object.values(people) : []) {
       await recountOrders(paying, account, ordered);

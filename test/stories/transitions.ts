@@ -27,7 +27,7 @@ export const expectedTransitions = [
   ...['→ done', '→ open', 'open → done'].map((move) => `refund_parts: ${move}`),
   ...['→ pending', 'pending → delivered'].map((move) => `callbacks: ${move}`),
   ...[
-    ...['→ inquiry', '→ needs_response', 'inquiry → closed', 'inquiry → needs_response'],
+    ...['→ inquiry', 'inquiry → closed', 'inquiry → needs_response'],
     ...['needs_response → under_review', 'needs_response → won', 'needs_response → lost'],
     ...['under_review → won', 'under_review → lost'],
   ].map((move) => `disputes: ${move}`),
