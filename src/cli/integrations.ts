@@ -121,7 +121,7 @@ was expected. They are kept for three days.
 
   tranche integrations refused ${exampleId}`,
   read: readRefusedRequests,
-  json: (found) => found,
+  json: ({ data }) => ({ data }),
   show: (terminal, { data }) =>
     data.length === 0
       ? 'No signature was refused in the last three days.'

@@ -44,19 +44,31 @@ changes nothing.
   async run(context) {
     const email = readAddress(context.positionals);
     const isDry = context.values['dry-run'] === true;
-    const answer = await withMigrated(context, async (connection): Promise<Erasure> => {
-      if (!isDry) return await eraseShopper(connection, connection.operator, email);
-      return { ...(await previewErasure(connection, email)), kept: [] };
-    });
+    const answer = await withMigrated(context, (connection) =>
+      isDry
+        ? previewErasure(connection, email)
+        : eraseShopper(connection, connection.operator, email),
+    );
     context.print({ dry_run: isDry, ...answer }, () => describeErasure(answer, isDry));
     return answer.refused.length > 0 ? 1 : 0;
   },
 });
 
-function describeErasure({ erased, refused, kept }: Erasure, isDry: boolean): string {
-  if (erased.length + refused.length === 0) return 'Nothing is held about this address.';
+function describeErasure(
+  { erased, refused, payment_links, refused_requests, kept }: Erasure,
+  isDry: boolean,
+): string {
+  const done = isDry ? 'Would erase' : 'Erased';
+  const others = Object.entries({
+    'payment link(s)': payment_links,
+    'refused request(s)': refused_requests,
+  }).filter(([, count]) => count > 0);
+  if (erased.length + refused.length + others.length === 0) {
+    return 'Nothing is held about this address.';
+  }
   const lines = [
-    ...erased.map((id) => `${isDry ? 'Would erase' : 'Erased'} checkout ${id}.`),
+    ...erased.map((id) => `${done} checkout ${id}.`),
+    ...others.map(([what, count]) => `${done} the shopper in ${count} ${what}.`),
     ...refused.map(({ checkout_id, reason }) => `Refused checkout ${checkout_id}: ${reason}.`),
     ...kept.map(
       ({ checkout_id, count }) =>

@@ -481,6 +481,14 @@ test('who reads a hundred different pages of people in an hour proves who they a
   assert.equal(await page(unproved, 51), 'proof_needed');
   assert.equal(await page(unproved, 7), 200, 'a page that refreshes itself');
   assert.equal(await page(unproved, 51, 'payouts'), 200, 'no people are in it');
+  const { rows: kept } = await deps.database.pool.query(
+    `insert into refused_requests (id, integration_id, at, request, header, body, body_bytes, expected)
+     select gen_random_uuid(), id, now(), 'POST /api/checkouts', 'wrong', '{}', 2, 'right'
+     from integrations limit 1 returning integration_id`,
+  );
+  const requests = `integrations/${kept[0].integration_id}/refused-requests`;
+  const reading = await ask(console, unproved, 'GET', `/api/${requests}`);
+  assert.equal(reading.body.error?.code, 'proof_needed', 'the bodies name shoppers');
   assert.deepEqual([await page(proved, 51), await page(proved, 51)], [200, 200]);
   const { rows } = await deps.database.pool.query(
     "select person_id, details from operator_actions where action = 'lists read'",

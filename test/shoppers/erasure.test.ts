@@ -254,7 +254,8 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   assert.doesNotMatch(JSON.stringify(exported), /sealed|_hash|"lease"/);
 
   const planned = await tranche.json('shoppers', 'erase', person.email, '--dry-run');
-  assert.deepEqual(planned, { dry_run: true, erased: ids, refused: [], kept: [] });
+  const counts = { payment_links: 0, refused_requests: 1 };
+  assert.deepEqual(planned, { dry_run: true, erased: ids, refused: [], ...counts, kept: [] });
   const found = await searched(traces);
   for (const trace of traces) {
     assert.ok(
@@ -297,6 +298,8 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
     dry_run: false,
     erased: [],
     refused: [],
+    payment_links: 0,
+    refused_requests: 0,
     kept: [],
   });
   assert.deepEqual((await tranche.json('shoppers', 'export', person.email)).checkouts, []);
@@ -377,7 +380,10 @@ test('a shopper who is only in a request that was refused is exported and erased
     (await requests()).map((one: { body: string }) => one.body),
     [body],
   );
-  await tranche.json('shoppers', 'erase', 'zo\u00e9@example.com');
+  assert.equal(
+    (await tranche.run('shoppers', 'erase', 'zo\u00e9@example.com')).stdout,
+    'Erased the shopper in 1 refused request(s).\n',
+  );
   assert.deepEqual(await requests(), []);
 });
 

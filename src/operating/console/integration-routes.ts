@@ -42,8 +42,7 @@ export const integrationRoutes: ConsoleRoute[] = [
     permission: 'integrations.read',
     schema: { params: IdParams, response: RefusedRequests },
     async handle(context, { params }) {
-      const { data } = await readRefusedRequests(context, params.id);
-      const { merchant_id } = await mustOwnIntegration(context, params.id);
+      const { data, merchant_id } = await readRefusedRequests(context, params.id);
       const about = {
         integration: params.id,
         ...(merchant_id !== null && { merchant: merchant_id }),

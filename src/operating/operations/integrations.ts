@@ -207,9 +207,10 @@ export async function mustOwnIntegration(viewer: Viewer, id: string): Promise<Li
 export async function readRefusedRequests(
   viewer: Viewer,
   id: string,
-): Promise<Pick<RefusedRequests, 'data'>> {
-  const integration = await mustOwnIntegration(viewer, id);
-  return { data: await reading(viewer.deps, (db) => listRefusedRequests(db, integration.id)) };
+): Promise<Pick<RefusedRequests, 'data'> & { merchant_id: string | null }> {
+  const { id: integration_id, merchant_id } = await mustOwnIntegration(viewer, id);
+  const data = await reading(viewer.deps, (db) => listRefusedRequests(db, integration_id));
+  return { data, merchant_id };
 }
 
 /** An action on one integration, which needs a fresh proof. The use case makes the answer. */

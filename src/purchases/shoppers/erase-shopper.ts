@@ -52,6 +52,9 @@ export type Erasure = {
   erased: string[];
   /** The checkouts that stay as they are, and why. */
   refused: { checkout_id: string; reason: string }[];
+  /** How many payment links and refused requests named the shopper. */
+  payment_links: number;
+  refused_requests: number;
   /** Data that names the shopper and cannot be erased now. */
   kept: Kept[];
 };
@@ -75,14 +78,19 @@ function withoutReason(payload: Buffer, identifiers: Identifiers): Buffer {
 }
 
 /** Reports what erasing would do now, and changes nothing. */
-export async function previewErasure(
-  deps: OperatorDeps,
-  address: string,
-): Promise<Pick<Erasure, 'erased' | 'refused'>> {
+export async function previewErasure(deps: OperatorDeps, address: string): Promise<Erasure> {
   return await reading(deps, async (db) => {
-    const checkouts = await selectShopperCheckouts(db, readEmail(address)).execute();
-    return await sortOut(deps, db, checkouts);
+    const { found, counts } = await findShopper(db, readEmail(address));
+    return { ...(await sortOut(deps, db, found)), ...counts, kept: [] };
   });
+}
+
+async function findShopper(db: Handle, email: string) {
+  const found = await selectShopperCheckouts(db, email).execute();
+  const links = await selectShopperLinks(email).execute(db);
+  const requests = await selectShopperRequests(email).execute(db);
+  const counts = { payment_links: links.rows.length, refused_requests: requests.rows.length };
+  return { found, counts };
 }
 
 /**
@@ -96,13 +104,10 @@ export async function eraseShopper(
   address: string,
 ): Promise<Erasure> {
   const email = readEmail(address);
-  const { found, links, requests } = await reading(deps, async (db) => ({
-    found: await selectShopperCheckouts(db, email).execute(),
-    links: (await selectShopperLinks(email).execute(db)).rows,
-    requests: (await selectShopperRequests(email).execute(db)).rows,
-  }));
-  if (found.length + links.length + requests.length === 0)
-    return { erased: [], refused: [], kept: [] };
+  const { found, counts } = await reading(deps, (db) => findShopper(db, email));
+  if (found.length + counts.payment_links + counts.refused_requests === 0) {
+    return { erased: [], refused: [], ...counts, kept: [] };
+  }
   return await operate(deps, operator, 'shoppers erase', async (db, now) => {
     // Locked in the order of the ids, so that two erasures cannot deadlock.
     const locked: Checkout[] = [];
@@ -119,7 +124,7 @@ export async function eraseShopper(
     const kept = await eraseFinished(deps, db, finished, now, locked);
     await updateErasedLinkCustomers(db, email, now);
     await deleteErasedRequests(db, email);
-    const result = { erased, refused, kept };
+    const result = { erased, refused, ...counts, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
   });
