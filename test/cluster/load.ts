@@ -3,7 +3,7 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
-import type { Credentials } from '../support/http.ts';
+import { type Credentials, request } from '../support/http.ts';
 import type { Receiver } from '../support/receiver.ts';
 
 // Merchants' servers that create checkouts at a steady rate, whether the earlier ones were answered
@@ -248,37 +248,11 @@ const signed = (caller: Credentials, text: string, headers: Record<string, strin
 });
 
 const get = (agent: http.Agent, url: string, signal: AbortSignal) =>
-  exchange(agent, 'GET', url, {}, '', signal);
+  request(url, { agent, signal });
 const post = (
   agent: http.Agent,
   url: string,
   headers: Record<string, string>,
   text: string,
   signal: AbortSignal,
-) => exchange(agent, 'POST', url, headers, text, signal);
-
-function exchange(
-  agent: http.Agent,
-  method: string,
-  url: string,
-  headers: Record<string, string>,
-  text: string,
-  signal: AbortSignal,
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = http.request(url, { method, headers, agent, signal }, (response) => {
-      let body = '';
-      response.setEncoding('utf8');
-      response.on('data', (chunk) => {
-        body += chunk;
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        const isJson = response.headers['content-type']?.includes('json');
-        resolve({ status: response.statusCode ?? 0, body: isJson ? JSON.parse(body) : body });
-      });
-    });
-    request.on('error', reject);
-    request.end(text);
-  });
-}
+) => request(url, { method: 'POST', headers, body: text, agent, signal });

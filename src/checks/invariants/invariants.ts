@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import { nameOf } from '#platform/database/name-statements.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { callbackInvariants } from './callbacks.ts';
 import { dueWorkInvariants } from './due-work.ts';
@@ -40,7 +40,9 @@ const invariants: (Invariant | RowInvariants)[] = [
 
 export type Violation = { name: string; description: string; row: object };
 
-type Query = (text: string, values: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>;
+type Queryable = {
+  query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+};
 
 /**
  * The rows of the whole database that violate an invariant. Tests ask this often, of few rows, and
@@ -51,19 +53,18 @@ export async function findViolations(
   now: Timestamp,
   names: string[] | null = null,
 ): Promise<Violation[]> {
-  const query: Query = async (text, values) => {
-    const name = createHash('sha256').update(text).digest('base64url');
-    return await pool.query({ name, text, values });
+  const named: Queryable = {
+    query: (text, values) => pool.query({ name: nameOf(text), text, values }),
   };
   const isAsked = ({ name }: { name: string }) => names === null || names.includes(name);
   const violations: Violation[] = [];
   for (const one of invariants) {
     if ('rows' in one) {
       const each = one.each.filter(isAsked);
-      if (each.length > 0) violations.push(...(await askRows(query, one.rows(all), each, [])));
+      if (each.length > 0) violations.push(...(await askRows(named, one.rows(all), each, [])));
     } else if (isAsked(one)) {
       const text = typeof one.sql === 'string' ? one.sql : one.sql(all);
-      violations.push(...(await ask(query, one, text, text.includes('$1') ? [now] : [])));
+      violations.push(...(await ask(named, one, text, text.includes('$1') ? [now] : [])));
     }
   }
   return violations;
@@ -83,14 +84,13 @@ export async function findDifferences(
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
     // would sort what a hash table groups in half the time.
     await client.query('set local enable_nestloop = off; set local enable_sort = off');
-    const query: Query = (text, values) => client.query(text, values);
     const range = [first, last];
     const violations: Violation[] = [];
     for (const one of invariants) {
       if ('rows' in one) {
-        violations.push(...(await askRows(query, one.rows(isBetween), one.each, range)));
+        violations.push(...(await askRows(client, one.rows(isBetween), one.each, range)));
       } else if (!('by' in one) && typeof one.sql !== 'string') {
-        violations.push(...(await ask(query, one, one.sql(isBetween), range)));
+        violations.push(...(await ask(client, one, one.sql(isBetween), range)));
       }
     }
     return violations;
@@ -109,11 +109,10 @@ export async function findMerchantDifferences(
   return await readOnly(pool, async (client) => {
     // One statement adds up all entries of a merchant. No request waits for it (decision 0036).
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
-    const query: Query = (text, values) => client.query(text, values);
     const violations: Violation[] = [];
     for (const one of invariants) {
       if (!('by' in one)) continue;
-      violations.push(...(await ask(query, one, one.sql(isBetween), [first, last])));
+      violations.push(...(await ask(client, one, one.sql(isBetween), [first, last])));
     }
     return violations;
   });
@@ -136,17 +135,17 @@ async function readOnly<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promi
 }
 
 async function ask(
-  query: Query,
+  client: Queryable,
   { name, description }: Invariant,
   text: string,
   values: unknown[],
 ): Promise<Violation[]> {
-  const rows = await list(query, text, values);
+  const rows = await list(client, text, values);
   return rows.map((row) => ({ name, description, row }));
 }
 
 async function askRows(
-  query: Query,
+  client: Queryable,
   text: string,
   each: RowInvariant[],
   values: unknown[],
@@ -154,7 +153,7 @@ async function askRows(
   const conditions = each.map(({ violated }) => `(${violated})`);
   const found = conditions.map((condition, index) => `case when ${condition} then ${index} end`);
   const rows = await list(
-    query,
+    client,
     `select *, array[${found.join(', ')}] as found from (${text}) rows
      where ${conditions.join(' or ')}`,
     values,
@@ -171,13 +170,13 @@ async function askRows(
 }
 
 async function list(
-  query: Query,
+  client: Queryable,
   text: string,
   values: unknown[],
 ): Promise<Record<string, unknown>[]> {
   // The CTE hides the limit from the planner. A planner that expects to find rows soon chooses a
   // plan that is quick to the first row and very slow when there is none.
-  const { rows } = await query(
+  const { rows } = await client.query(
     `with found as materialized (${text}) select * from found limit 20`,
     values,
   );

@@ -4,9 +4,9 @@ import type { BulkActionKind } from '#operating/bulk-actions/bulk-action.ts';
 import { BulkAction } from '#operating/operations/bulk-action.schema.ts';
 import { readBulkAction } from '#operating/operations/bulk-actions.ts';
 import type { Permission } from '#operating/people/permission.ts';
-import { refuseMany } from './download.ts';
 import { notFound } from './errors.ts';
 import { actionRoute, type ConsoleRoute, type Context } from './route.ts';
+import { sharesOfRows } from './shares.ts';
 
 /**
  * Makes a route that begins one action on many rows. `see` finds those within the person's scope. If
@@ -30,21 +30,12 @@ export const bulkRoute = <Body extends TObject>(wanted: {
       const ids = [...new Set(given.map((id) => id.toLowerCase()))];
       const seen = await wanted.see(context, ids);
       if (seen.length !== ids.length) throw notFound();
-      const { deps, operator, scope } = context;
-      const shares = sharesOf(seen, rest);
-      if (scope !== 'all merchants') refuseMany(shares.map(({ merchant_id }) => merchant_id));
+      const { deps, operator } = context;
       const items = { ids, ...rest };
       const id = await beginBulkAction(deps, operator, wanted.kind, items, {
         total: ids.length,
-        shares,
+        shares: sharesOfRows(context, seen, rest),
       });
       return () => readBulkAction(context, id);
     },
-  });
-
-/** The rows of each merchant, for its audit. */
-const sharesOf = (seen: { id: string; merchant_id: string }[], rest: object) =>
-  [...Map.groupBy(seen, ({ merchant_id }) => merchant_id)].map(([merchant_id, rows]) => {
-    const ids = rows.map(({ id }) => id);
-    return { merchant_id, details: { ids, ...rest, total: ids.length } };
   });

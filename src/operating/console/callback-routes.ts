@@ -13,10 +13,10 @@ import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { destinationList } from '#operating/operations/destinations.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { sharesOf } from './download.ts';
 import { notFound } from './errors.ts';
 import { listRoutes } from './pages.ts';
 import { actionRoute, actionRoutes, type ConsoleRoute, detailRoute } from './route.ts';
+import { ownOf } from './shares.ts';
 
 /** Counting stops at this number. Beyond it, the answer only says how many are done. */
 const totalMax = 10_000;
@@ -48,9 +48,9 @@ export const callbackRoutes: ConsoleRoute[] = [
       const total = count > totalMax ? null : count;
       const shares =
         merchant === undefined
-          ? sharesOf(context, null, wanted).map(({ merchant_id: one }) => ({
-              merchant_id: one,
-              details: { ...wanted, merchant_ids: [one] },
+          ? ownOf(context).map((merchant_id) => ({
+              merchant_id,
+              details: { ...wanted, merchant_ids: [merchant_id] },
             }))
           : [{ merchant_id: merchant, details: { ...wanted, total } }];
       const about = { total, shares };

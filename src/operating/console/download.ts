@@ -12,6 +12,7 @@ import {
 } from './download.sql.ts';
 import { ConsoleError } from './errors.ts';
 import type { Context } from './route.ts';
+import { sharesOf } from './shares.ts';
 
 export type Download = {
   /** The name of the file. */
@@ -37,33 +38,6 @@ type Pieces = AsyncIterable<Piece> | Iterable<Piece>;
 
 /** The claim on a download ends this long after a crash, or after its reader stops reading. */
 const leaseSeconds = 120;
-
-/** This many merchants of one person are named in one action. */
-const sharesMax = 50;
-
-/**
- * The parts of a read that is about all merchants of one of their own people. A part has no counts,
- * because these would tell one merchant about the others.
- */
-export function sharesOf(
-  { scope }: Context,
-  merchant_id: string | null,
-  details: object,
-  /** The merchants of the rows shown, if these are known. */
-  shown?: (string | null)[],
-): { merchant_id: string; details: object }[] {
-  if (merchant_id !== null || scope === 'all merchants') return [];
-  const about = scope.merchant_ids.filter((id) => shown?.includes(id) ?? true);
-  refuseMany(about);
-  return about.map((id) => ({ merchant_id: id, details }));
-}
-
-/** Refuses an action of a merchant's own person that would name too many merchants. */
-export function refuseMany(merchant_ids: string[]): void {
-  if (merchant_ids.length <= sharesMax) return;
-  const text = `You work for more than ${sharesMax} shops. Choose one of them first.`;
-  throw new ConsoleError(409, 'choose_merchant', text);
-}
 
 const failed = 'a download was not released';
 

@@ -21,16 +21,25 @@ import {
 
 const { rotate, enableV1, testCallback, ...actions } = integrationActions;
 
-/** Counts an action that gives out new credentials towards the limit of the day. */
+type Owned = Awaited<ReturnType<typeof mustOwnIntegration>>;
+
+/** Counts an action at the console towards a limit before it runs. */
 const counted =
   <Input extends { params: { id: string } }, Done>(
+    count: (context: Context, integration: Owned) => Promise<void>,
     run: (context: Context, input: Input) => Done | Promise<Done>,
   ) =>
   async (context: Context, input: Input): Promise<Done> => {
-    const { merchant_id } = await mustOwnIntegration(context, input.params.id);
-    await countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
+    await count(context, await mustOwnIntegration(context, input.params.id));
     return await run(context, input);
   };
+
+/** New credentials of a merchant have a limit of the day. */
+const countRotation = (context: Context, { merchant_id }: Owned) =>
+  countOfDay(context, 'rotation', merchant_id === null ? null : [merchant_id]);
+
+const countTest = ({ deps, person }: Context, { id, merchant_id }: Owned) =>
+  deps.rateLimits.testCallback(person.id, merchant_id ?? id);
 
 export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(integrationList),
@@ -54,14 +63,7 @@ export const integrationRoutes: ConsoleRoute[] = [
     },
   }),
   ...actionRoutes(actions),
-  actionRoute({ ...rotate, run: counted(rotate.run) }),
-  actionRoute({ ...enableV1, run: counted(enableV1.run) }),
-  actionRoute({
-    ...testCallback,
-    async run(context, input) {
-      const { id, merchant_id } = await mustOwnIntegration(context, input.params.id);
-      await context.deps.rateLimits.testCallback(context.person.id, merchant_id ?? id);
-      return await testCallback.run(context, input);
-    },
-  }),
+  actionRoute({ ...rotate, run: counted(countRotation, rotate.run) }),
+  actionRoute({ ...enableV1, run: counted(countRotation, enableV1.run) }),
+  actionRoute({ ...testCallback, run: counted(countTest, testCallback.run) }),
 ];

@@ -9,10 +9,11 @@ import {
   type PageRequest,
 } from '#operating/operations/list.ts';
 import { operate } from '#record/actions/operate.ts';
-import { answerDownload, sharesOf, typedFilters } from './download.ts';
+import { answerDownload, typedFilters } from './download.ts';
 import { ConsoleError } from './errors.ts';
 import { requireProof } from './proof.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { sharesOf } from './shares.ts';
 
 const limitDefault = 50;
 

@@ -38,6 +38,10 @@ export type StatementNames = {
   renew(): void;
 };
 
+/** All connections to all databases may share it: it is a hash. */
+export const nameOf = (text: string): string =>
+  createHash('sha256').update(text).digest('base64url').slice(0, 22);
+
 export function createStatementNames(): StatementNames {
   const named = new Map<string, Statement>();
   const uses = new Map<string, number>();
@@ -56,8 +60,7 @@ export function createStatementNames(): StatementNames {
       uses.delete(text);
       // A pooler finds prepared statements by their text, so a new name alone would change nothing.
       const renewed = renewals === 0 ? text : `${text} /* ${renewals} */`;
-      const name = createHash('sha256').update(renewed).digest('base64url').slice(0, 22);
-      const statement = { text: renewed, name };
+      const statement = { text: renewed, name: nameOf(renewed) };
       named.set(text, statement);
       return statement;
     },
@@ -68,7 +71,7 @@ export function createStatementNames(): StatementNames {
   };
 }
 
-/** The names of this process. All connections to all databases share them: a name is a hash. */
+/** The names of this process. */
 const names = createStatementNames();
 
 /**
