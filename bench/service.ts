@@ -21,7 +21,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { systemClock, timestamp } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { processorMilliseconds } from './processor-time.ts';
 
@@ -61,7 +61,8 @@ export async function startDatabase(maxConnections = 2): Promise<{
       ],
     },
     log,
-    { maxConnections },
+    // The service takes its time from the database. The bench must not send statements of its own.
+    { maxConnections, clock: systemClock },
   );
   await migrate(deps.database, deps);
   await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));

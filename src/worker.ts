@@ -258,7 +258,8 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'post alerts',
-    pauseSeconds: 5,
+    // Without an address, alerts stay due: each run after a pause finds nothing to do.
+    pauseSeconds: 15,
     awaits: { shared: 'alerts' },
     run: postAlerts,
   },

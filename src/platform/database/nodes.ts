@@ -23,11 +23,14 @@ export function announceNode(deps: NodeDeps, program_version: number): { stop():
   const started_at = timestamp(deps.clock.now());
   const announced = (async () => {
     const node = { id, host: hostname(), process_id: process.pid, program_version, started_at };
-    while (!stopping.signal.aborted) {
-      await announce(deps, node).catch((error) =>
-        deps.log.warn({ err: error }, 'this process could not announce itself'),
-      );
+    const warn = (error: unknown) =>
+      deps.log.warn({ err: error }, 'this process could not announce itself');
+    await announce(deps, node).catch(warn);
+    await deleteSilent(deps).catch(warn);
+    for (;;) {
       await deps.clock.sleep(announceMilliseconds, stopping.signal);
+      if (stopping.signal.aborted) return;
+      await announce(deps, node).catch(warn);
     }
   })();
   return {
@@ -49,14 +52,17 @@ async function announce(
     started_at: string;
   },
 ): Promise<void> {
-  const now = clock.now();
-  const seen_at = timestamp(now);
+  const seen_at = timestamp(clock.now());
   await db
     .insertInto('nodes')
     .values({ ...node, seen_at })
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at }))
     .execute();
-  const yesterday = timestamp(now.subtract({ hours: 24 }));
+}
+
+/** Each process does this at its start. A process that ends without a crash deletes its own row. */
+async function deleteSilent({ database: { db }, clock }: NodeDeps): Promise<void> {
+  const yesterday = timestamp(clock.now().subtract({ hours: 24 }));
   await db.deleteFrom('nodes').where('seen_at', '<', yesterday).execute();
 }
 
