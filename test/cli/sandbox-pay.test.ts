@@ -197,6 +197,15 @@ describe('tranche sandbox story', () => {
     assert(counted.rows[0].created > story.checkouts / 2);
   });
 
+  test('afterwards a payment link has an address that takes its callbacks', async () => {
+    const { id: merchant } = sandbox.file.merchant;
+    const order = ['--reference', 'TILL-1', '--amount', '60000'];
+    const { id } = await tranche.json('payment-links', 'create', '--merchant', merchant, ...order);
+    const { notify_url } = await tranche.json('payment-links', 'show', id);
+    const answer = await fetch(notify_url, { method: 'POST', body: '{}' });
+    assert.equal(answer.status, 200);
+  });
+
   test('refuses a seed or a length that it does not have', async () => {
     for (const [option, value] of [
       ['--seed', '0'],

@@ -10,6 +10,9 @@ import {
   type MailboxEntry,
 } from '#purchases/messages/sending/mailbox.sql.ts';
 
+/** Accepts every callback, for the shop of a story, which itself ends before its last callback. */
+export const callbackPath = '/callback';
+
 /** More than a person reads at once. Older messages stay in the database. */
 const entriesMax = 200;
 
@@ -75,10 +78,14 @@ async function answer(
   if (!isLoopback(hostOf(request))) {
     return send(421, 'text/plain', 'This mailbox answers on localhost only.\n');
   }
+  const [path = '/'] = (request.url ?? '/').split('?');
+  if (request.method === 'POST' && path === callbackPath) {
+    request.resume();
+    return send(200, 'text/plain', 'Received.\n');
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return send(405, 'text/plain', 'This mailbox can only be read.\n', { allow: 'GET, HEAD' });
   }
-  const [path = '/'] = (request.url ?? '/').split('?');
   const asset = assets[path];
   if (asset) return send(200, asset.type, asset.body);
   if (path === '/messages') {

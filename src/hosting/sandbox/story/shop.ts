@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { IssuedCredentials } from '#merchants/integrations/create-integration.ts';
 import { sign, verifySignature } from '#platform/signing/signature.ts';
 import { OperatorError } from '#record/actions/operate.ts';
+import { callbackPath } from '../mailbox.ts';
 import type { PlannedOrder } from './season.ts';
 
 /** The merchant's server in the story: it calls the API and receives callbacks. */
@@ -18,11 +19,12 @@ type ShopSettings = {
   baseUrl: string;
   /** The address to which browsers go afterwards. */
   shopUrl: string;
+  mailboxUrl: string;
   credentials: Pick<IssuedCredentials, 'client_secret' | 'signing_key'>;
 };
 
 export async function openStoryShop(settings: ShopSettings): Promise<StoryShop> {
-  const { shopUrl, credentials } = settings;
+  const { shopUrl, mailboxUrl, credentials } = settings;
   const receiver = await startReceiver(credentials.signing_key, () => shop.isDown);
   const shop: StoryShop = {
     isDown: false,
@@ -32,7 +34,8 @@ export async function openStoryShop(settings: ShopSettings): Promise<StoryShop> 
         amount,
         currency,
         client_reference_id: reference,
-        notify_url: receiver.url,
+        // The story's own receiver ends with it. Only the orders of the outage need it.
+        notify_url: shop.isDown ? receiver.url : `${mailboxUrl}${callbackPath}`,
         success_url: `${shopUrl}/orders/${reference}`,
         cancel_url: `${shopUrl}/cart`,
         // The test gateway refuses the data of a shopper with this address.
