@@ -10,8 +10,7 @@ create table payment_attempts (
   -- The gateway of the checkout. Like other tables whose rows fall due, this one has a copy, because
   -- a claim must know where to send the request.
   gateway              text not null default 'main',
-  purpose              text not null check (purpose in
-                         ('first_payment', 'plan_payment', 'new_card')),
+  purpose              text not null check (purpose = any ('{first_payment,plan_payment,new_card}')),
   -- Counts the first payments of a checkout. The attempts on its plan are counted separately.
   number               integer not null check (number > 0),
   -- The numbers of the payments that it pays.
@@ -26,9 +25,9 @@ create table payment_attempts (
   created_at           timestamptz(3) not null,
   -- The id of an attempt is derived from its checkout. This id ascends with time.
   written_id           uuid not null,
-  status               text not null check (status in
-                         ('starting', 'begun', 'challenged', 'authorised', 'charged', 'verified',
-                          'declined', 'refused', 'voiding', 'voided')),
+  status               text not null check (status = any ('{
+                         starting, begun, challenged, authorised, charged, verified, declined,
+                         refused, voiding, voided}')),
   -- The card's token, with which the service asks the gateway again, or the secret of a session in
   -- which the shopper enters the card. The service forgets it once the answer is known.
   sealed_card_token    bytea,
@@ -64,9 +63,9 @@ create table payment_attempts (
   primary key (id, merchant_id),
   unique (merchant_id, checkout_id, purpose, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check ((status in ('starting', 'begun', 'challenged', 'voiding')) = (due_at is not null)),
+  check ((status = any ('{starting,begun,challenged,voiding}')) = (due_at is not null)),
   check ((due_at is null) = (settled_at is not null)),
-  check ((status in ('authorised', 'charged', 'verified')) <= (payment_ref is not null)),
+  check ((status = any ('{authorised,charged,verified}')) <= (payment_ref is not null)),
   constraint payment_attempts_purpose_status check (case status
     when 'authorised' then purpose = 'first_payment'
     when 'refused' then purpose = 'first_payment'

@@ -9,7 +9,7 @@ create table instalments (
   currency        text not null,
   due_on          date not null,
   status          text not null
-                  check (status in ('authorised', 'scheduled', 'collected', 'overdue', 'cancelled')),
+                  check (status = any ('{authorised,scheduled,collected,overdue,cancelled}')),
   -- The amount that refunds took from it before it was collected, so that it is not collected any
   -- more.
   reduced         bigint not null default 0 check (reduced >= 0 and reduced <= amount),
@@ -31,7 +31,7 @@ create table instalments (
   leased_until    timestamptz(3),
   primary key (checkout_id, number, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check ((status in ('authorised', 'scheduled')) = (due_at is not null)),
+  check ((status = any ('{authorised,scheduled}')) = (due_at is not null)),
   check ((status = 'collected') = (collected_at is not null)),
   check ((status = 'cancelled') <= (reduced = amount))
 );
@@ -57,9 +57,9 @@ create table collections (
   checkout_id          uuid not null,
   instalment           integer not null,
   number               integer not null check (number > 0),
-  kind                 text not null check (kind in ('capture', 'charge', 'shopper')),
+  kind                 text not null check (kind = any ('{capture,charge,shopper}')),
   status               text not null
-                       check (status in ('open', 'collected', 'declined', 'lapsed', 'lost')),
+                       check (status = any ('{open,collected,declined,lapsed,lost}')),
   amount               bigint not null check (amount > 0),
   currency             text not null,
   -- The card that the request was opened with. A request in flight keeps it if the card is replaced.

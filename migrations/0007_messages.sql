@@ -5,16 +5,16 @@ create table messages (
   id           uuid not null,
   -- The mail of a payment link has the link instead.
   checkout_id  uuid,
-  kind         text not null check (kind in
-                 ('receipt', 'charge_soon', 'charged', 'declined', 'card_expires', 'card_replaced',
-                  'refunded', 'plan_finished', 'sign_in_link', 'answer', 'evidence_asked', 'payment_link')),
+  kind         text not null check (kind = any ('{
+                 receipt, charge_soon, charged, declined, card_expires, card_replaced, refunded,
+                 plan_finished, sign_in_link, answer, evidence_asked, payment_link}')),
   -- Which payment, refund or link it is about, so that one cause makes one message.
   about        text not null,
   -- Facts that the message states and that are not in the plan. They are never personal data.
   facts        jsonb not null,
   -- The token of a one-time link, encrypted until the message is sent, then null.
   sealed_token bytea,
-  status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
+  status       text not null check (status = any ('{pending,sent,refused,skipped}')),
   created_at   timestamptz(3) not null,
   -- When it first fell due. Retries end a fixed time later.
   planned_at   timestamptz(3) not null,
@@ -49,7 +49,7 @@ create table message_attempts (
   message_id  uuid not null,
   number      integer not null check (number > 0),
   at          timestamptz(3) not null,
-  outcome     text not null check (outcome in ('sent', 'refused', 'failed')),
+  outcome     text not null check (outcome = any ('{sent,refused,failed}')),
   response    text not null,
   primary key (message_id, number, merchant_id),
   foreign key (message_id, merchant_id) references messages (id, merchant_id)

@@ -9,10 +9,12 @@ create table callbacks (
   id               uuid not null,
   -- The event of a payout has no checkout.
   checkout_id      uuid,
-  integration_id   uuid not null references integrations (id),
+  -- The integration of the checkout, of the refund or of the event's address. There is no foreign
+  -- key: all callbacks of an integration would lock its row at once (decision 0012).
+  integration_id   uuid not null,
   notify_url       text not null,
   payload          bytea not null,
-  status           text not null check (status in ('pending', 'delivered', 'exhausted')),
+  status           text not null check (status = any ('{pending,delivered,exhausted}')),
   created_at       timestamptz(3) not null,
   -- On the merchant's clock.
   due_at           timestamptz(3),
@@ -38,7 +40,7 @@ create table callbacks (
   sent_attempt     integer,
   -- Null for the contract's own callback, which reports how a checkout ended. The others have the
   -- object that changed, and count its changes for the integration.
-  event            text check (event in ('refund.updated', 'dispute.updated', 'payout.updated')),
+  event            text check (event = any ('{refund.updated,dispute.updated,payout.updated}')),
   subject_id       uuid,
   sequence         integer check (sequence > 0),
   -- One index finds the callback of a checkout, keeps it unique and lists a merchant's callbacks by
@@ -82,11 +84,11 @@ create table callback_attempts (
   callback_id           uuid not null,
   number                integer not null check (number > 0),
   run                   integer not null check (run > 0),
-  trigger               text not null check (trigger in ('first', 'retry', 'operator')),
+  trigger               text not null check (trigger = any ('{first,retry,operator}')),
   operator              text,
   started_at            timestamptz(3) not null,
   finished_at           timestamptz(3),
-  outcome               text not null check (outcome in ('unknown', 'delivered', 'failed')),
+  outcome               text not null check (outcome = any ('{unknown,delivered,failed}')),
   reason                text,
   request_headers       json not null,
   address               text,

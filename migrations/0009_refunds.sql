@@ -8,7 +8,7 @@ create table refund_requests (
   gateway                text not null default 'main',
   integration_id         uuid not null references integrations (id),
   status                 text not null
-                         check (status in ('requested', 'pending', 'complete', 'failed')),
+                         check (status = any ('{requested,pending,complete,failed}')),
   amount                 bigint not null check (amount > 0),
   currency               text not null,
   signed                 boolean not null,
@@ -37,7 +37,7 @@ create table refund_requests (
   primary key (id, merchant_id),
   unique (merchant_id, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check ((status in ('pending', 'complete')) <= (approved_at is not null)),
+  check ((status = any ('{pending,complete}')) <= (approved_at is not null)),
   check ((status = 'requested' and approved_at is not null) <= (due_at is not null)),
   check ((status = 'pending') <= (due_at is not null)),
   check ((status = 'failed' and kept = 0) <= (due_at is null)),
@@ -72,8 +72,8 @@ create table refund_parts (
   number      integer not null check (number > 0),
   instalment  integer not null,
   -- `cancel` a payment that was not collected, void or reduce the `hold`, or refund to the `card`.
-  kind        text not null check (kind in ('cancel', 'hold', 'card')),
-  status      text not null check (status in ('open', 'done', 'failed', 'put_back')),
+  kind        text not null check (kind = any ('{cancel,hold,card}')),
+  status      text not null check (status = any ('{open,done,failed,put_back}')),
   amount      bigint not null check (amount > 0),
   -- The payment's status before the refund, in case it is put back.
   from_status text not null,

@@ -11,7 +11,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  * where `collected` is what came from the card minus what went back to it, `refunded` is what was
  * refunded to it, and `cancelled` is what refunds took from payments before they were collected.
  */
-export const accounts = [
+const accounts = [
   'sale',
   'outstanding',
   'collected',
