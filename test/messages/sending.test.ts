@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import tls from 'node:tls';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
+import { dueRows } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Logger } from '#platform/shared/logger.ts';
+import { dueMessages } from '#purchases/messages/message.sql.ts';
 import { type Message, messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueuedMessage, queueMessages } from '#purchases/messages/queue-messages.ts';
 import type { Mail, MailTransport } from '#purchases/messages/sending/mail.ts';
@@ -585,3 +588,24 @@ async function startForwarder(url: string): Promise<Forwarder> {
   };
   return forwarder;
 }
+
+test('due messages are found through their index, however many were settled', async () => {
+  const service = await start(null);
+  const { pool, db } = service.deps.database;
+  await queue(service, {});
+  await pool.query(
+    `insert into messages
+     select (jsonb_populate_record(m, jsonb_build_object('id', gen_random_uuid(), 'about', n,
+       'status', 'skipped', 'settled_at', m.created_at, 'due_at', null))).*
+     from messages m, generate_series(1, 5000) n
+     where m.merchant_id = $1 and m.due_at is not null`,
+    [account.merchant.id],
+  );
+  await pool.query('analyze messages');
+  const due = dueRows(dueMessages, timestamp(clock.now()));
+  for (const ask of [sql`select exists (select from ${due} d)`, sql`select * from ${due} d`]) {
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`explain ${ask}`.execute(db);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    assert.doesNotMatch(plan, /Seq Scan on messages/, plan);
+  }
+});
