@@ -11,6 +11,7 @@ import type { Deps } from '#main.ts';
 import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { median } from './create.ts';
+import { ownMilliseconds, serverMilliseconds } from './processor-time.ts';
 import {
   type Account,
   createAccount,
@@ -32,6 +33,8 @@ export type CollectResult = {
   bare: number;
   service: number;
   ratio: number;
+  /** Processor time of the service and its database for a payment, in milliseconds. */
+  cost: number;
   /** Resident memory of this process, after the first round and after the last, in MB. */
   memory: { first: number; last: number };
 };
@@ -44,11 +47,11 @@ type Card = { customer_ref: string; card_ref: string };
  * which runs in a separate process.
  */
 export async function benchCollect(
-  options: { payments: number; rounds: number },
+  options: { payments: number; rounds: number; data?: string },
   progress: (text: string) => void,
 ): Promise<CollectResult> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
-  const { deps: base, stop } = await startDatabase();
+  const { deps: base, server, stop } = await startDatabase(2, options.data);
   const gateway = await startTestGatewayProcess(
     { ...base, log: pino({ level: 'warn' }) },
     {
@@ -73,6 +76,8 @@ export async function benchCollect(
     const bare: number[] = [];
     const service: number[] = [];
     const memory: number[] = [];
+    const costs: number[] = [];
+    const readCost = () => ownMilliseconds() + serverMilliseconds(server.pid, []);
     const each = Math.round(options.payments / options.rounds);
     for (let round = 0; round <= options.rounds; round += 1) {
       const account = await createAccount(deps);
@@ -83,17 +88,16 @@ export async function benchCollect(
       await insertDue(deps, account, cards, count);
       const some = Math.min(count, 2_000);
       const alone = await rate(some, () => chargeAll(deps, adapter, merchant, cards, some));
-      const together = await rate(count, async () => {
-        let done = 0;
-        for (let some = -1; some !== 0; done += some) some = await collectDueInstalments(deps);
-        if (done !== count) throw new Error(`${done} of ${count} payments were collected`);
-      });
+      const before = readCost();
+      const together = await rate(count, () => collectAll(deps, count));
+      const after = readCost();
       if (round === 0) {
         counted.charges = 0;
         continue;
       }
       bare.push(alone);
       service.push(together);
+      costs.push((after - before) / count);
       memory.push(process.memoryUsage.rss() / 1024 / 1024);
     }
     progress('collect: checking the books');
@@ -103,6 +107,7 @@ export async function benchCollect(
       bare: median(bare),
       service: median(service),
       ratio: median(service.map((one, index) => one / (bare[index] ?? 0))),
+      cost: median(costs),
       memory: { first: memory[0] ?? 0, last: memory.at(-1) ?? 0 },
     };
   } finally {
@@ -133,6 +138,12 @@ async function rate(count: number, run: () => Promise<void>): Promise<number> {
   const start = performance.now();
   await run();
   return (1_000 * count) / (performance.now() - start);
+}
+
+async function collectAll(deps: Deps, count: number): Promise<void> {
+  let done = 0;
+  for (let some = -1; some !== 0; done += some) some = await collectDueInstalments(deps);
+  if (done !== count) throw new Error(`${done} of ${count} payments were collected`);
 }
 
 /** The upper bound: charges without the service. */
@@ -219,7 +230,7 @@ async function insertDue(
   const owner = `'${merchant.id}'::uuid`;
   const statements = [
     `create temporary table bought as
-     select n, gen_random_uuid() as id, at, (at at time zone '${zone}')::date as day
+     select n, uuidv7(at - now()) as id, at, (at at time zone '${zone}')::date as day
      from generate_series(1, ${count}) n
      cross join (select date_trunc('milliseconds',
        now() - interval '8 hours' - interval '1 month') as at) a`,

@@ -15,6 +15,12 @@ export function processorMilliseconds(pid: number): number {
   return nanoseconds / 1e6;
 }
 
+/** The time that this process has used so far, in milliseconds. */
+export function ownMilliseconds(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 /**
  * The time of all server processes that a PostgreSQL has started, including those that have ended:
  * an autovacuum worker lives for less than a second. The time of the processes in `without` is left

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { benchCallbacks, benchClaims } from './callbacks.ts';
 import { benchCollect } from './collect.ts';
 import { type Figure, keepFigures, listWorse } from './compare.ts';
@@ -20,7 +23,8 @@ import { benchCommand, benchStart } from './start.ts';
 //                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
 // npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
-//                              need 16 GB of disk; --checkouts=100000 for fewer. Only if it is asked for
+//                              need 16 GB of disk; --checkouts=100000 for fewer, --data=FOLDER to
+//                              keep them for the next time (console too). Only if it is asked for
 // npm run bench -- --quick     shorter rounds, fewer rows
 // npm run bench -- --keep      keeps the ratios for the next comparison; part of a release
 //
@@ -30,6 +34,7 @@ import { benchCommand, benchStart } from './start.ts';
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
 const parts = args.filter((arg) => !arg.startsWith('-'));
+const kept = args.find((arg) => arg.startsWith('--data='))?.split('=')[1];
 const wanted = (part: string) => parts.length === 0 || parts.includes(part);
 
 type Row = { what: string; measured: string; goal: string; met: boolean };
@@ -94,7 +99,7 @@ if (wanted('lists')) {
 }
 if (wanted('console')) {
   const many = quick ? 20_000 : 2_000_000;
-  const options = { few: 1_000, many, rounds: quick ? 10 : 50 };
+  const options = { few: 1_000, many, rounds: quick ? 10 : 20, ...(kept && { data: kept }) };
   for (const { what, few, many: large } of await benchConsole(options, progress)) {
     const growth = large / few;
     row(`console: ${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
@@ -254,21 +259,33 @@ if (parts.includes('soak')) {
 }
 if (parts.includes('scale')) {
   const given = args.find((arg) => arg.startsWith('--checkouts='))?.split('=')[1];
-  const options = { checkouts: Number(given ?? 1_000_000), sales: quick ? 100 : 300 };
-  const { few, many, sizes } = await benchScale(options, progress);
+  const data = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-scale-'));
+  const sales = quick ? 50 : 100;
+  const options = { checkouts: Number(given ?? 1_000_000), sales, rounds: quick ? 1 : 3, data };
+  const { steps, sizes } = await benchScale(options, progress);
   for (const { table, rows: count, heap, indexes } of sizes) {
     const bytes = `${Math.round(heap)} + ${Math.round(indexes)} bytes in ${count.toFixed(2)} rows`;
     row(`scale: ${table}, for each checkout`, bytes, '', true);
   }
   const all = sizes.reduce((sum, { heap, indexes }) => sum + heap + indexes, 0);
   row('scale: all tables, for each checkout', `${Math.round(all)} bytes`, '', true);
-  for (const [step, cost] of Object.entries(many)) {
-    const before = few[step] ?? cost;
-    const growth = (cost.service + cost.database) / (before.service + before.database);
-    const each = `${cost.service.toFixed(2)} ms + ${cost.database.toFixed(2)} ms`;
+  for (const { step, few, many } of steps) {
+    const growth = many / few;
     const what = `scale: ${step} beside ${options.checkouts} checkouts`;
-    row(what, `${ratio(growth)}  ${each}`, '≤ 1.20 ×', growth <= 1.2);
+    const times = `${few.toFixed(2)} ms to ${many.toFixed(2)} ms`;
+    row(what, `${ratio(growth)}  ${times}`, '≤ 1.20 ×', growth <= 1.2);
   }
+  const night = { payments: quick ? 2_000 : 20_000, rounds: 4 };
+  const { cost } = await benchCollect({ ...night, data }, progress);
+  const { cost: before } = await benchCollect(night, progress);
+  const hours = (200_000 * cost) / 1_000 / 3_600;
+  row(
+    `scale: a night of 200,000 collections, by the cost of ${night.payments}`,
+    `${hours.toFixed(2)} hours of a core  ${before.toFixed(2)} ms to ${cost.toFixed(2)} ms each`,
+    '≤ 2 hours',
+    hours <= 2,
+  );
+  if (kept === undefined) rmSync(data, { recursive: true, force: true });
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5 }, progress);

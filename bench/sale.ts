@@ -3,9 +3,9 @@ import {
   approveRefund,
   askRefund,
   type Cost,
+  collectNow,
   createSale,
   enterCard,
-  makeDue,
   openShop,
   paySale,
   readState,
@@ -123,10 +123,7 @@ export async function serveAfter(
 ): Promise<AfterSale> {
   progress('collections');
   const collection = await measure(shop, 2 * sales.length, async () => {
-    for (const number of [1, 2]) {
-      await makeDue(shop, sales, number);
-      await untilSettled(shop);
-    }
+    for (const number of [1, 2]) await collectNow(shop, sales, number);
   });
   progress('refunds');
   const refunds: string[] = [];

@@ -1,137 +1,186 @@
 import type pg from 'pg';
+import { request } from 'undici';
+import { findDifferences, findMerchantDifferences } from '#checks/invariants/invariants.ts';
+import { type Awaited, listDueKinds } from '#platform/database/due-work.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { dueCallbacks } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
+import { dueInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { dueMessages } from '#purchases/messages/message.sql.ts';
+import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import { signIn } from './console.ts';
+import { median } from './create.ts';
+import { copyMerchant, makeHistory, openFill } from './history.ts';
+import { ownMilliseconds } from './processor-time.ts';
 import { sell, serveAfter } from './sale.ts';
-import { type Cost, openShop, type Shop } from './shop.ts';
+import { startDatabase } from './service.ts';
+import { openShop, type Sale, type Shop } from './shop.ts';
 
 /** The rows and bytes that a sale leaves in a table. */
 export type TableSize = { table: string; rows: number; heap: number; indexes: number };
 
-type Steps = Record<string, Cost>;
+/** Processor time of the service and its database for one of each, in milliseconds. */
+type Steps = Record<string, number>;
 
 export type ScaleResult = {
   checkouts: number;
-  /** Processor time of each step of a sale, beside few checkouts and beside many. */
-  few: Steps;
-  many: Steps;
+  /** Each step beside few checkouts and beside many: medians of the rounds. */
+  steps: { step: string; few: number; many: number }[];
   /** The tables by their bytes for each checkout, the largest first. */
   sizes: TableSize[];
 };
 
-const shoppers = 8;
+type Progress = (text: string) => void;
 
-/** The time that the merchants' sales are spread over, in units of 2^16 milliseconds: two years. */
-const spread = 960_000;
+const shoppers = 8;
+/** The sales that are copied to make the many. */
+const soldFirst = 500;
 
 /**
- * Sells beside few checkouts, then beside many, in one database. The many are copies of the first
- * merchant with everything that belongs to its sales: payments, collections, postings, callbacks,
- * messages, refunds and settlement. Each copy is a merchant that sold earlier than the one before.
+ * Does the same work in turns in an empty database and in one with many checkouts, with everything
+ * that belongs to them: payments, collections, postings, callbacks, messages, refunds and
+ * settlement. A folder that already has them is used as it is.
  */
 export async function benchScale(
-  options: { checkouts: number; sales: number },
-  progress: (text: string) => void,
+  options: { checkouts: number; sales: number; rounds: number; data: string },
+  progress: Progress,
 ): Promise<ScaleResult> {
-  const shop = await openShop(shoppers);
+  const sizes = await prepareMany(options, progress);
+  const shops = [await openShop(shoppers), await openShop(shoppers, options.data)];
   try {
-    progress('scale: 60 sales to warm up');
-    await sellAll(shop, 60, () => {});
-    const few = await sellAll(shop, options.sales, (step) => progress(`scale: few, ${step}`));
-    await copyMerchant(shop, options.checkouts, progress);
-    const sizes = await readSizes(shop.own);
-    await sellAll(shop, 60, () => {});
-    const many = await sellAll(shop, options.sales, (step) => progress(`scale: many, ${step}`));
-    return { checkouts: options.checkouts, few, many, sizes };
+    const people = [];
+    for (const shop of shops) {
+      progress('scale: 60 sales to warm up');
+      people.push(await signInTo(shop));
+      await sell(shop, 60, () => {});
+      await shop.own.query('analyze');
+    }
+    const rounds: Steps[][] = [];
+    for (let round = 1; round <= options.rounds; round += 1) {
+      const [few = '', many = ''] = people;
+      const both = [];
+      for (const [index, cookie] of [few, many].entries()) {
+        const side = `scale: round ${round}, ${index === 0 ? 'few' : 'many'}`;
+        both.push(
+          await measureAll(shops[index] as Shop, cookie, options.sales, (step) =>
+            progress(`${side}, ${step}`),
+          ),
+        );
+      }
+      rounds.push(both);
+    }
+    const steps = Object.keys(rounds[0]?.[0] ?? {}).map((step) => {
+      const of = (side: number) => median(rounds.map((both) => both[side]?.[step] ?? 0));
+      return { step, few: of(0), many: of(1) };
+    });
+    return { checkouts: options.checkouts, steps, sizes };
   } finally {
+    for (const shop of shops) await shop.close();
+  }
+}
+
+/** Fills the folder's database, unless it is filled, and measures its tables. */
+async function prepareMany(
+  { checkouts, data }: { checkouts: number; data: string },
+  progress: Progress,
+): Promise<TableSize[]> {
+  const first = await startDatabase(2, data);
+  const { rows } = await first.deps.database.pool.query<{ total: number }>(
+    'select coalesce(sum(total), 0)::float8 as total from list_totals',
+  );
+  await first.stop();
+  const isFilled = (rows[0]?.total ?? 0) >= checkouts;
+  let merchant_id = '';
+  if (!isFilled) {
+    const shop = await openShop(shoppers, data);
+    await makeHistory(shop, soldFirst, (step) => progress(`scale: before, ${step}`));
+    merchant_id = shop.account.merchant.id;
     await shop.close();
   }
+  // No service may look for due work while the indexes are away.
+  const { server, stop } = await startDatabase(2, data);
+  const fill = await openFill(server.url);
+  try {
+    if (!isFilled) await copyMerchant(fill, merchant_id, checkouts, progress);
+    return await readSizes(fill);
+  } finally {
+    await fill.end();
+    await stop();
+  }
 }
 
-async function sellAll(
+async function measureAll(
   shop: Shop,
+  cookie: string,
   count: number,
-  progress: (step: string) => void,
+  progress: Progress,
 ): Promise<Steps> {
   const { sales, steps } = await sell(shop, count, progress);
-  return { ...steps, ...(await serveAfter(shop, sales, progress)) };
-}
-
-type Table = { name: string; columns: { name: string; type: string }[] };
-
-async function copyMerchant(
-  { own, account }: Shop,
-  checkouts: number,
-  progress: (text: string) => void,
-): Promise<void> {
-  const { rows } = await own.query<{ count: number }>('select count(*)::int from checkouts');
-  const copies = Math.ceil(checkouts / (rows[0]?.count ?? 1));
-  const step = Math.floor(spread / copies);
-  const tables = await readTables(own);
-  // Without foreign keys and triggers, and with the indexes made at the end, a copy is ten times as
-  // fast.
-  await own.query(`set session_replication_role = replica`);
-  await own.query(`set maintenance_work_mem = '1GB'`);
-  await own.query(`create function pg_temp.earlier(id uuid, n bigint) returns uuid immutable
-    return overlay(id::text placing lpad(to_hex(
-      ('x' || left(id::text, 8))::bit(32)::bigint - n * ${step}), 8, '0') from 1 for 8)::uuid`);
-  const indexes = await dropIndexes(own, tables);
-  for (const [place, table] of tables.entries()) {
-    progress(`scale: ${table.name}, table ${place + 1} of ${tables.length}`);
-    await own.query(copyOf(table, copies, step), [account.merchant.id]);
+  const after = await serveAfter(shop, sales, progress);
+  const costs: Steps = {};
+  for (const [step, { service, database }] of Object.entries({ ...steps, ...after })) {
+    costs[step] = service + database;
   }
-  for (const [place, index] of indexes.entries()) {
-    progress(`scale: index ${place + 1} of ${indexes.length}`);
-    await own.query(index);
-  }
-  progress('scale: statistics');
-  await own.query('set session_replication_role = origin');
-  await own.query('vacuum analyze');
+  const read = async (step: string, work: (sale: Sale) => Promise<void>) => {
+    progress(step);
+    const before = shop.readCost();
+    for (const sale of sales) await work(sale);
+    const { service, database } = shop.readCost();
+    costs[step] = (service + database - before.service - before.database) / sales.length;
+  };
+  await read("a merchant's list", () => list(shop));
+  await read('search by reference', (sale) => search(shop, cookie, sale.order, sale));
+  await read('search by id', (sale) => search(shop, cookie, sale.id, sale));
+  const check = async (step: string, times: number, work: () => Promise<void>) => {
+    progress(step);
+    const readBoth = () => ownMilliseconds() + shop.readServerCost();
+    const before = readBoth();
+    for (let done = 0; done < times; done += 1) await work();
+    costs[step] = (readBoth() - before) / times;
+  };
+  await check('look for due work', 200, () => lookForDue(shop));
+  await check("check of a merchant's books", 20, () => checkBooks(shop, sales));
+  return costs;
 }
 
-/** The tables of a merchant's rows. Actions of operators form a chain, which a copy would break. */
-async function readTables(own: pg.ClientBase): Promise<Table[]> {
-  const { rows } = await own.query<Table>(
-    `select table_name as name, json_agg(json_build_object('name', column_name, 'type', udt_name))
-       as columns
-     from information_schema.columns c
-     where table_schema = 'public' and is_generated = 'NEVER'
-       and table_name not in ('operator_actions', 'alerts', 'managed_merchants')
-       and (table_name = 'merchants' or exists (select from information_schema.columns o
-         where o.table_schema = 'public' and o.table_name = c.table_name
-           and o.column_name = 'merchant_id'))
-     group by table_name`,
-  );
-  return rows;
+/** Signs a person in to the service's console, whose cookie has its port in its name. */
+async function signInTo(shop: Shop): Promise<string> {
+  const console = { ...shop.deps.console, url: shop.consoleUrl };
+  return (await signIn({ ...shop.deps, console })).cookie;
 }
 
-/** Copies a table's rows of one merchant to so many earlier ones. */
-function copyOf({ name, columns }: Table, copies: number, step: number): string {
-  const values = columns.map(({ name: column, type }) => {
-    if (type === 'uuid') return `pg_temp.earlier(t.${column}, n)`;
-    if (column === 'client_reference_id') return `'order-' || n || '-' || t.number`;
-    if (column === 'customer' && name === 'checkouts') {
-      return `jsonb_set(t.customer, '{email}', to_jsonb('shopper' || n || '-' || t.number || '@example.com'))`;
-    }
-    // Due work stays where it is, in the future.
-    if (type === 'timestamptz' && column !== 'due_at') {
-      return `t.${column} - n * interval '${(step * 65.536).toFixed(3)} seconds'`;
-    }
-    return `t.${column}`;
-  });
-  const names = columns.map(({ name: column }) => column).join(', ');
-  return `insert into ${name} (${names})
-    select ${values.join(', ')} from generate_series(1, ${copies}) n, ${name} t
-    where t.${name === 'merchants' ? 'id' : 'merchant_id'} = $1`;
+async function list({ url, agent, account }: Shop): Promise<void> {
+  const headers = { authorization: `Bearer ${account.client_secret}` };
+  const answer = await request(`${url}/api/checkouts`, { dispatcher: agent, headers });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`a list was refused: ${text}`);
 }
 
-/** Drops the indexes that no constraint needs, and returns the statements that make them again. */
-async function dropIndexes(own: pg.ClientBase, tables: Table[]): Promise<string[]> {
-  const { rows } = await own.query<{ name: string; made: string }>(
-    `select i.relname as name, pg_get_indexdef(i.oid) as made
-     from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
-     where t.relname = any ($1) and not exists (select from pg_constraint where conindid = i.oid)`,
-    [tables.map(({ name }) => name)],
-  );
-  for (const { name } of rows) await own.query(`drop index ${name}`);
-  return rows.map(({ made }) => made);
+async function search(shop: Shop, cookie: string, text: string, sale: Sale): Promise<void> {
+  const url = `${shop.consoleUrl}/api/search?q=${encodeURIComponent(text)}`;
+  // Every search comes from another address, so that the limit per address is not reached.
+  const headers = { cookie, 'x-forwarded-for': sale.address };
+  const answer = await request(url, { dispatcher: shop.agent, headers });
+  const found = await answer.body.text();
+  if (!found.includes(sale.id)) throw new Error(`${text} was not found: ${found}`);
+}
+
+const awaited = new Map<string, Awaited>(
+  Object.entries({ dueAttempts, callbacks: dueCallbacks(), dueInstalments, dueMessages }),
+);
+
+/** The statement with which a worker looks for due rows, in the tables that grow with sales. */
+async function lookForDue({ deps }: Shop): Promise<void> {
+  await listDueKinds(deps.database.db, awaited, timestamp(deps.clock.now()));
+}
+
+/** The check of one merchant, and of its last checkouts. */
+async function checkBooks({ deps, account }: Shop, sales: Sale[]): Promise<void> {
+  const ids = sales.map(({ id }) => id).sort();
+  const found = [
+    ...(await findDifferences(deps.database, ids[0] ?? '', ids.at(-1) ?? '')),
+    ...(await findMerchantDifferences(deps.database, account.merchant.id, account.merchant.id)),
+  ];
+  if (found.length > 0) throw new Error(JSON.stringify(found[0]));
 }
 
 async function readSizes(own: pg.ClientBase): Promise<TableSize[]> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -34,13 +34,20 @@ export type Account = IssuedCredentials & { merchant: Merchant };
 export const onlyGateway = (gateway: Gateway): Gateways =>
   createGateways([{ name: mainGateway, isClosed: false, gateway }]);
 
-/** Starts a separate PostgreSQL with the settings of the embedded one, with fsync on. */
-export async function startDatabase(maxConnections = 2): Promise<{
+/**
+ * Starts a separate PostgreSQL with the settings of the embedded one, with fsync on. Its data is
+ * deleted at the end, unless it is in a folder that was given.
+ */
+export async function startDatabase(
+  maxConnections = 2,
+  kept?: string,
+): Promise<{
   server: EmbeddedPostgres;
   deps: Deps;
   stop(): Promise<void>;
 }> {
-  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-'));
+  mkdirSync(folder, { recursive: true });
   // If we are root, the server runs as another user, who has to reach its data.
   chmodSync(folder, 0o711);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
@@ -72,7 +79,7 @@ export async function startDatabase(maxConnections = 2): Promise<{
     async stop() {
       await deps.close();
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      if (kept === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -173,12 +180,13 @@ export function signedCheckout(
   account: Account,
   url: string,
   notify_url = 'https://shop.example/tranche/callback',
+  client_reference_id = 'order-1001',
 ) {
   const body = JSON.stringify({
     checkout: {
       amount: 150_000,
       currency: 'ZAR',
-      client_reference_id: 'order-1001',
+      client_reference_id,
       notify_url,
       success_url: 'https://shop.example/orders/1001/paid',
       cancel_url: 'https://shop.example/cart',

@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { demoTerms } from '#hosting/sandbox/demo-merchant.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
+import type { Deps } from '#main.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
@@ -36,6 +37,10 @@ export type Shop = {
   own: pg.ClientBase;
   service: ChildProcess;
   url: string;
+  consoleUrl: string;
+  deps: Deps;
+  /** The processor time of the server for all connections, also that of the bench. */
+  readServerCost(): number;
   notifyUrl: string;
   agent: Agent;
   /** The time that the service and its database have used so far. */
@@ -43,12 +48,19 @@ export type Shop = {
   close(): Promise<void>;
 };
 
-export type Sale = { id: string; url: string; address: string; page: PayPage; card_token: string };
+export type Sale = {
+  order: string;
+  id: string;
+  url: string;
+  address: string;
+  page: PayPage;
+  card_token: string;
+};
 
-/** Opens the shop for this many shoppers at once. */
-export async function openShop(shoppers: number): Promise<Shop> {
+/** Opens the shop for this many shoppers at once, with its data in a new folder or in this one. */
+export async function openShop(shoppers: number, data?: string): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
-  const { server, deps, stop } = await startDatabase();
+  const { server, deps, stop } = await startDatabase(2, data);
   const gateway = await startTestGatewayProcess(
     { ...deps, log: pino({ level: 'warn' }) },
     {
@@ -70,6 +82,8 @@ export async function openShop(shoppers: number): Promise<Shop> {
   const ownPids = rows.map(({ pid }) => pid);
   return {
     ...{ account, gateway, own, agent, url: service.url, service: service.child },
+    ...{ deps, consoleUrl: service.consoleUrl },
+    readServerCost: () => serverMilliseconds(server.pid, []),
     notifyUrl: `http://127.0.0.1:${(receiver.message as number[])[0]}/callback`,
     readCost: () => ({
       service: processorMilliseconds(service.child.pid ?? 0),
@@ -90,7 +104,7 @@ async function startServing(
   databaseUrl: string,
   gateway: TestGateway & { publishable_key: string },
   mailPort: number,
-): Promise<{ child: ChildProcess; url: string }> {
+): Promise<{ child: ChildProcess; url: string; consoleUrl: string }> {
   const [port = 0, consolePort = 0] = await freePorts(2);
   const { child } = await startProgram(new URL('sale-service.ts', import.meta.url), [], {
     DATABASE_URL: databaseUrl,
@@ -105,7 +119,11 @@ async function startServing(
     MAIL_URL: `smtp://127.0.0.1:${mailPort}`,
     MAIL_FROM: 'pay@example.com',
   });
-  return { child, url: `http://127.0.0.1:${port}` };
+  return {
+    child,
+    url: `http://127.0.0.1:${port}`,
+    consoleUrl: `http://127.0.0.1:${consolePort}`,
+  };
 }
 
 async function startProgram(
@@ -124,16 +142,18 @@ async function startProgram(
 let shopperNumber = 0;
 
 export async function createSale({ account, url, notifyUrl, agent }: Shop): Promise<Sale> {
-  const { url: address, ...create } = signedCheckout(account, url, notifyUrl);
+  shopperNumber += 1;
+  const order = `order-${process.pid}-${shopperNumber}`;
+  const { url: address, ...create } = signedCheckout(account, url, notifyUrl, order);
   const answer = await request(address, { ...create, dispatcher: agent });
   const text = await answer.body.text();
   if (answer.statusCode === 503) throw new Refused(text);
   if (answer.statusCode !== 200) throw new Error(`a create was refused: ${text}`);
   const found = /"payment_url":"[^"]*?(\/pay\/[^"]+)"/.exec(text)?.[1];
   if (found === undefined) throw new Error(`a create without a link: ${text}`);
-  shopperNumber += 1;
   const octets = [16, 8, 0].map((bits) => (shopperNumber >> bits) & 255);
   return {
+    order,
     id: JSON.parse(text).data.id,
     url: url + found,
     address: `10.${octets.join('.')}`,
@@ -243,12 +263,20 @@ export async function approveRefund({ service, account }: Shop, id: string): Pro
   if (status !== 'complete') throw new Error(`a refund ended as ${status}`);
 }
 
-/** Makes the payments with this number due now, as on the day of their collection. */
-export async function makeDue({ own }: Shop, sales: Sale[], number: number): Promise<void> {
-  await own.query(
+/** Collects the payments with this number now, and dates it after their day, as the books expect. */
+export async function collectNow(shop: Shop, sales: Sale[], number: number): Promise<void> {
+  const ids = sales.map(({ id }) => id);
+  await shop.own.query(
     `update instalments set due_at = now()
      where number = $1 and due_at is not null and checkout_id = any ($2::uuid[])`,
-    [number, sales.map(({ id }) => id)],
+    [number, ids],
+  );
+  await untilSettled(shop);
+  await shop.own.query(
+    `update collections set created_at = created_at + $1 * interval '31 days',
+       asked_at = asked_at + $1 * interval '31 days', settled_at = settled_at + $1 * interval '31 days'
+     where instalment = $1 and checkout_id = any ($2::uuid[])`,
+    [number, ids],
   );
 }
 
@@ -259,9 +287,9 @@ export async function makeDue({ own }: Shop, sales: Sale[], number: number): Pro
 export async function untilSettled({ own }: Shop): Promise<void> {
   for (let round = 0; ; round += 1) {
     const { rows } = await own.query<{ left: number }>(
-      `select (select count(*) from callbacks where status <> 'delivered')
-         + (select count(*) from instalments where due_at <= now())
-         + (select count(*) from messages where status = 'pending' and due_at <= now()) as left`,
+      `select (select count(*) from callbacks where due_at is not null)
+         + (select count(*) from instalments where due_at <= now() and not paused)
+         + (select count(*) from messages where due_at <= now()) as left`,
     );
     if (rows[0]?.left === 0) return;
     if (round === 600) throw new Error('callbacks, payments or mails were not settled');

@@ -1,0 +1,144 @@
+import pg from 'pg';
+import { sell } from './sale.ts';
+import { approveRefund, askRefund, collectNow, type Shop, untilSettled } from './shop.ts';
+
+// A history of many merchants, made of one merchant's that was really sold.
+
+/** The time that the merchants' sales are spread over: two years. */
+const days = 730;
+
+/**
+ * Opens a connection that fills a database. Its statements have all the time they need, and its rows
+ * need not survive a power cut. References are right by construction, so foreign keys are not checked.
+ */
+export async function openFill(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`set session_replication_role = replica`);
+  await client.query(`set synchronous_commit = off`);
+  await client.query(`set maintenance_work_mem = '1GB'`);
+  return client;
+}
+
+/**
+ * Sells this many checkouts in three payments. Half of the plans are finished, the others have one
+ * payment left, and one in ten is refunded in part.
+ */
+export async function makeHistory(
+  shop: Shop,
+  count: number,
+  progress: (text: string) => void,
+): Promise<void> {
+  const { sales } = await sell(shop, count, progress);
+  for (const number of [1, 2, 3]) {
+    progress(`collection ${number}`);
+    await collectNow(shop, number < 3 ? sales : sales.slice(count / 2), number);
+  }
+  progress('refunds');
+  for (const sale of sales.filter((_, place) => place % 10 === 0)) {
+    await approveRefund(shop, await askRefund(shop, sale));
+  }
+  await shop.own.query(`update messages set due_at = now() where status = 'pending'
+    and not exists (select from instalments i where i.merchant_id = messages.merchant_id
+      and i.checkout_id = messages.checkout_id and i.due_at is not null)`);
+  await untilSettled(shop);
+}
+
+type Table = { name: string; columns: { name: string; type: string }[] };
+
+/**
+ * Copies the shop's merchant with everything that belongs to its sales, until there are this many
+ * checkouts. Each copy is a merchant that sold earlier than the one before.
+ */
+export async function copyMerchant(
+  own: pg.Client,
+  merchant_id: string,
+  checkouts: number,
+  progress: (text: string) => void,
+): Promise<void> {
+  const { rows } = await own.query<{ count: number }>('select count(*)::int from checkouts');
+  const copies = Math.ceil(checkouts / (rows[0]?.count ?? 1));
+  const tables = await readTables(own);
+  // Whole days, so that the local dates stay right. The merchants of one day have other ids.
+  const daily = Math.ceil(copies / days);
+  await own.query(`create function pg_temp.days(n bigint) returns integer immutable
+    return ((n - 1) / ${daily} + 1)::integer`);
+  // The first 48 bits of an id are its time in milliseconds; those of a random id may wrap.
+  await own.query(`create function pg_temp.earlier(id uuid, n bigint) returns uuid immutable
+    return (lpad(to_hex((('x' || left(translate(id::text, '-', ''), 12))::bit(48)::bigint
+      - pg_temp.days(n) * 86400000::bigint - n % ${daily} * 1000) & x'ffffffffffff'::bigint), 12, '0')
+      || right(translate(id::text, '-', ''), 20))::uuid`);
+  const names = tables.map(({ name }) => name);
+  await withoutIndexes(own, names, progress, async () => {
+    for (const [place, table] of tables.entries()) {
+      progress(`scale: ${table.name}, table ${place + 1} of ${tables.length}`);
+      await own.query(copyOf(table, copies), [merchant_id]);
+    }
+  });
+  progress('scale: statistics');
+  await own.query('vacuum analyze');
+}
+
+/** The tables of a merchant's rows. Actions of operators form a chain, which a copy would break. */
+async function readTables(own: pg.Client): Promise<Table[]> {
+  const { rows } = await own.query<Table>(
+    `select table_name as name, json_agg(json_build_object('name', column_name, 'type', udt_name))
+       as columns
+     from information_schema.columns c
+     where table_schema = 'public' and is_generated = 'NEVER'
+       and table_name not in ('operator_actions', 'alerts', 'managed_merchants')
+       and (table_name = 'merchants' or exists (select from information_schema.columns o
+         where o.table_schema = 'public' and o.table_name = c.table_name
+           and o.column_name = 'merchant_id'))
+     group by table_name`,
+  );
+  return rows;
+}
+
+/** Copies a table's rows of one merchant to so many earlier ones. */
+function copyOf({ name, columns }: Table, copies: number): string {
+  const values = columns.map(({ name: column, type }) => {
+    if (type === 'uuid') return `pg_temp.earlier(t.${column}, n)`;
+    if (column === 'client_reference_id') return `'order-' || n || '-' || t.number`;
+    if (column === 'customer' && name === 'checkouts') {
+      return `jsonb_set(t.customer, '{email}', to_jsonb('shopper' || n || '-' || t.number || '@example.com'))`;
+    }
+    // Due work stays where it is, in the future.
+    if (type === 'timestamptz' && column !== 'due_at') {
+      return `t.${column} - pg_temp.days(n) * interval '1 day'`;
+    }
+    if (column === 'due_on' && name === 'instalments') {
+      const months = `(t.number - 1) * interval '1 month'`;
+      return `((t.due_on - ${months})::date - pg_temp.days(n) + ${months})::date`;
+    }
+    return `t.${column}`;
+  });
+  const names = columns.map(({ name: column }) => column).join(', ');
+  return `insert into ${name} (${names})
+    select ${values.join(', ')} from generate_series(1, ${copies}) n, ${name} t
+    where t.${name === 'merchants' ? 'id' : 'merchant_id'} = $1`;
+}
+
+/**
+ * Fills tables without the indexes that no constraint needs, and then makes these again, which is
+ * several times as fast.
+ */
+export async function withoutIndexes(
+  own: pg.Client,
+  tables: string[],
+  progress: (text: string) => void,
+  work: () => Promise<void>,
+): Promise<void> {
+  const { rows } = await own.query<{ name: string; made: string }>(
+    `select i.relname as name, pg_get_indexdef(i.oid) as made
+     from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+     where t.relname = any ($1) and not exists (select from pg_constraint where conindid = i.oid)`,
+    [tables],
+  );
+  for (const { name } of rows) await own.query(`drop index ${name}`);
+  await work();
+  for (const [place, { made, name }] of rows.entries()) {
+    progress(`${name}, index ${place + 1} of ${rows.length}`);
+    await own.query(made);
+  }
+}
