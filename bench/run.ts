@@ -10,6 +10,7 @@ import { benchGateways } from './gateways.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchMessageClaims, benchMessages } from './messages.ts';
+import { benchPayments } from './payments.ts';
 import { benchPayouts } from './payouts.ts';
 import { benchPressure } from './pressure.ts';
 import { benchReconcile } from './reconcile.ts';
@@ -20,7 +21,8 @@ import { benchCommand, benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
 // npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
-//                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), pressure, start
+//                              collect, gateways, reconcile, sale, sale-later (after 3,000 sales), payments,
+//                              pressure, start
 // npm run bench -- soak        sells for an hour; --minutes=5 for less. Only if it is asked for
 // npm run bench -- scale       sells beside 1,000,000 checkouts with all that belongs to them, which
 //                              need 16 GB of disk; --checkouts=100000 for fewer, --data=FOLDER to
@@ -230,6 +232,16 @@ for (const part of ['sale', 'sale-later']) {
   const refunded = compare(`${part}, refund to payment`, sum(after.refund) / payment, 'less');
   row(`${part}: refund to payment`, ratio(refunded), '≤ 0.60 ×', refunded <= 0.6);
   row(`${part}: idle, transactions a second`, idle.toFixed(1), '≤ 3', idle <= 3);
+}
+if (wanted('payments')) {
+  const options = { payments: quick ? 304 : 1_000, rounds: quick ? 3 : 5 };
+  const result = await benchPayments(options, progress);
+  if (result === null) row('payments', 'pgbench is not installed', '', true);
+  else {
+    const speed = compare('payments', result.ratio, 'more');
+    const counts = `${Math.round(result.paid)}/s of ${Math.round(result.bare)}/s by pgbench`;
+    row('payments', `${ratio(speed)}  ${counts}`, '≥ 0.50 ×', speed >= 0.5);
+  }
 }
 if (wanted('pressure')) {
   const result = await benchPressure({ seconds: quick ? 5 : 20 }, progress);

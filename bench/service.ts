@@ -43,6 +43,8 @@ export async function startDatabase(
   kept?: string,
 ): Promise<{
   server: EmbeddedPostgres;
+  /** The server's own log. */
+  logFile: string;
   deps: Deps;
   stop(): Promise<void>;
 }> {
@@ -75,6 +77,7 @@ export async function startDatabase(
   await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));
   return {
     server,
+    logFile: join(folder, 'data', 'postgres.log'),
     deps,
     async stop() {
       await deps.close();

@@ -35,6 +35,9 @@ export type Shop = {
   gateway: TestGateway;
   /** The bench's own connection, whose time does not count. */
   own: pg.ClientBase;
+  databaseUrl: string;
+  /** The log of the database's server. */
+  logFile: string;
   service: ChildProcess;
   url: string;
   consoleUrl: string;
@@ -60,7 +63,7 @@ export type Sale = {
 /** Opens the shop for this many shoppers at once, with its data in a new folder or in this one. */
 export async function openShop(shoppers: number, data?: string): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
-  const { server, deps, stop } = await startDatabase(2, data);
+  const { server, logFile, deps, stop } = await startDatabase(2, data);
   const gateway = await startTestGatewayProcess(
     { ...deps, log: pino({ level: 'warn' }) },
     {
@@ -84,6 +87,7 @@ export async function openShop(shoppers: number, data?: string): Promise<Shop> {
     ...{ account, gateway, own, agent, url: service.url, service: service.child },
     ...{ deps, consoleUrl: service.consoleUrl },
     readServerCost: () => serverMilliseconds(server.pid, []),
+    ...{ databaseUrl: server.url, logFile },
     notifyUrl: `http://127.0.0.1:${(receiver.message as number[])[0]}/callback`,
     readCost: () => ({
       service: processorMilliseconds(service.child.pid ?? 0),
