@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Account } from './books/context.ts';
 import { createFaults } from './faults.ts';
-import { readBody, send } from './http.ts';
+import { readBody, readUrl, send } from './http.ts';
 import { createHyperswitchFace } from './hyperswitch/face.ts';
 import { defaultFees } from './objects/balance-transaction.ts';
 import { type Page, servePage } from './pages.ts';
@@ -114,7 +114,7 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://gateway');
+  const url = readUrl(request);
   const page: Page = {
     method: request.method ?? 'GET',
     url,

@@ -31,6 +31,25 @@ export function header(request: IncomingMessage, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/**
+ * The address of a request. A path of two slashes is a path and names no other host, and a target
+ * that is no address leads nowhere.
+ */
+export function readUrl({ url: target = '/' }: IncomingMessage): URL {
+  const origin = 'http://gateway';
+  const given = target.startsWith('/') ? `${origin}${target}` : target;
+  return URL.parse(given) ?? new URL('/', origin);
+}
+
+/** An id that stands in a path. */
+export function readId(encoded = ''): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw new UnreadableRequest(400, 'The id in the address cannot be read.');
+  }
+}
+
 export const readBody = async (request: IncomingMessage): Promise<string> =>
   (await readBytes(request)).toString('utf8');
 

@@ -1,5 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import type { Context } from '../books/context.ts';
+import { readId } from '../http.ts';
 import {
   createCustomer,
   deleteCustomer,
@@ -159,7 +160,7 @@ export function findOperation(
   for (const [wanted, pattern, found] of operations) {
     const match = wanted === method ? pattern.exec(path) : null;
     if (match !== null) {
-      return { operation: found, objectId: decodeURIComponent(match[1] ?? '') };
+      return { operation: found, objectId: readId(match[1]) };
     }
   }
   return null;

@@ -6,6 +6,7 @@ import {
   controlSettlement,
   controlTransaction,
 } from '../control.ts';
+import { readId } from '../http.ts';
 import { listBalanceTransactions, retrieveBalanceTransaction } from './balance.ts';
 import { listCharges, retrieveCharge } from './charges.ts';
 import { createConfirmationToken, retrieveConfirmationToken } from './confirmation-tokens.ts';
@@ -100,7 +101,7 @@ export function findOperation(
 ): { operation: Operation; objectId: string } | null {
   for (const [wanted, pattern, operation] of operations) {
     const match = wanted === method ? pattern.exec(path) : null;
-    if (match !== null) return { operation, objectId: decodeURIComponent(match[1] ?? '') };
+    if (match !== null) return { operation, objectId: readId(match[1]) };
   }
   return null;
 }

@@ -251,6 +251,21 @@ describe('refused as the real one refuses it', () => {
     await refuses(call('GET', '/nothing'), 404, 'IR_02');
   });
 
+  test('an address that cannot be read, by both faces', async () => {
+    for (const path of ['//', '///', '//payments/list', '/%']) {
+      await refuses(call('GET', path), 404, 'IR_02');
+      await refuses(call('POST', path, {}), 404, 'IR_02');
+    }
+    await refuses(call('GET', '/payments/%E0%A4%A'), 400, 'IR_06');
+    const headers = { authorization: `Bearer ${secretKey}` };
+    for (const [path, status] of [
+      ['/v1//', 404],
+      ['/v1/charges/%E0%A4%A', 400],
+    ] as const) {
+      assert.equal((await fetch(`${local.url}${path}`, { headers })).status, status, path);
+    }
+  });
+
   test('a card that is no test card, before anything is kept of it', async () => {
     const payment = await begin();
     await refuses(confirm(payment, '4111111111111111'), 400, 'IR_06');
