@@ -13,25 +13,32 @@ import { type Gateway, OutcomeUnknown, RequestRefused } from '#gateway/gateway.t
 import { type GatewayName, gatewayName, mainGateway } from '#gateway/gateway-name.ts';
 import { createGateways, eachGateway, type Gateways } from '#gateway/gateways.ts';
 import { guardGateways, MoneyStopped } from '#gateway/guard-gateway.ts';
+import { paymentId } from '#gateway/hyperswitch/ids.ts';
 import { chooseGateways } from '#merchants/choose-gateway.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
 import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
+import { collectionId } from '#purchases/instalments/instalment.ts';
 import { routeCheckout } from '#purchases/payments/route-checkout.ts';
 import { payPlan } from '#purchases/shoppers/pay-plan.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { commandLine } from '../support/cli.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { useHyperswitch } from '../support/hyperswitch.ts';
-import { assertBalanced, openDispute, planOf, refundNow } from '../support/money.ts';
+import { assertBalanced, atGateway, openDispute, planOf, refundNow } from '../support/money.ts';
 import {
+  bothEnv,
   continueOn,
   type Paying,
   secondGateway as peach,
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
+import { actingOn } from '../support/plan-attempts.ts';
+import { backUp } from '../support/restore.ts';
+import { type Service, startService } from '../support/service.ts';
 
 // A service with two gateways, each with books of its own: a request that reaches the wrong one finds
 // nothing there.
@@ -704,5 +711,113 @@ describe('while the gateway of a merchant does not answer', () => {
     }
     await atMain.work();
     await assertNoneWentAstray();
+  });
+});
+
+describe('a database of two gateways that is restored', () => {
+  type Sold = { paying: Paying; plan: Shopper; refunded: Shopper; late: Shopper };
+  const sold: Sold[] = [];
+  let service: Service;
+  let done: unknown[];
+  let drop: () => Promise<void>;
+  /** The same shoppers, seen by the restored service. */
+  const again = ({ paying, ...shoppers }: Sold) => {
+    const now = continueOn(paying, service);
+    const open = ({ id }: Shopper) => now.open(id);
+    const { plan, refunded, late } = shoppers;
+    return { paying: now, plan: open(plan), refunded: open(refunded), late: open(late) };
+  };
+  const stateOf = async ({ plan, refunded, late }: Sold) =>
+    await Promise.all(
+      [plan, refunded, late].map(async (one) => ({
+        plan: await planOf(one),
+        there: await atGateway(one),
+        schemes: (await one.rows('collections'))
+          .sort((before, after) => before.instalment - after.instalment)
+          .map(({ scheme }) => scheme),
+      })),
+    );
+  const raiseHeartbeat = async () => {
+    atMain.clock.advance({ minutes: 2 });
+    await atMain.service.deps.money.raiseHeartbeat();
+  };
+
+  before(async () => {
+    for (const [chosen, paying] of [
+      [mainGateway, atMain],
+      [peach, atPeach],
+    ] as const) {
+      await choose(chosen);
+      const [plan, refunded] = [await paying.shopper(changes), await paying.shopper(changes)];
+      await plan.pay(3);
+      await refunded.pay(1);
+      sold.push({ paying, plan, refunded, late: await paying.shopper(changes) });
+    }
+    await raiseHeartbeat();
+    const backup = await backUp(atMain.service.databaseUrl);
+    drop = backup.drop;
+    for (const { late } of sold) assert.equal((await late.pay(3)).status, 'successful');
+    await atMain.pass({ days: 2 });
+    for (const { paying, refunded } of sold) {
+      assert.equal((await refundNow(paying, refunded, 10_000)).status, 'complete');
+    }
+    await atMain.pass({ days: 31 });
+    await raiseHeartbeat();
+    done = await Promise.all(sold.map(stateOf));
+    const env = bothEnv(atMain.gateway, second);
+    service = await startService({ databaseUrl: backup.url, clock: atMain.clock, env });
+    watchCalls(service.deps.gateways);
+    calls.length = 0;
+  });
+  after(async () => {
+    await service?.close();
+    await drop?.();
+  });
+
+  test('moves no money at either of them, and its people cannot sign in', async () => {
+    const { money, database } = service.deps;
+    for (const name of [mainGateway, peach]) assert.notEqual(await money.problem(name), null);
+    for (const one of sold) {
+      const { attempt } = await (await actingOn(again(one).paying, again(one).plan)).pay('next');
+      assert.equal(attempt?.refusal, 'payments_paused');
+    }
+    const { rows } = await database.pool.query('select access_stopped_at from gateway_heartbeat');
+    assert.notEqual(rows[0].access_stopped_at, null);
+  });
+
+  test('records what each of them did, waits where it is asked to, and goes on at both', async () => {
+    const [, atSecond] = sold as [Sold, Sold];
+    const held = (await atSecond.late.attempts())[0]?.id ?? '';
+    const path = { method: 'GET', path: '/payments/:id' };
+    const tooMany = {
+      ...path,
+      fault: 'too_many',
+      key_contains: paymentId(held),
+      times: 2,
+    } as const;
+    // The look-up of a charge is not answered. Only the ids of the card network are lost with it.
+    const charged = paymentId(collectionId(atSecond.plan.id, 2, 1));
+    const failing = { ...path, fault: 'error_before', key_contains: charged, times: 9 } as const;
+    for (const fault of [tooMany, failing]) await second.fault(fault);
+    const pauses: number[] = [];
+    const sleep = async (milliseconds: number) => void pauses.push(milliseconds);
+    const deps = { ...service.deps, clock: { ...service.deps.clock, sleep } };
+    const { differences } = await recordLost(deps, 'nomsa');
+    await second.call('DELETE', '/_test/faults');
+    assert.deepEqual([differences, pauses], [[], [500, 1_000]]);
+    atMain.clock.advance({ seconds: 2 });
+    assert.equal(await service.deps.money.problem(), null);
+    await continueOn(atMain, service).work();
+    const [{ schemes }] = done[1] as [{ schemes: unknown[] }];
+    assert.notEqual(schemes[1], null);
+    schemes[1] = null;
+    assert.deepEqual(await Promise.all(sold.map(again).map(stateOf)), done);
+    for (const one of sold.map(again)) await assertBalanced(one.paying, one.plan);
+    await assertNoneWentAstray();
+    // Sign-ins are confirmed apart from money.
+    const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+    assert.notEqual((await tranche.json('operators', 'confirm')).waits_since, null);
+    const confirm = ['operators', 'confirm', '--reason', 'Compared with the alerts.'];
+    assert.equal((await tranche.json(...confirm)).waits_since, null);
   });
 });
