@@ -14,9 +14,11 @@ export type TestRun = WorkList & {
   options: string[];
   /** Whether to print the cost of every file, the most expensive first. */
   costs: boolean;
+  /** Whether to stop at the first test that fails. */
+  bail: boolean;
 };
 
-const { workers, options, costs, ...list }: TestRun = JSON.parse(process.argv[2] ?? '');
+const { workers, options, costs, bail, ...list }: TestRun = JSON.parse(process.argv[2] ?? '');
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -130,6 +132,10 @@ async function runProcess(files: string[]): Promise<void> {
     }
     if (event.type === 'test:diagnostic' && event.data.nesting === 0) continue;
     pending.push(event);
+    if (bail && event.type === 'test:fail' && event.data.details.type !== 'suite') {
+      stopping.abort();
+      break;
+    }
     const isResult = event.type === 'test:pass' || event.type === 'test:fail';
     if (!isResult || event.data.nesting !== 0) continue;
     // If a test awaits something that another file began, the runner may attribute it to that file's

@@ -3,6 +3,7 @@
 //   npm test                          everything
 //   npm test -- refunds               the files whose path contains "refunds"
 //   npm test -- --costs               prints the processor time of every file
+//   npm test -- --bail                stops at the first test that fails
 //   npm test -- --indexes             prints the indexes that no statement of the tests used
 //   npm test -- --test-name-pattern=… options go to Node's test runner
 //   npm run test:quick                pure rules and one happy path per endpoint, in half a minute
@@ -25,7 +26,8 @@ const args = process.argv.slice(2);
 const long = args.includes('--long');
 const quick = args.includes('--quick');
 const costs = args.includes('--costs');
-const ours = ['--long', '--quick', '--costs', '--indexes'];
+const bail = args.includes('--bail');
+const ours = ['--long', '--quick', '--costs', '--bail', '--indexes'];
 const options = args.filter((arg) => arg.startsWith('-') && !ours.includes(arg));
 const filters = args.filter((arg) => !arg.startsWith('-'));
 
@@ -193,6 +195,7 @@ function runTests(url: string): Promise<number> {
     timeoutMilliseconds: minutes * 60_000,
     options,
     costs,
+    bail,
     notes,
   };
   const child = spawn(
