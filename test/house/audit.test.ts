@@ -60,7 +60,7 @@ test('a wrong signature fails a build, a missing one is reported', () => {
   });
 });
 
-test('a registry that knows of a severe vulnerability fails the audit', async (t) => {
+test('a registry that knows of a severe vulnerability fails the audit, which also reads the lock file of the mutants', async (t) => {
   const advisory = {
     id: 1,
     url: 'https://advisories.example/1',
@@ -68,10 +68,12 @@ test('a registry that knows of a severe vulnerability fails the audit', async (t
     severity: 'high',
     vulnerable_versions: '<999',
   };
+  const tools = { '@stryker-mutator/core': [advisory] };
   const { code, stderr } = await audit(t, (url) =>
-    url === '/-/npm/v1/security/advisories/bulk' ? { fastify: [advisory] } : null,
+    url === '/-/npm/v1/security/advisories/bulk' ? { fastify: [advisory], ...tools } : null,
   );
   assert.match(stderr, /fastify: high, to be mended within 7 days \(A hole/);
+  assert.match(stderr, /@stryker-mutator\/core: high, not in a release \(A hole/);
   assert.equal(code, 1);
 });
 
