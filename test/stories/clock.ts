@@ -3,6 +3,9 @@ import type { Clock } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { seededNumbers } from '#platform/shared/seeded-numbers.ts';
 
+/** After a statement or an answer, the next one comes within this many turns of the event loop. */
+export const turnsMin = 6;
+
 /** A clock that only the story moves. No real time is in it. */
 export type StoryClock = Clock & {
   advance(duration: Temporal.DurationLike): void;
@@ -11,11 +14,11 @@ export type StoryClock = Clock & {
 
 /**
  * `sleep` hands a sleep to the stage as a step, which the schedule ends; null outside of a play,
- * where a sleep is over once no callback is being posted. A callback would find its deadline passed.
+ * where a sleep is over once the service is idle. A callback would find its deadline passed.
  */
 export function storyClock(
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void> | null,
-  posting: ReadonlySet<Promise<unknown>>,
+  busy: ReadonlySet<Promise<unknown>>,
 ): StoryClock {
   let now = Temporal.Instant.from('2026-01-01T00:00:00Z');
   let elapsed = 0;
@@ -32,7 +35,11 @@ export function storyClock(
     monotonic: () => elapsed,
     async sleep(milliseconds, signal) {
       await (sleep(milliseconds, signal) ?? turn());
-      while (posting.size > 0) await Promise.allSettled(posting);
+      for (let turns = 0; turns < turnsMin; turns += 1) {
+        if (busy.size > 0) turns = 0;
+        await Promise.allSettled(busy);
+        await turn();
+      }
       if (!signal?.aborted) pass(milliseconds);
     },
     after(milliseconds, run) {

@@ -21,13 +21,19 @@ import type { Scene } from './play.ts';
 export const operations = [
   ...['approve', 'decline', 'retry refund', 'retry payment'],
   ...['stage', 'submit', 'accept', 'resume plan', 'cancel rest'],
-  ...['approve payout', 'export', 'note paid', 'return payout', 'compare'],
+  ...['approve payout', 'export', 'note paid', 'note return', 'return payout', 'compare'],
 ] as const;
 
 export type Operation = {
   does: (typeof operations)[number];
   about: string;
   run(deps: Deps, operator: string): Promise<unknown>;
+};
+
+/** The operation that comes before another one. */
+export const earlier: Partial<Record<Operation['does'], Operation['does']>> = {
+  ...{ 'retry refund': 'approve', submit: 'stage' },
+  ...{ export: 'approve payout', 'note paid': 'export', 'return payout': 'note return' },
 };
 
 type Row = { kind: string; id: string; status: string; amount: number; number: number };
@@ -42,11 +48,13 @@ export async function listOperations({ paying, account, ordered }: Scene): Promi
      select 'payment', checkout_id, status, amount, number from instalments
      where merchant_id = $1 and status = 'overdue'
      union all
-     select 'dispute', id, status, amount, instalment from disputes
+     select 'dispute', id,
+       case when status <> 'lost' and staged_hash is not null then 'staged' else status end,
+       amount, instalment from disputes
      where merchant_id = $1 and is_pausing
      union all
-     select 'payout', id, case when compare_since is null then status else 'to compare' end,
-       amount, number from payouts
+     select 'payout', id, case when compare_since is not null then 'to compare'
+       when return_noted_by is not null then 'came back' else status end, amount, number from payouts
      where merchant_id = $1 and status <> 'returned'
      order by kind, status, number, id`,
     values: [account.merchant.id],
@@ -99,7 +107,7 @@ const of: Record<
       return [does('resume plan', resumePlan), does('cancel rest', cancelRest)];
     return [
       does('stage', stageEvidence),
-      does('submit', submitEvidence),
+      ...(status === 'staged' ? [does('submit', submitEvidence)] : []),
       does('accept', acceptDispute),
     ];
   },
@@ -109,9 +117,8 @@ const of: Record<
       about: `acts on the payout of ${amount}: ${name}`,
       run,
     });
-    const returns = does('return payout', (deps, operator) =>
-      returnPayout(deps, operator, id, 'account closed'),
-    );
+    const returns = (name: 'note return' | 'return payout') =>
+      does(name, (deps, operator) => returnPayout(deps, operator, id, 'account closed'));
     switch (status) {
       case 'to compare':
         return [
@@ -129,10 +136,12 @@ const of: Record<
       case 'exported':
         return [
           does('note paid', (deps, operator) => payPayout(deps, operator, id, 'FT')),
-          returns,
+          returns('note return'),
         ];
+      case 'came back':
+        return [returns('return payout')];
       default:
-        return [returns];
+        return [returns('note return')];
     }
   },
 };

@@ -9,12 +9,12 @@ import { type Account, createAccount } from '../support/service.ts';
 import type { Ordered } from '../support/settlement.ts';
 import { judge } from './judge.ts';
 import { createMerchantServer } from './merchant-server.ts';
-import { listOperations, operations } from './operators.ts';
+import { earlier, listOperations, type Operation, operations } from './operators.ts';
 import { beginSettlement, createIssuer, recountOrders } from './settlement.ts';
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
-import { createTime, type DueTable, dueWork } from './time.ts';
+import { createTime, dueWork } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -105,7 +105,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   /** Work that an actor begins, or null if there is nothing to do. */
   async function workOf({ who, does, pick }: Move): Promise<Work | null> {
     const isOperation = (operations as readonly string[]).includes(does);
-    if (isOperation) return await operationOf(scene, who, does, pick);
+    if (isOperation) return await operationOf(scene, { who, does, pick }, { arrange, calm, later });
     switch (does) {
       case 'create':
         return shop.create();
@@ -122,6 +122,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
         return await shopper.onPage(does, pick);
       case 'plan':
       case 'card':
+        if (pick % 2 === 0) await untilLate();
         return await shopper.onPlan(does, pick);
       default: {
         const chosen = await chooseWork(does, pick);
@@ -199,21 +200,49 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     await shop.repeatAll();
   };
 
+  async function later(): Promise<void> {
+    await calm();
+    await time.nextDue(0);
+    await time.work();
+    if (story.theme === 'disputes') await findNewDisputes(paying.service.deps);
+  }
+
+  /** Time passes until a payment is overdue, if one will be. */
+  async function untilLate(): Promise<void> {
+    for (let rounds = 0; rounds < 8 && shopper.willBeLate(); rounds += 1) {
+      const all = await listOperations(scene);
+      if (all.some(({ does }) => does === 'retry payment')) return;
+      await later();
+    }
+  }
+
+  /** The merchant, the cardholder or time does what an operator could then act on. */
+  async function arrange(does: Deed, pick: number): Promise<void> {
+    if (does === 'retry payment') await untilLate();
+    // A refund fails only if money went back to the card: the whole amount, after the capture.
+    const isWhole = does === 'retry refund';
+    for (let rounds = 0; isWhole && rounds < 4 && !(await issuer.isPaid()); rounds += 1)
+      await later();
+    if (isWhole || does === 'approve' || does === 'decline') {
+      const of = { pick: isWhole ? 1 : pick, at: 1, fault: null };
+      await begin({ who: 'merchant', does: 'ask', ...of });
+    }
+    if (story.theme !== 'disputes' || !/^(stage|submit|accept)$/.test(does)) return;
+    await others.dispute?.(pick);
+    await findNewDisputes(paying.service.deps);
+  }
+
   const others: Partial<Record<Deed, (pick: number) => Promise<void>>> = {
     bank: (pick) => shopper.bank(pick),
     dispute: async (pick) => {
       // Only a payment that was collected can be disputed.
-      for (let rounds = 0; rounds < 6 && !(await issuer.dispute(pick)); rounds += 1) {
-        await calm();
-        await time.nextDue(0);
-        await time.work();
-      }
+      for (let rounds = 0; rounds < 6 && !(await issuer.dispute(pick)); rounds += 1) await later();
     },
     decide: (pick) => issuer.decide(pick),
     confirm: (pick) => shopper.confirm(pick),
-    persist: async () => {
+    persist: async (pick) => {
       await calm();
-      await shopper.persist();
+      await shopper.persist(pick);
     },
     arrive: () => stage.arrive(),
     resume,
@@ -237,9 +266,11 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   await calm();
   const rest = [...story.rest];
   const takeFault = () => (played.faults.length < faultsMin ? rest.shift() : undefined);
-  await finish(scene, issuer, async (due) => {
-    const isFree = due !== 'messages' && rest.length > faultsMin;
-    const next = isFree ? takeFault() : undefined;
+  await finish(scene, issuer, async () => {
+    if (rest.length <= faultsMin || played.faults.length >= faultsMin) return;
+    const [due] = await time.listDue();
+    if (!due || due === 'messages') return;
+    const next = takeFault();
     if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
     await resume();
   });
@@ -263,16 +294,53 @@ export type Work = {
   run(process: Process): Promise<unknown>;
 };
 
+/** An operation for the rows as they are, or as they soon will be if all goes well. */
 async function operationOf(
   scene: Scene,
-  who: string,
-  does: Deed,
-  pick: number,
+  { who, does, pick }: Pick<Move, 'who' | 'does' | 'pick'>,
+  by: Record<'calm' | 'later', () => Promise<void>> & {
+    arrange(does: Deed, pick: number): Promise<void>;
+  },
 ): Promise<Work | null> {
-  const all = (await listOperations(scene)).filter((one) => one.does === does);
-  const one = all[pick % Math.max(1, all.length)];
   const operator = people[who] ?? 'nomsa';
-  return one ? { about: one.about, run: ({ deps }) => one.run(deps, operator) } : null;
+  for (let rounds = 0; ; rounds += 1) {
+    const all = await listOperations(scene);
+    const found = all.filter((one) => one.does === does);
+    const one = found[pick % Math.max(1, found.length)];
+    if (one) return { about: one.about, run: ({ deps }) => one.run(deps, operator) };
+    if (rounds === 7) return null;
+    if (rounds === 0) await by.arrange(does, pick);
+    const first = all.find((other) => other.does === earlier[does as Operation['does']]);
+    if (first) {
+      await by.calm();
+      await prepare(scene, first, who);
+    } else if (await isHopeful(scene, does)) await by.later();
+    else if (rounds > 0) return null;
+  }
+}
+
+/** Whether the rows for an operation may come to be while time passes. */
+async function isHopeful({ paying, account, story }: Scene, does: Deed): Promise<boolean> {
+  if (story.theme === 'payouts' && /payout|export|paid/.test(does)) return true;
+  if (story.theme === 'disputes' && /stage|submit|accept|plan|rest/.test(does)) return true;
+  if (does !== 'retry refund') return false;
+  const { rows } = await paying.service.deps.database.pool.query({
+    name: 'story hopes',
+    text: 'select 1 from refund_requests where merchant_id = $1 and due_at is not null limit 1',
+    values: [account.merchant.id],
+  });
+  return rows.length > 0;
+}
+
+/** Both people do it, except for a return that the second one is to confirm. */
+async function prepare(scene: Scene, operation: Operation, second: string): Promise<void> {
+  const { paying, account, ordered, say } = scene;
+  say(`operators: ${operation.about}`);
+  await recountOrders(paying, account, ordered);
+  for (const [name, operator] of Object.entries(people)) {
+    if (operation.does === 'note return' && name === second) continue;
+    await tolerant(scene, operation.run(paying.service.deps, operator));
+  }
 }
 
 /** Failures that a worker logs or an operator sees, and that leave nothing half done. */
@@ -292,15 +360,7 @@ async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> 
 }
 
 /** The operations that remain at the end of a story. Others are done if the story wants them. */
-const remaining = [
-  'approve',
-  'decline',
-  'resume plan',
-  'approve payout',
-  'compare',
-  'export',
-  'note paid',
-];
+const remaining = ['approve', 'resume plan', 'approve payout', 'compare', 'export', 'note paid'];
 
 /**
  * No more faults: every refund is reviewed, the bank decides every dispute, and all due work is
@@ -309,28 +369,34 @@ const remaining = [
 async function finish(
   scene: Scene,
   issuer: ReturnType<typeof createIssuer>,
-  fail: (due: DueTable) => Promise<void>,
+  fail: () => Promise<void>,
 ): Promise<void> {
   const { paying, account, story, time, ordered } = scene;
   const { deps } = paying.service;
+  const isDisputed = story.theme === 'disputes';
+  await recountOrders(paying, account, ordered);
+  if (isDisputed) await findNewDisputes(deps);
   for (let round = 0; ; round += 1) {
     assert.ok(round < 300, 'the story ends');
-    const [due] = await time.listDue();
-    if (due) await fail(due);
-    if (story.theme === 'disputes') {
-      await findNewDisputes(deps);
-      await issuer.decideAll(story.day);
-    }
-    await time.work();
+    await fail();
+    if (isDisputed) await issuer.decideAll(story.day);
+    const known = await time.work();
     // A payment that was just collected may be disputed already.
-    if (story.theme === 'disputes') await findNewDisputes(deps);
-    const [open] = (await listOperations(scene)).filter(({ does }) => remaining.includes(does));
-    for (const operator of open ? Object.values(people) : []) {
-      await recountOrders(paying, account, ordered);
-      if (open) await tolerant(scene, open.run(deps, operator));
+    if (isDisputed) await findNewDisputes(deps);
+    const open = await listRemaining(scene);
+    for (const operation of open) {
+      const two = Object.values(people);
+      const some = operation.does === 'approve payout' ? two : [two[round % 2] ?? ''];
+      for (const operator of some) await tolerant(scene, operation.run(deps, operator));
     }
-    const next = await time.findDue();
-    if (next === null && !open) return await recountOrders(paying, account, ordered);
+    const next = isDisputed || open.length > 0 ? await time.findDue() : known;
+    if (next === null && open.length === 0) return await recountOrders(paying, account, ordered);
     if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
   }
+}
+
+/** The first of each operation that remains. One export takes all payouts. */
+async function listRemaining(scene: Scene): Promise<Operation[]> {
+  const all = await listOperations(scene);
+  return remaining.flatMap((does) => all.find((one) => one.does === does) ?? []);
 }

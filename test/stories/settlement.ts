@@ -32,6 +32,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
   const { gateway, service } = paying;
   const { pool } = service.deps.database;
   const events: EventObject[] = [];
+  const decided = new Set<string>();
 
   async function paymentRefs(): Promise<string[]> {
     const { rows } = await pool.query({
@@ -55,6 +56,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
 
   async function resolve(id: string, outcome: string): Promise<void> {
     const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, { outcome });
+    if (outcome !== 'escalated') decided.add(id);
     say(`issuer: ${outcome}${status === 200 ? '' : ', too late'}`);
   }
 
@@ -71,6 +73,7 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
   }
 
   return {
+    isPaid: async () => (await paymentRefs()).length > 0,
     /** Returns false if there is no payment to dispute. */
     async dispute(pick: number): Promise<boolean> {
       const refs = await paymentRefs();
@@ -89,10 +92,17 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
       const isInquiry = one.status.startsWith('warning_');
       await resolve(one.id, ['won', 'lost', isInquiry ? 'escalated' : 'lost'][pick % 3] ?? 'won');
     },
-    async decideAll(pick: number): Promise<number> {
-      const open = await listOpen();
-      for (const { id } of open) await resolve(id, pick % 2 === 0 ? 'won' : 'lost');
-      return open.length;
+    /** Decides every dispute that the service knows of. */
+    async decideAll(pick: number): Promise<void> {
+      const { rows } = await pool.query<{ dispute_ref: string }>({
+        name: 'story disputes',
+        text: `select dispute_ref from disputes
+               where merchant_id = $1 and status not in ('won', 'lost', 'closed') order by id`,
+        values: [account.merchant.id],
+      });
+      for (const { dispute_ref } of rows) {
+        if (!decided.has(dispute_ref)) await resolve(dispute_ref, pick % 2 === 0 ? 'won' : 'lost');
+      }
     },
     /** The gateway announces an event: a new one, an old one, or one that it has announced before. */
     async announce(pick: number): Promise<Work | null> {

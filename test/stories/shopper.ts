@@ -20,6 +20,12 @@ const purse = [
 ];
 /** The holder disputes every payment of these cards. Of the second one the bank asks first. */
 const disputed = ['4000000000002685', '4000000000002685', '4000000000001976'];
+/** Some cards fail only later: a payment of the plan, or a refund. */
+const lastPurse = [
+  ...[visa, visa, cards.laterInsufficientFunds, visa, cards.refundFails, cards.laterLost, visa],
+  ...[cards.laterInsufficientFunds, visa, cards.refundPending, cards.laterNeedsShopper],
+];
+const lateCards = [cards.laterInsufficientFunds, cards.laterLost, cards.laterNeedsShopper];
 const planPurse = [null, null, visa, mastercard, challengeCard, challengeCard, declined];
 const decisions = ['approve', 'approve', 'approve', 'approve', 'decline', 'close'] as const;
 const ends = ['successful', 'cancelled', 'invalid_payload'];
@@ -37,6 +43,8 @@ export function createShopper(
   const cardsOfStory = story.theme === 'disputes' ? [...purse, ...disputed] : purse;
   let shopper: Shopper | null = null;
   let acting: Acting | null = null;
+  /** The last card with which the shopper paid. */
+  let lastCard = visa;
   /** The sessions that pages showed. A hostile page keeps them all. */
   const secrets: string[] = [];
   /** Final statuses that a page showed. */
@@ -129,10 +137,13 @@ export function createShopper(
         return { about: 'cancels', run: request('cancel', { number_of_payments: story.term }) };
       }
       const card = cardsOfStory[pick % cardsOfStory.length] ?? visa;
+      lastCard = card;
       const body = await shopper.payBody(story.term, { card });
       return { about: `pays in ${story.term} with ${card}`, run: request('pay', body) };
     },
     onPlan: planWork,
+    /** Whether payments of the plan will be declined. */
+    willBeLate: () => story.term > 1 && lateCards.includes(lastCard),
     /** The bank asks, and the shopper answers. */
     async bank(pick: number): Promise<void> {
       const { rows } = await pool.query({
@@ -156,19 +167,21 @@ export function createShopper(
       say(`card form confirms session ${secrets.indexOf(secret)} with ${card}: ${status}`);
     },
     /** The shopper pays without a fault, if the link is still open. */
-    async persist(): Promise<void> {
+    async persist(pick: number): Promise<void> {
+      const card = lastPurse[pick % lastPurse.length] ?? visa;
       for (let round = 0; round < 12 && shopper && (await isOpen()); round += 1) {
         const page = await shopper.state();
         tell(`shopper persists: ${page.status}`);
         if (page.status === 'open') {
-          say(`shopper pays in ${story.term}`);
-          await shopper.pay(story.term, { card: visa });
+          say(`shopper pays in ${story.term} with ${card}`);
+          await shopper.pay(story.term, { card });
+          lastCard = card;
         } else if (page.status === 'challenge') {
           say('bank: approve');
           await shopper.decide('approve');
           await shopper.comeBack();
         } else if (page.status === 'begun') {
-          await shopper.confirm(page, visa);
+          await shopper.confirm(page, card);
         } else {
           await time.pass(81_000);
           await time.work();

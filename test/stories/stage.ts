@@ -15,7 +15,7 @@ import type { GatewayUnderTest } from '../support/gateway.ts';
 import { gatewayEnv } from '../support/payments.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { log, testConfig } from '../support/service.ts';
-import { type StoryClock, storyClock } from './clock.ts';
+import { type StoryClock, storyClock, turnsMin } from './clock.ts';
 
 // Processes of the service on one stage. Each statement and each call to the gateway is a step that
 // waits until the schedule starts it, so a story decides their order, and where a process dies.
@@ -82,7 +82,7 @@ type Surroundings = { gateway: GatewayUnderTest; receiver: Receiver; env: NodeJS
 const localCalls = new Set(['isAnswering', 'readEvent']);
 
 /** `test/money/settlement-years.test.ts` plays restored databases, where money is stopped. */
-const neverStopped = {
+export const neverStopped = {
   problem: async () => null,
   accountProblem: async () => null,
   stopReason: async () => null,
@@ -96,18 +96,18 @@ const lost = () => new Error('Connection terminated unexpectedly');
  * process.
  */
 const turnsMax = 3_000;
-const turnsMin = 6;
 /** A statement that takes longer may wait for a lock. */
 const lookMilliseconds = 30;
 const stepsMax = 600;
 
 export function createStage(databaseUrl: string, random: Random) {
   const acting = new AsyncLocalStorage<Actor>();
-  const posting = new Set<Promise<unknown>>();
+  /** Statements and callbacks of a process without faults. No sleep ends before they have ended. */
+  const busy = new Set<Promise<unknown>>();
   const clock: StoryClock = storyClock((milliseconds, signal) => {
     const actor = acting.getStore();
     return actor ? sleepOf(actor, milliseconds, signal) : null;
-  }, posting);
+  }, busy);
   const shared = openDatabase(databaseUrl, {
     log,
     maxConnections: 24,
@@ -115,6 +115,7 @@ export function createStage(databaseUrl: string, random: Random) {
     stallMilliseconds: 600_000,
   });
   const observer = openDatabase(databaseUrl, { log, maxConnections: 1 });
+  for (const { pool } of [shared, observer]) connectInAnyTime(pool);
   /** Calls that the gateway has yet to receive, though their callers have given up. */
   let travelling: (() => Promise<unknown>)[] = [];
   let actors: Actor[] = [];
@@ -183,6 +184,11 @@ export function createStage(databaseUrl: string, random: Random) {
       actor?.running.delete(one);
       heard?.();
     }
+  }
+
+  async function occupy<T>(work: Promise<T>): Promise<T> {
+    busy.add(work);
+    return await work.finally(() => busy.delete(work));
   }
 
   const terminate = (pid: number) =>
@@ -488,14 +494,12 @@ export function createStage(databaseUrl: string, random: Random) {
           typeof first === 'string' ? { text: first, name: '' } : (first ?? {});
         if (text !== undefined && !name?.startsWith('story'))
           told.push(`service: ${describe(text)}`);
-        return query(...args);
+        const answer = query(...args);
+        if (answer instanceof Promise) occupy(answer).catch(() => {});
+        return answer;
       }) as typeof client.query;
     },
-    /** Callbacks that a process without faults posts. No sleep ends before they have ended. */
-    async post<T>(exchange: Promise<T>): Promise<T> {
-      posting.add(exchange);
-      return await exchange.finally(() => posting.delete(exchange));
-    },
+    post: occupy,
     /** The gateway receives what was on its way. No caller waits for the answers. */
     async arrive(): Promise<void> {
       const calls = travelling;
@@ -542,6 +546,11 @@ async function atReceiver<T>(
   if (fault !== 'kill after') return exchange;
   await process.kill();
   return never();
+}
+
+/** A machine that pauses for seconds is no fault of a story. */
+export function connectInAnyTime(pool: pg.Pool): void {
+  pool.options.connectionTimeoutMillis = 0;
 }
 
 /** A dead process neither acts nor receives anything. */

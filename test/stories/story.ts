@@ -61,30 +61,23 @@ const paying: [weight: number, who: string, does: Deed][] = [
   [1, 'all', 'resume'],
 ];
 
-/** The moves of a plan, and how often each comes. */
+/** The moves of every plan, and how often each comes. */
 const running: typeof paying = [
-  [10, 'time', 'next due'],
-  [7, 'worker 1', 'collect'],
-  [5, 'worker 2', 'collect'],
-  [5, 'merchant', 'ask'],
-  [5, 'operator 1', 'approve'],
-  [1, 'operator 2', 'decline'],
-  [5, 'worker 1', 'refunds'],
-  [4, 'worker 2', 'refunds'],
-  [3, 'tab 1', 'plan'],
-  [2, 'tab 2', 'plan'],
-  [2, 'tab 2', 'card'],
-  [3, 'bank', 'bank'],
-  [2, 'form', 'confirm'],
-  [2, 'worker 2', 'settle'],
+  [8, 'time', 'next due'],
+  [6, 'worker 1', 'collect'],
+  [4, 'worker 2', 'collect'],
+  [3, 'merchant', 'ask'],
+  [3, 'operator 1', 'approve'],
+  [3, 'worker 1', 'refunds'],
+  [2, 'worker 2', 'refunds'],
+  [2, 'bank', 'bank'],
+  [1, 'form', 'confirm'],
+  [1, 'worker 2', 'settle'],
   [2, 'worker 1', 'callbacks'],
-  [1, 'worker 2', 'callbacks'],
+  [3, 'worker 2', 'callbacks'],
   [1, 'worker 1', 'detach'],
   [1, 'worker 2', 'messages'],
-  [2, 'operator 2', 'retry refund'],
-  [2, 'operator 1', 'retry payment'],
-  [1, 'merchant', 'repeat'],
-  [3, 'time', 'wait'],
+  [2, 'time', 'wait'],
   [1, 'network', 'arrive'],
   [1, 'all', 'resume'],
 ];
@@ -94,33 +87,45 @@ type Theme = (typeof themes)[number];
 
 /** The moves that a theme adds to those of a plan. */
 const themed: Record<Theme, typeof paying> = {
-  plain: [],
+  plain: [
+    [3, 'merchant', 'ask'],
+    [3, 'operator 1', 'approve'],
+    [2, 'operator 2', 'decline'],
+    [3, 'worker 1', 'refunds'],
+    [3, 'worker 2', 'refunds'],
+    [4, 'tab 1', 'plan'],
+    [3, 'tab 2', 'plan'],
+    [3, 'tab 2', 'card'],
+    [5, 'operator 2', 'retry refund'],
+    [5, 'operator 1', 'retry payment'],
+    [1, 'merchant', 'repeat'],
+  ],
   disputes: [
-    [6, 'cardholder', 'dispute'],
-    [6, 'gateway 1', 'announce'],
-    [4, 'gateway 2', 'announce'],
-    [2, 'worker 1', 'find disputes'],
+    [5, 'cardholder', 'dispute'],
+    [4, 'gateway 1', 'announce'],
+    [3, 'gateway 2', 'announce'],
+    [1, 'worker 1', 'find disputes'],
     [4, 'worker 2', 'check disputes'],
-    [3, 'issuer', 'decide'],
-    [3, 'operator 1', 'stage'],
-    [3, 'operator 1', 'submit'],
-    [1, 'operator 2', 'submit'],
+    [4, 'issuer', 'decide'],
+    [2, 'operator 1', 'stage'],
+    [5, 'operator 1', 'submit'],
+    [3, 'operator 2', 'submit'],
     [1, 'operator 2', 'accept'],
     [2, 'operator 1', 'resume plan'],
     [2, 'operator 2', 'cancel rest'],
   ],
   payouts: [
-    [5, 'worker 1', 'payouts'],
+    [4, 'worker 1', 'payouts'],
     [4, 'worker 2', 'payouts'],
-    [1, 'worker 2', 'statements'],
-    [6, 'operator 1', 'approve payout'],
-    [6, 'operator 2', 'approve payout'],
-    [4, 'operator 1', 'export'],
+    [3, 'worker 2', 'statements'],
+    [4, 'operator 1', 'approve payout'],
+    [4, 'operator 2', 'approve payout'],
+    [3, 'operator 1', 'export'],
     [2, 'operator 2', 'export'],
     [3, 'operator 1', 'note paid'],
     [2, 'operator 2', 'note paid'],
-    [1, 'operator 1', 'return payout'],
-    [1, 'operator 2', 'return payout'],
+    [3, 'operator 1', 'return payout'],
+    [3, 'operator 2', 'return payout'],
   ],
 };
 
@@ -128,19 +133,31 @@ const spread = (table: typeof paying) =>
   table.flatMap(([weight, who, does]) => Array.from({ length: weight }, () => ({ who, does })));
 const payingDeeds = spread(paying);
 const runningDeeds = {
-  plain: spread(running),
+  plain: spread([...running, ...themed.plain]),
   disputes: spread([...running, ...themed.disputes]),
   payouts: spread([...running, ...themed.payouts]),
 };
 
-/** Late answers reach the fewest new states. A move without a fault goes through. */
+/**
+ * Late answers reach the fewest new states. A move without a fault goes through. A decline of a
+ * statement is a pause, in which others act.
+ */
 const faultTable: (Fault | null)[] = [
   ...[null, null, null],
   ...faults,
-  ...(['pause', 'pause', 'kill before', 'kill after', 'lose after', 'error after'] as const),
+  ...([
+    'pause',
+    'pause',
+    'decline',
+    'decline',
+    'kill before',
+    'kill after',
+    'lose after',
+    'error after',
+  ] as const),
 ];
 
-const terms = [1, 3, 3, 3, 6, 12];
+const terms = [1, 1, 3, 3, 3, 3, 3, 3, 3, 6, 6, 12];
 
 /** Numbers of moves: deed, choice, step and fault. Zero is the simplest of each. */
 const moves = (lengths: { minLength: number; maxLength: number }) =>
@@ -217,7 +234,9 @@ export function storyOf([setup, create, first, later, rest]: Choices): Story {
       { ...moveOf(payingDeeds, create), who: 'merchant', does: 'create' },
       ...first.map((one) => moveOf(payingDeeds, one)),
       // Most shoppers pay in the end, without a fault.
-      ...(persists < 900 ? [{ who: 'tab 1', does: 'persist' as const, ...plain }] : []),
+      ...(persists < 900
+        ? [{ who: 'tab 1', does: 'persist' as const, ...plain, pick: persists }]
+        : []),
       ...later.map((one) => moveOf(runningDeeds[theme], one)),
     ],
   };

@@ -32,16 +32,16 @@ export type DueTable = keyof typeof dueWork;
 /** Their rows fall due again and again, so they do not keep a story from ending. */
 const recurring = ['payout_days', 'statement_months'];
 
-const rowsOf = (tables: string[]) =>
-  tables
-    .map(
-      (table) => `select '${table}' as name, due_at, leased_until from ${table}
-        where merchant_id = $1 and due_at is not null
-        ${table === 'instalments' ? 'and not paused' : ''}`,
-    )
-    .join(' union all ');
-const allRows = rowsOf(Object.keys(dueWork));
-const endingRows = rowsOf(Object.keys(dueWork).filter((table) => !recurring.includes(table)));
+const dueRows = Object.keys(dueWork)
+  .map(
+    (table) => `select '${table}' as name, due_at, leased_until from ${table}
+      where merchant_id = $1 and due_at is not null
+      ${table === 'instalments' ? 'and not paused' : ''}`,
+  )
+  .join(' union all ');
+
+/** The due rows of one table: the earliest time, and whether one is due and free now. */
+type Due = { name: DueTable; due_at: string; leased_until: string | null; is_due: boolean };
 
 /** A hold lapses after a week, so a worker that is late by more than that is rare. */
 const lateHours = [
@@ -70,46 +70,56 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   const passUntil = (time: Temporal.Instant) =>
     pass(Math.max(0, time.epochMilliseconds - now().epochMilliseconds));
 
-  /** The tables with rows that are due and free. */
-  async function listDue(): Promise<DueTable[]> {
-    const { rows } = await database.pool.query({
-      name: 'story work',
-      text: `select distinct name from (${allRows}) due where due_at <= $2
-               and (leased_until is null or leased_until <= $3) order by name`,
+  async function readDue(): Promise<Due[]> {
+    const { rows } = await database.pool.query<Due>({
+      name: 'story due',
+      text: `select name, min(due_at) as due_at, min(leased_until) as leased_until,
+               bool_or(due_at <= $2 and (leased_until is null or leased_until <= $3)) as is_due
+             from (${dueRows}) due group by name order by name`,
       values: [merchant.id, now().toString(), clock.now().toString()],
     });
-    return rows.map(({ name }) => name);
+    return rows;
   }
+  const namesOf = (due: Due[]) => due.filter(({ is_due }) => is_due).map(({ name }) => name);
 
-  /** Does all due work until none is left, as a worker without faults does. */
-  async function work(): Promise<void> {
+  /** Does all due work until none is left, as a worker without faults does. Says what falls due then. */
+  async function work(): Promise<Temporal.Instant | null> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
-      const due = await listDue();
-      if (due.length === 0) return;
-      for (const name of due) await dueWork[name].run(service.deps);
+      const due = await readDue();
+      const names = namesOf(due);
+      if (names.length === 0) return nextOf(due);
+      for (const name of names) await dueWork[name].run(service.deps);
     }
   }
 
-  /** When a row falls due, or the lease of a dead process runs out. */
-  async function findDue(): Promise<Temporal.Instant | null> {
-    const { rows } = await database.pool.query({
-      name: 'story due',
-      text: `select min(due_at) as due_at, min(leased_until) as leased_until
-             from (${endingRows}) due`,
-      values: [merchant.id],
-    });
-    const { due_at, leased_until } = rows[0];
-    if (due_at === null) return null;
-    const due = Temporal.Instant.from(due_at);
-    if (Temporal.Instant.compare(due, now()) > 0) return due;
-    const free = leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead });
+  /**
+   * When work falls due, or the lease of a dead process runs out. The third kind of work may be
+   * meant, so that several kinds are due at once.
+   */
+  function nextOf(all: Due[], place = 0): Temporal.Instant | null {
+    const due = all
+      .filter(({ name }) => !recurring.includes(name))
+      .map(({ due_at, leased_until }) => ({
+        due: Temporal.Instant.from(due_at),
+        free: leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead }),
+      }))
+      .sort((one, other) => Temporal.Instant.compare(one.due, other.due));
+    const first = due[Math.min(place, due.length - 1)];
+    if (!first) return null;
+    if (Temporal.Instant.compare(first.due, now()) > 0) return first.due;
+    const [free] = due
+      .flatMap((one) => one.free || [])
+      .sort((one, other) => Temporal.Instant.compare(one, other));
     return free && Temporal.Instant.compare(free, now()) > 0 ? free : now();
   }
 
   const begun = clock.now();
   return {
-    ...{ now, begun, pass, passUntil, findDue, listDue, work },
+    ...{ now, begun, pass, passUntil, work },
+    /** The tables with rows that are due and free. */
+    listDue: async () => namesOf(await readDue()),
+    findDue: async () => nextOf(await readDue()),
     async wait(pick: number, isUnanswered: boolean): Promise<void> {
       const mayBeLong = !stage.isTravelling() && !isUnanswered && pick > 900;
       const list = mayBeLong ? long : short;
@@ -117,7 +127,7 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       await pass(seconds * 1000);
     },
     async nextDue(pick: number): Promise<void> {
-      const due = (await findDue()) ?? now().add({ hours: 24 * 20 });
+      const due = nextOf(await readDue(), pick % 5 > 2 ? 2 : 0) ?? now().add({ hours: 24 * 20 });
       await passUntil(due.add({ hours: lateHours[pick % lateHours.length] ?? 0 }));
     },
   };

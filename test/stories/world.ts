@@ -15,7 +15,7 @@ import { findNodes } from '../support/database-server.ts';
 import { type Paying, servePages, startPaying } from '../support/payments.ts';
 import { type Account, createTestDatabase } from '../support/service.ts';
 import { type StoryClock, storyRandom } from './clock.ts';
-import { createStage, type Process, type Stage } from './stage.ts';
+import { connectInAnyTime, createStage, neverStopped, type Process, type Stage } from './stage.ts';
 
 // One database, one process and one gateway of each protocol, for all stories of a run.
 
@@ -70,6 +70,8 @@ export async function startWorld(): Promise<World> {
       }).then((paying) => {
         const { deps } = paying.service;
         const { sendCallback } = deps;
+        deps.money = neverStopped;
+        connectInAnyTime(deps.database.pool);
         deps.sendCallback = (message) => stage.post(sendCallback(message));
         deps.database.pool.on('acquire', (client) => stage.note(client));
         return paying;
