@@ -12,10 +12,41 @@ export function readProcessorSeconds(): number {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   }
-  const stat = fs.readFileSync('/proc/self/stat', 'latin1');
+  return readProcess('self').seconds;
+}
+
+/**
+ * The processor time of a running program and of all processes below it, with their children that
+ * have ended. Null where the system does not tell.
+ */
+export function readProgramSeconds(pid: number | undefined): number | null {
+  if (process.platform !== 'linux' || pid === undefined) return null;
+  const running = fs
+    .readdirSync('/proc')
+    .map(Number)
+    .filter((each) => each > 0)
+    .flatMap((each) => {
+      try {
+        return [{ pid: each, ...readProcess(each) }];
+      } catch {
+        // The process has ended in the meantime.
+        return [];
+      }
+    });
+  const sum = (parents: number[]): number => {
+    const children = running.filter(({ parent }) => parents.includes(parent));
+    if (children.length === 0) return 0;
+    const seconds = children.reduce((total, child) => total + child.seconds, 0);
+    return seconds + sum(children.map((child) => child.pid));
+  };
+  return readProcess(pid).seconds + sum([pid]);
+}
+
+function readProcess(pid: number | 'self'): { parent: number; seconds: number } {
+  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
   // The second field is the program's name in brackets, which may contain anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   // utime, stime, cutime and cstime.
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  return ticks / ticksPerSecond;
+  return { parent: Number(fields[1]), seconds: ticks / ticksPerSecond };
 }

@@ -16,7 +16,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { BrowserServer } from 'playwright-core';
 import type { EmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
-import { readProcessorSeconds } from './processor-time.ts';
+import { readProcessorSeconds, readProgramSeconds } from './processor-time.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles, usesBrowser } from './test-files.ts';
 import { findMemory, startServer } from './test-server.ts';
@@ -98,9 +98,12 @@ let server: EmbeddedPostgres | null = null;
 let browser: BrowserServer | null = null;
 /** Processor time is counted only once a process has ended, so it is read after each part. */
 const parts: string[] = [];
+let read = 0;
 let counted = 0;
-const count = (part: string) => {
-  const seconds = readProcessorSeconds() - counted;
+const count = (part: string, known: number | null = null) => {
+  const ended = readProcessorSeconds() - read;
+  read += ended;
+  const seconds = known ?? ended;
   counted += seconds;
   parts.push(`${part} ${minutes(seconds)}`);
 };
@@ -111,8 +114,10 @@ try {
   process.exitCode = interruption === null ? await runTests(url) : 1;
 } finally {
   count('tests');
+  // Chromium does not wait for most of its processes, so they are counted while they run.
+  const browserSeconds = browser && readProgramSeconds(browser.process().pid);
   await browser?.close();
-  count('browser');
+  count('browser', browserSeconds);
   await server?.stop();
   count('PostgreSQL');
   if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;

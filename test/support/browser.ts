@@ -21,6 +21,8 @@ export const hangMilliseconds = 120_000;
  * paint.
  */
 const disabledFeatures = [
+  // An empty process that is ready for the next site. Each page of a test needs only its own.
+  'SpareRendererForSitePerProcess',
   // Two hidden pages per context, for an address bar that tests do not use. They double its cost.
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
