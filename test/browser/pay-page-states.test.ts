@@ -141,9 +141,9 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     const { context, gallery } = await openContext(t);
     const page = await context.newPage();
     for (const state of ['open', 'open-odd-amounts', 'open-isizulu']) {
+      await page.goto(`${gallery.url}/pay/${state}`);
       for (const width of [195, 320, 390, 1280]) {
         await page.setViewportSize({ width, height: 844 });
-        await page.goto(`${gallery.url}/pay/${state}`);
         const parts = width > 195 ? '.amount, .term-price span' : '.amount';
         const lines = await page.locator(parts).evaluateAll((found) =>
           found.map((one) => {
