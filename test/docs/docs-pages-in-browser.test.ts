@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { listPictures, readGuides } from '#operating/docs/guides.ts';
 import { readJson } from '#platform/http/json.ts';
 import { compactJson } from '../../web/docs/diagnose.ts';
-import { axeViolations } from '../support/axe.ts';
+import { axeViolations, withoutContrast } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { runs, type Service, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -98,8 +98,8 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     return page;
   }
 
-  async function assertAccessible(page: Page, what: string): Promise<void> {
-    assert.deepEqual(await axeViolations(page), [], what);
+  async function assertAccessible(page: Page, what: string, options = {}): Promise<void> {
+    assert.deepEqual(await axeViolations(page, options), [], what);
   }
 
   const looks = [
@@ -120,7 +120,10 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         // A page folds its contents for its width when it is loaded. After a change of the width it
         // does so with its next frame, and axe would see it halfway.
         await page.goto(origin + path);
-        await assertAccessible(page, `${path} at ${width} px`);
+        // Guides have their colours from one style sheet, so the first guides show the contrast.
+        const isLater = guides.findIndex((guide) => guide.path === path) >= 4;
+        const options = isLater && !isLong ? withoutContrast : {};
+        await assertAccessible(page, `${path} at ${width} px`, options);
       }
       await page.setViewportSize({ width: 320, height: 640 });
       if (own.length === 0) await page.goto(origin + path);

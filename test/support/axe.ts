@@ -14,13 +14,17 @@ type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
 type Inspected = [children: FrameContext[], result: string];
 
+/** The rule that takes as long as all others together. */
+export const withoutContrast = { rules: { 'color-contrast': { enabled: false } } };
+
 /**
  * Returns the problems that axe finds in a page and its frames. Loading axe takes much longer than
  * running it, so each frame loads it once, and this function merges the frames' results instead of
  * opening another page for that.
  */
-export async function axeViolations(page: Page): Promise<string[]> {
-  const results: FrameResult[] = (await inspectPage(page)).map((text) => JSON.parse(text));
+export async function axeViolations(page: Page, options = {}): Promise<string[]> {
+  const texts = await inspectPage(page, JSON.stringify(options));
+  const results: FrameResult[] = texts.map((text) => JSON.parse(text));
   const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }
@@ -28,12 +32,12 @@ export async function axeViolations(page: Page): Promise<string[]> {
 class FrameGone extends Error {}
 
 /** A page may replace a frame while axe inspects it. Then axe runs again. */
-async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
+async function inspectPage(page: Page, options: string, rounds = 5): Promise<string[]> {
   try {
-    return await inspect(page.mainFrame());
+    return await inspect(page.mainFrame(), options);
   } catch (error) {
     if (!(error instanceof FrameGone) || rounds === 1) throw error;
-    return await inspectPage(page, rounds - 1);
+    return await inspectPage(page, options, rounds - 1);
   }
 }
 
@@ -42,11 +46,11 @@ async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
  * size as axe takes to make it, while a string is cheap. On a loaded machine each question to the
  * browser waits its turn, so there are few.
  */
-async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
+async function inspect(frame: Frame, options: string, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
   const run = `(async () => [
     axe.utils.getFrameContexts(${of}),
-    JSON.stringify(await axe.runPartial(${of}, {})),
+    JSON.stringify(await axe.runPartial(${of}, ${options})),
   ])()`;
   const [children, result] =
     (await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`)) ??
@@ -57,7 +61,7 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
       const element = await frame.evaluateHandle(`axe.utils.shadowSelect(${selector})`);
       const child = await element.asElement()?.contentFrame();
       if (!child) throw new FrameGone(`axe cannot look into ${selector}`);
-      return await inspectOnce(child, frameContext);
+      return await inspectOnce(child, options, frameContext);
     }),
   );
   return [result, ...results.flat()];
@@ -66,11 +70,11 @@ async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
 const inspected = new Map<string, string[]>();
 
 /** Most pages show the card frame, and mostly it looks the same, so it is inspected once. */
-async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
+async function inspectOnce(frame: Frame, options: string, context: object): Promise<string[]> {
   const look = await frame.evaluate<string | null>(lookScript);
-  if (look === null) return await inspect(frame, context);
-  const key = `${JSON.stringify(context)} ${look}`;
-  const results = inspected.get(key) ?? (await inspect(frame, context));
+  if (look === null) return await inspect(frame, options, context);
+  const key = `${options} ${JSON.stringify(context)} ${look}`;
+  const results = inspected.get(key) ?? (await inspect(frame, options, context));
   inspected.set(key, results);
   return results;
 }
