@@ -210,6 +210,17 @@ describe('a refund leaves no payment with less than the gateway takes', () => {
       80,
       ['3 cancel 80'],
     ],
+    [
+      'also if the one before it is cancelled whole',
+      [
+        { number: 2, amount: 60, reduced: 0, status: 'scheduled', collected_at: null },
+        { number: 3, amount: 200, reduced: 0, status: 'scheduled', collected_at: null },
+        { number: 4, amount: 100, reduced: 0, status: 'scheduled', collected_at: null },
+      ],
+      [],
+      170,
+      ['4 cancel 100', '3 cancel 70'],
+    ],
   ] as [string, ReturnType<typeof payments>, [number, number][], number, string[] | null][]) {
     test(name, () => {
       assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 80)), expected);
