@@ -1,4 +1,5 @@
 import { systemClock } from '#platform/shared/clock.ts';
+import { composeSource } from './compose-source.ts';
 import {
   addressOf,
   type Mail,
@@ -63,25 +64,13 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       });
       try {
         const opened = await used;
-        const sent = opened.sendMail({
-          from,
-          to: { name: '', address: mail.to },
-          subject: mail.subject,
-          text: mail.text,
-          html: mail.html,
-          // All our languages use Latin letters. nodemailer would count letters to find that out.
-          textEncoding: 'quoted-printable',
-          ...(mail.attachments && {
-            attachments: mail.attachments.map(({ filename, type, content }) => ({
-              filename,
-              content,
-              contentType: type,
-            })),
-          }),
-          messageId: `<${mail.message_id}@${domain}>`,
-          // This header prevents automatic replies.
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        });
+        const messageId = `<${mail.message_id}@${domain}>`;
+        const raw = composeSource(mail, { from, messageId, date: systemClock.now() });
+        const sent = opened.sendMail(
+          raw === null
+            ? contentOf(mail, from, messageId)
+            : { envelope: { from: addressOf(from), to: mail.to }, raw },
+        );
         const { response } = await Promise.race([sent, deadline.promise]);
         return { outcome: 'sent', response: withoutRecipient(response, mail) };
       } catch (error) {
@@ -95,6 +84,28 @@ export function smtpTransport(settings: MailSettings): MailTransport {
     },
   };
 }
+
+/** A mail for the library to compose. */
+const contentOf = (
+  { to, subject, text, html, attachments }: Mail,
+  from: string,
+  messageId: string,
+) => ({
+  from,
+  to: { name: '', address: to },
+  ...{ subject, text, html, messageId },
+  // All our languages use Latin letters. nodemailer would count letters to find that out.
+  textEncoding: 'quoted-printable' as const,
+  ...(attachments && {
+    attachments: attachments.map(({ filename, type, content }) => ({
+      filename,
+      content,
+      contentType: type,
+    })),
+  }),
+  // This header prevents automatic replies.
+  headers: { 'Auto-Submitted': 'auto-generated' },
+});
 
 type SmtpError = Error & { code?: string; command?: string; responseCode?: number };
 
