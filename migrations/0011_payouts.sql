@@ -141,6 +141,9 @@ create table monthly_statements (
   reference           text not null,
   month               date not null check (extract(day from month) = 1),
   created_at          timestamptz(3) not null,
+  -- A correction has the number of the statement that it replaces, and the lines of the first one.
+  corrects            integer check (corrects < number),
+  lines_of            integer not null,
   currency            text not null,
   lines               integer not null check (lines > 0),
   -- The balance before and after the month, and the reserve after it.
@@ -161,8 +164,11 @@ create table monthly_statements (
   time_zone           text not null,
   primary key (id, merchant_id),
   unique (merchant_id, number),
-  unique (merchant_id, month)
+  unique (merchant_id, corrects),
+  check (case when corrects is null then lines_of = number else lines_of <= corrects end)
 );
+create unique index monthly_statements_first on monthly_statements (merchant_id, month)
+  where corrects is null;
 create index monthly_statements_by_age on monthly_statements (created_at, id);
 create index monthly_statements_of_merchant on monthly_statements (merchant_id, created_at, id);
 create index monthly_statements_of_month on monthly_statements (month, created_at, id);

@@ -1,14 +1,29 @@
 import type { StatementDetails } from '#operating/operations/statement.schema.ts';
 import { findStatementOf } from '#operating/operations/statements.sql.ts';
-import { readStatement, statementList } from '#operating/operations/statements.ts';
+import {
+  correctionAction,
+  mustSeeStatement,
+  readStatement,
+  statementList,
+} from '#operating/operations/statements.ts';
 import { showMoney } from '#platform/shared/money.ts';
+import type { Issuer, MonthlyStatement } from '#purchases/payouts/monthly-statement.ts';
 import {
   monthlyFormats,
   writeMonthlyStatement,
 } from '#purchases/payouts/write-monthly-statement.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { type Command, command, mustBeId, oneOf, required, UsageError } from './command.ts';
-import { viewerOf, withMigrated } from './connect.ts';
+import { actionCommand } from './action-command.ts';
+import {
+  type Command,
+  type Context,
+  command,
+  mustBeId,
+  oneOf,
+  required,
+  UsageError,
+} from './command.ts';
+import { type Connection, viewerOf, withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { pick } from './schema-options.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
@@ -34,7 +49,16 @@ const members = [
   'paid',
   'closing',
   'line_count',
+  'corrects',
+  'corrected_by',
 ] as const;
+
+/** Statements name the issuer of the settings. */
+const withIssuer = <T>(
+  context: Context,
+  work: (connection: Connection & { issuer: Issuer }) => Promise<T>,
+): Promise<T> =>
+  withMigrated(context, (connection) => work({ ...connection, issuer: connection.config.issuer }));
 
 const list = listCommand(statementList, {
   name: 'statements list',
@@ -53,16 +77,22 @@ business day after its month, on the merchant's clock, for a merchant with terms
           showMoney(-row.fees - row.vat, row),
           showMoney(row.closing, row),
         ],
-        below: [row.merchant_name, `${row.line_count} lines`, row.id],
+        below: [
+          row.merchant_name,
+          `${row.line_count} lines`,
+          row.id,
+          row.corrects && `corrects ${row.corrects.reference}`,
+        ],
       })),
     ),
 });
 
 const show = command({
   name: 'statements show',
-  usage: ['--merchant ID --month 2026-11 [--format pdf|csv]'],
-  help: `Shows the sums of a merchant's statement of a month. With --format it prints the file that the
-merchant got: the same bytes until a shopper in it is erased.
+  usage: ['--merchant ID --month 2026-11 [--format pdf|csv]', 'ID [--format pdf|csv]'],
+  help: `Shows the sums of a merchant's statement of a month, the newest one if it was corrected, or of
+the statement with an ID. With --format it prints the file that the merchant got: the same bytes until
+a shopper in it is erased.
 
   tranche statements show --merchant ${example} \\
     --month 2026-11 --format pdf > statement.pdf`,
@@ -71,22 +101,17 @@ merchant got: the same bytes until a shopper in it is erased.
     month: { type: 'string' },
     format: { type: 'string' },
   },
+  optionalPositionals: ['ID'],
   async run(context) {
     const { values, terminal } = context;
-    const merchant_id = mustBeId(required(values.merchant, 'merchant'), 'merchant');
-    const month = readMonth(required(values.month, 'month'));
     const format =
       values.format === undefined ? null : oneOf(values.format, monthlyFormats, 'format');
+    const find = finderOf(context.positionals[0], values);
     if (format === 'pdf' && terminal.stdout.isTTY) {
       throw new UsageError('Send a PDF to a file: > statement.pdf');
     }
-    await withMigrated(context, async (connection) => {
-      const found = await findStatementOf(connection.database.db, merchant_id, month);
-      if (!found) {
-        throw new OperatorError(
-          `The merchant has no statement of ${month.slice(0, 7)}. One is made on the first business day after a month that has entries.`,
-        );
-      }
+    await withIssuer(context, async (connection) => {
+      const found = await find(connection);
       if (format === null || context.json) {
         const statement = await readStatement(viewerOf(connection), found.id);
         context.print(pick(statement, members), () => describe(terminal, statement));
@@ -97,6 +122,41 @@ merchant got: the same bytes until a shopper in it is erased.
       }
     });
   },
+});
+
+/** A statement by its ID, or the newest one of a merchant and a month. */
+function finderOf(
+  id: string | undefined,
+  { merchant, month }: { merchant?: string | undefined; month?: string | undefined },
+): (connection: Connection) => Promise<MonthlyStatement> {
+  if (id !== undefined) {
+    if (merchant !== undefined || month !== undefined) {
+      throw new UsageError('Give an ID, or --merchant and --month.');
+    }
+    return (connection) => mustSeeStatement(viewerOf(connection), id);
+  }
+  const merchant_id = mustBeId(required(merchant, 'merchant'), 'merchant');
+  const first = readMonth(required(month, 'month'));
+  return async ({ database }) => {
+    const found = await findStatementOf(database.db, merchant_id, first);
+    if (found) return found;
+    throw new OperatorError(
+      `The merchant has no statement of ${first.slice(0, 7)}. One is made on the first business day after a month that has entries.`,
+    );
+  };
+}
+
+const correct = actionCommand(correctionAction, {
+  name: 'statements correct',
+  help: `Issues a statement again under the next number, with the merchant's name, address, VAT number
+and language, and yours (ISSUER_NAME and others), as they are now. The new one has the same lines and
+refers to the old one, which stays as it is. It is refused while nothing has changed. An amount is not
+corrected so: an entry in the books is a line of the next statement.
+
+  tranche statements correct ${example}`,
+  open: withIssuer,
+  json: (statement) => pick(statement, members),
+  show: describe,
 });
 
 /** The first day of the month. */
@@ -124,7 +184,9 @@ function describe(terminal: Terminal, statement: StatementDetails): string {
     ['Paid out', money(statement.paid)],
     ['Balance after', money(statement.closing)],
     ['Lines', String(statement.line_count)],
+    ['Corrects', statement.corrects?.reference],
+    ['Corrected by', statement.corrected_by?.reference],
   ]);
 }
 
-export const statements: Command[] = [list, show];
+export const statements: Command[] = [list, show, correct];

@@ -2188,6 +2188,17 @@ describe('every action', () => {
         const id = await offerPaymentLink(paying.service.deps, 'test', merchant.id, offer);
         return { url: `/api/payment-links/${id}/mail` };
       },
+      'POST /api/statements/:id/correct': async () => {
+        const { id } = payee.merchant;
+        await changePage(deps, 'test', { id, address: '12 Long Street' });
+        const [statement] = (
+          await deps.database.pool.query(
+            'select id from monthly_statements where merchant_id = $1',
+            [id],
+          )
+        ).rows;
+        return { url: `/api/statements/${statement.id}/correct` };
+      },
       'POST /api/alerts/:id/take': () => ({ url: `/api/alerts/${alert}/take` }),
       'POST /api/alerts/:id/close': () => ({ url: `/api/alerts/${alert}/close`, body: reason }),
       'POST /api/differences/:id/close': () => ({

@@ -123,6 +123,7 @@ before(async () => {
   await plantList('monthly_statements', 'number = 1', {
     id,
     number,
+    lines_of: number,
     reference: 'n',
     month: "date '2027-06-01' + make_interval(months => n)",
   });

@@ -128,8 +128,9 @@ async function createRows(name: string, account: Account): Promise<Rows> {
   );
   await pool.query(
     `insert into monthly_statements (merchant_id, id, number, reference, month, created_at, currency,
-       lines, opening, closing, reserve, sums, merchant_name, issuer_name, language, locale, time_zone)
-     values ($1, $2, 1, 'S-1', '2026-01-01', now(), 'ZAR', 1, 0, 0, 0, '[]', $3, 'Tranche', 'en',
+       lines_of, lines, opening, closing, reserve, sums, merchant_name, issuer_name, language, locale,
+       time_zone)
+     values ($1, $2, 1, 'S-1', '2026-01-01', now(), 'ZAR', 1, 1, 0, 0, 0, '[]', $3, 'Tranche', 'en',
        'en-ZA', 'Africa/Johannesburg')`,
     [account.merchant.id, statement, `Shop of ${name}`],
   );

@@ -35,7 +35,7 @@ let tranche: Tranche;
 before(async () => {
   const env = { ISSUER_NAME: 'Pay Well', ISSUER_VAT_NUMBER: '4999999999' };
   service = await startService({ clock, env });
-  tranche = commandLine({ DATABASE_URL: service.databaseUrl }, { clock });
+  tranche = commandLine({ DATABASE_URL: service.databaseUrl, ...env }, { clock });
 });
 after(async () => {
   try {
@@ -181,6 +181,8 @@ test('its sums add up from the balance before to the balance after, and equal th
     paid: 0,
     closing: 147_500,
     line_count: 3,
+    corrects: null,
+    corrected_by: null,
   });
   const books = await service.deps.database.pool.query(
     'select sum(net)::integer as net from settlement_entries where merchant_id = $1',
@@ -188,7 +190,7 @@ test('its sums add up from the balance before to the balance after, and equal th
   );
   assert.equal(sums.closing, books.rows[0].net);
   const csv = (await fileOf(account, '2026-04', 'csv')).trimEnd().split('\r\n');
-  const nets = csv.slice(1).map((line) => Number(line.split(',').at(-2)));
+  const nets = csv.slice(1).map((line) => Number(line.split(',').at(-3)));
   assert.equal(Math.round(nets.reduce((sum, net) => sum + net, 0) * 100), 147_500 - 94_250);
   const { pages, source } = readPdf(Buffer.from(await fileOf(account, '2026-03', 'pdf'), 'latin1'));
   const text = pages.flat().join('\n').replaceAll('\u00a0', ' ');
@@ -405,4 +407,88 @@ test('the check finds a line without a statement, and sums or a reserve that are
     await tamper(pool, back, [id]);
     assert.deepEqual(await statementDifferences(), [], back);
   }
+});
+
+test('a correction is a new statement with the same lines that refers to the old one, which stays', async () => {
+  goTo('2027-06-05T08:00:00Z');
+  const account = await merchantWith();
+  const { id } = account.merchant;
+  await tranche.json('merchants', 'bank', id, '--statements-to', 'books@karoo.example');
+  await sell(account, '2027-06-06T08:00:00Z');
+  goTo('2027-07-01T08:00:00Z');
+  await makeAll();
+  const [old] = await statementsOf(account);
+  assert.ok(old);
+  const correct = (of: string) => ['statements', 'correct', of];
+  await tranche.refused(1, /nothing to correct/, ...correct(old.id));
+  const oldFile = ['statements', 'show', old.id, '--format', 'pdf'];
+  const before = (await tranche.run(...oldFile)).stdout;
+  await changePage(service.deps, 'test', {
+    id,
+    address: '7 Loop Street',
+    vat_number: '4000000002',
+  });
+  // Two processes correct it at once, while another makes the statements that are due.
+  const [one, other] = await Promise.all([
+    tranche.run(...correct(old.id), '--json'),
+    tranche.run(...correct(old.id), '--json'),
+    makeAll(),
+  ]);
+  const [made, refused] = one.code === 0 ? [one, other] : [other, one];
+  assert.deepEqual([made.code, refused.code], [0, 1]);
+  assert.match(refused.stderr, /is replaced by \w+-0002\. Correct that\./);
+  const corrected = JSON.parse(made.stdout);
+  const { id: newId, number, reference, created_at, corrects, ...rest } = corrected;
+  const was = await tranche.json('statements', 'show', old.id);
+  assert.deepEqual([number, corrects], [2, { id: old.id, reference: was.reference }]);
+  assert.deepEqual(was.corrected_by, { id: newId, reference });
+  const { id: oldId, number: first, reference: of, created_at: at, ...same } = was;
+  assert.deepEqual({ ...rest, corrects: null }, { ...same, corrected_by: null });
+  assert.equal((await tranche.run(...oldFile)).stdout, before);
+  // The month shows the newest one.
+  const { pages } = readPdf(Buffer.from(await fileOf(account, '2027-06', 'pdf'), 'latin1'));
+  const text = pages.flat().join('\n');
+  for (const said of ['Corrected statement and tax invoice', reference, of, '7 Loop Street']) {
+    assert.ok(text.includes(said), `${said} in ${text}`);
+  }
+  assert.match(
+    await fileOf(account, '2027-06', 'csv'),
+    new RegExp(`^${reference},2027-06,1,.*,ZAR,${of}\r$`, 'm'),
+  );
+  // A correction can be corrected, and the next month has the number after it and its balance.
+  await changePage(service.deps, 'test', { id, address: '8 Loop Street' });
+  await tranche.json(...correct(newId));
+  await sell(account, '2027-07-06T08:00:00Z');
+  goTo('2027-08-02T08:00:00Z');
+  await makeAll();
+  assert.deepEqual(await monthsOf(account), [
+    [1, '2027-06', 1],
+    [2, '2027-06', 1],
+    [3, '2027-06', 1],
+    [4, '2027-07', 1],
+  ]);
+  assert.equal((await statementsOf(account)).at(-1)?.closing, 2 * 94_250);
+  const mails = 'select count(*)::integer from statement_mails where merchant_id = $1';
+  assert.equal((await service.deps.database.pool.query(mails, [id])).rows[0].count, 4);
+  assert.deepEqual(await statementDifferences(), []);
+});
+
+test('no correction takes the number of a statement that is being made', async () => {
+  goTo('2027-08-07T08:00:00Z');
+  const account = await merchantWith();
+  const { id } = account.merchant;
+  await sell(account, '2027-08-08T08:00:00Z');
+  goTo('2027-09-01T08:00:00Z');
+  await makeAll();
+  const [old] = await statementsOf(account);
+  await changePage(service.deps, 'test', { id, address: '7 Loop Street' });
+  const lines = (count: number) =>
+    service.deps.database.pool.query(
+      'update statement_months set lines = $2 where merchant_id = $1',
+      [id, count],
+    );
+  await lines(1);
+  await tranche.refused(1, /2027-09 is being made/, 'statements', 'correct', old?.id ?? '');
+  await lines(0);
+  assert.equal((await tranche.json('statements', 'correct', old?.id ?? '')).number, 2);
 });

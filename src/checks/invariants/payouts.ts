@@ -135,7 +135,7 @@ export const payoutInvariants: Invariant[] = [
   {
     name: 'P6',
     description:
-      'the statements of a merchant are numbered from 1, every stated entry is a line of one, and each has the sums of its lines and begins where the one before it ended',
+      'the statements of a merchant are numbered from 1, every stated entry is a line of one, and each has the sums of its lines and begins where the month before it ended, as do its corrections',
     by: 'merchant',
     sql: (within) => `
       with lines as (
@@ -145,28 +145,34 @@ export const payoutInvariants: Invariant[] = [
         from settlement_entries
         where ${within('merchant_id')} and statement is not null
         group by merchant_id, statement
+      ), months as (
+        select merchant_id, number, lag(closing, 1, 0::bigint) over earlier as closing,
+          lag(reserve, 1, 0::bigint) over earlier as reserve
+        from monthly_statements
+        where ${within('merchant_id')} and corrects is null
+        window earlier as (partition by merchant_id order by number)
       ), stated as (
-        select merchant_id, number, lines, opening, closing, reserve,
-          row_number() over earlier as place, lag(closing, 1, 0::bigint) over earlier as before,
-          lag(reserve, 1, 0::bigint) over earlier as reserve_before,
+        select merchant_id, number, lines_of, lines, opening, closing, reserve,
+          row_number() over (partition by merchant_id order by number) as place,
           (select sum((s ->> 'gross')::bigint) from jsonb_array_elements(sums) s) as gross,
           (select sum((s ->> 'fee')::bigint) from jsonb_array_elements(sums) s) as fee,
           (select sum((s ->> 'vat')::bigint) from jsonb_array_elements(sums) s) as vat
         from monthly_statements
         where ${within('merchant_id')}
-        window earlier as (partition by merchant_id order by number)
       )
       select coalesce(s.merchant_id, l.merchant_id) as merchant_id,
         coalesce(s.number, l.statement) as number, s.lines, l.lines as found, s.opening, s.closing,
         l.net
-      from stated s full join lines l on l.merchant_id = s.merchant_id and l.statement = s.number
+      from stated s full join lines l on l.merchant_id = s.merchant_id and l.statement = s.lines_of
+      left join months b on b.merchant_id = s.merchant_id and b.number = s.lines_of
       left join statement_months m on m.merchant_id = l.merchant_id and m.number = l.statement
       -- A statement that is being made has lines already, and its due row counts them.
       where case when s.number is null then l.lines is distinct from m.lines
-        else s.number <> s.place or s.opening <> s.before or l.lines is distinct from s.lines
-          or l.first <> 1 or l.last <> s.lines or s.closing <> s.opening + l.net
+        else s.number <> s.place or s.opening is distinct from b.closing
+          or l.lines is distinct from s.lines or l.first <> 1 or l.last <> s.lines
+          or s.closing <> s.opening + l.net
           or s.gross <> l.gross or s.fee <> l.fee or s.vat <> l.vat
-          or s.reserve <> s.reserve_before - l.reserved end`,
+          or s.reserve <> b.reserve - l.reserved end`,
   },
   {
     name: 'A2',

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { StatementDetails } from '#operating/operations/statement.schema.ts';
 import {
+  correctionAction,
   mustSeeStatement,
   readStatement,
   statementList,
@@ -14,7 +15,7 @@ import {
 } from '#purchases/payouts/write-monthly-statement.ts';
 import { answerDownload } from './download.ts';
 import { listRoutes } from './pages.ts';
-import { type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
+import { actionRoute, type ConsoleRoute, consoleRoute, detailRoute } from './route.ts';
 
 const fileRoute = (format: MonthlyFormat) =>
   consoleRoute({
@@ -38,4 +39,5 @@ export const statementRoutes: ConsoleRoute[] = [
   ...listRoutes(statementList),
   detailRoute('statements', 'payouts.read', StatementDetails, readStatement),
   ...monthlyFormats.map(fileRoute),
+  actionRoute(correctionAction),
 ];

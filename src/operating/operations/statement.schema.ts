@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { languages } from '#platform/shared/language.ts';
+import { correctable } from '#purchases/payouts/monthly-statement.ts';
 import { Cents, Day, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
 
 /** A month such as 2026-11. */
@@ -7,6 +8,8 @@ export const Month = Type.String({ pattern: '^2[01]\\d{2}-(0[1-9]|1[0-2])$' });
 
 /** GET /api/statements. The newest first. */
 export const StatementsQuery = Type.Object({ ...paging, month: Type.Optional(Month) });
+
+const Version = Type.Object({ id: Id, reference: Type.String() });
 
 export const StatementRow = Type.Object({
   id: Id,
@@ -21,6 +24,9 @@ export const StatementRow = Type.Object({
   /** The first day of the month. */
   month: Day,
   created_at: Time,
+  /** The statement that this one replaces, and the one that replaces it. */
+  corrects: nullable(Version),
+  corrected_by: nullable(Version),
   currency: Type.String(),
   line_count: Type.Integer(),
   /** The amount that the merchant was owed before the month and after it. */
@@ -44,6 +50,14 @@ export const StatementDetails = Type.Object({
   merchant_vat_number: nullable(Type.String()),
   issuer_name: Type.String(),
   issuer_vat_number: nullable(Type.String()),
+  /** What it says of the merchant or the service that is no longer so. A correction changes it. */
+  corrections: Type.Array(
+    Type.Object({
+      name: oneOf(correctable),
+      from: nullable(Type.String()),
+      to: nullable(Type.String()),
+    }),
+  ),
   /** Whether the PDF contains the lines and not only the sums. */
   pdf_has_lines: Type.Boolean(),
 });

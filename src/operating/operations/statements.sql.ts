@@ -26,7 +26,7 @@ export async function findStatementWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** A merchant's statement for a month. */
+/** The newest statement of a merchant for a month: its last correction, if it was corrected. */
 export async function findStatementOf(
   db: Handle,
   merchant_id: string,
@@ -37,6 +37,34 @@ export async function findStatementOf(
     .selectAll()
     .where('merchant_id', '=', merchant_id)
     .where('month', '=', month)
+    .orderBy('number', 'desc')
+    .limit(1)
     .executeTakeFirst();
   return row ?? null;
+}
+
+type Version = Pick<MonthlyStatement, 'merchant_id' | 'id' | 'number' | 'reference' | 'corrects'>;
+
+/** The statements that these ones correct, and those that correct them. */
+export async function listVersions(db: Handle, of: MonthlyStatement[]): Promise<Version[]> {
+  if (of.length === 0) return [];
+  return await db
+    .selectFrom('monthly_statements')
+    .select(['merchant_id', 'id', 'number', 'reference', 'corrects'])
+    .where('merchant_id', 'in', [...new Set(of.map(({ merchant_id }) => merchant_id))])
+    .where((where) =>
+      where.or([
+        where(
+          'number',
+          'in',
+          of.map(({ corrects }) => corrects ?? 0),
+        ),
+        where(
+          'corrects',
+          'in',
+          of.map(({ number }) => number),
+        ),
+      ]),
+    )
+    .execute();
 }

@@ -1,13 +1,23 @@
+import assert from 'node:assert/strict';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { groupSums, type MonthlyStatement } from '#purchases/payouts/monthly-statement.ts';
+import { type CorrectionDeps, correctStatement } from '#purchases/payouts/correct-statement.ts';
+import {
+  correctionsOf,
+  groupSums,
+  type MonthlyStatement,
+  partiesOf,
+} from '#purchases/payouts/monthly-statement.ts';
 import { pdfLinesMax } from '#purchases/payouts/statement.ts';
+import { defineAction } from './action.ts';
+import { IdParams } from './list.schema.ts';
 import { defineList, readList } from './list.ts';
 import { listMerchantNames } from './owner.sql.ts';
-import { type StatementDetails, StatementRow, StatementsQuery } from './statement.schema.ts';
-import { findStatementWithin, pageStatements } from './statements.sql.ts';
-import { NotFound, scopeOf, type Viewer } from './viewer.ts';
+import { StatementDetails, StatementRow, StatementsQuery } from './statement.schema.ts';
+import { findStatementWithin, listVersions, pageStatements } from './statements.sql.ts';
+import { NotFound, scopeOf, type Viewer, type ViewerDeps } from './viewer.ts';
 
 /** The newest monthly statements first. */
 export const statementList = defineList({
@@ -42,6 +52,8 @@ export const statementList = defineList({
     ['Lines', (row) => row.line_count],
     ['Made', (row) => row.created_at],
     ['ID', (row) => row.id],
+    ['Corrects', (row) => row.corrects?.reference ?? null],
+    ['Corrected by', (row) => row.corrected_by?.reference ?? null],
   ],
 });
 
@@ -51,13 +63,22 @@ async function presentStatements({ scope }: Viewer, db: Handle, rows: MonthlySta
     scope,
     rows.map(({ merchant_id }) => merchant_id),
   );
-  return rows.map(({ sums, lines, ...row }) => ({
-    ...row,
-    ...groupSums(sums),
-    line_count: lines,
-    clock_ahead_ms: names.get(row.merchant_id)?.clock_ahead_ms ?? 0,
-  }));
+  const versions = await listVersions(db, rows);
+  return rows.map(({ sums, lines, ...row }) => {
+    const own = versions.filter(({ merchant_id }) => merchant_id === row.merchant_id);
+    return {
+      ...row,
+      ...groupSums(sums),
+      line_count: lines,
+      clock_ahead_ms: names.get(row.merchant_id)?.clock_ahead_ms ?? 0,
+      corrects: nameVersion(own.find(({ number }) => number === row.corrects)),
+      corrected_by: nameVersion(own.find(({ corrects }) => corrects === row.number)),
+    };
+  });
 }
+
+const nameVersion = (of: { id: string; reference: string } | undefined) =>
+  of ? { id: of.id, reference: of.reference } : null;
 
 /** A statement in the viewer's scope. */
 export async function mustSeeStatement({ deps, scope }: Viewer, id: string) {
@@ -66,8 +87,35 @@ export async function mustSeeStatement({ deps, scope }: Viewer, id: string) {
   throw new NotFound(`There is no statement ${id}. \`tranche statements list\` lists them.`);
 }
 
-export async function readStatement(viewer: Viewer, id: string): Promise<StatementDetails> {
+type StatementViewer = Viewer<ViewerDeps & Pick<CorrectionDeps, 'issuer'>>;
+
+export async function readStatement(
+  viewer: StatementViewer,
+  id: string,
+): Promise<StatementDetails> {
   const found = await mustSeeStatement(viewer, id);
-  const [row] = await reading(viewer.deps, (db) => presentStatements(viewer, db, [found]));
-  return { ...(row as NonNullable<typeof row>), pdf_has_lines: found.lines <= pdfLinesMax };
+  return await reading(viewer.deps, async (db) => {
+    const [row] = await presentStatements(viewer, db, [found]);
+    assert(row);
+    const merchant = await findMerchantRow(db, found.merchant_id);
+    const isNewest = merchant !== null && row.corrected_by === null;
+    return {
+      ...row,
+      pdf_has_lines: found.lines <= pdfLinesMax,
+      corrections: isNewest ? correctionsOf(found, partiesOf(merchant, viewer.deps.issuer)) : [],
+    };
+  });
 }
+
+/** Answers with the new statement. Who may change the merchant's page may have it stated. */
+export const correctionAction = defineAction({
+  method: 'POST',
+  url: '/api/statements/:id/correct',
+  permission: 'merchants.change',
+  schema: { params: IdParams, response: StatementDetails },
+  async run(viewer: Viewer<ViewerDeps & CorrectionDeps>, { params }) {
+    const { merchant_id, id } = await mustSeeStatement(viewer, params.id);
+    const made = await correctStatement(viewer.deps, viewer.operator, { merchant_id, id });
+    return () => readStatement(viewer, made);
+  },
+});

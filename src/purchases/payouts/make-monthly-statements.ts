@@ -11,7 +11,7 @@ import { findStatementAddress } from './bank-account.sql.ts';
 import type { PayoutDeps } from './make-payouts.ts';
 import {
   dueStatementMonths,
-  findStatementBefore,
+  findBalancesBefore,
   insertMonthlyStatement,
   insertStatementMonth,
   lockStatementMonth,
@@ -23,6 +23,7 @@ import {
   type Issuer,
   type MonthlyStatement,
   nextMonth,
+  partiesOf,
   type StatementMonth,
   statementDueAt,
   statementReference,
@@ -150,17 +151,13 @@ async function issue(
     reference: statementReference(merchant.id, number),
     month,
     created_at,
+    corrects: null,
+    lines_of: number,
     currency,
     lines,
-    ...balancesAfter(await findStatementBefore(db, merchant.id, number), sums),
+    ...balancesAfter(await findBalancesBefore(db, merchant.id, month), sums),
     sums,
-    merchant_name: merchant.name,
-    merchant_address: merchant.address,
-    merchant_vat_number: merchant.vat_number,
-    issuer_name: deps.issuer.name,
-    issuer_address: deps.issuer.address,
-    issuer_vat_number: deps.issuer.vat_number,
-    language: merchant.language,
+    ...partiesOf(merchant, deps.issuer),
     locale,
     time_zone,
   };
@@ -168,11 +165,19 @@ async function issue(
     sums.reduce((sum, { count }) => sum + count, 0),
     lines,
   );
-  await insertMonthlyStatement(db, statement);
-  if (deps.sendsMessages && (await findStatementAddress(db, merchant.id)) !== null) {
-    const about = { payout_id: null, statement_id: id };
-    const mail = { merchant_id: merchant.id, id: deps.random.uuid(), ...about, at: created_at };
-    await insertStatementMail(db, mail);
-  }
+  await writeStatement(deps, db, statement);
   return statement;
+}
+
+/** Writes a statement with its number, and the mail of it. */
+export async function writeStatement(
+  deps: Pick<MonthlyDeps, 'random' | 'sendsMessages'>,
+  db: Handle,
+  statement: MonthlyStatement,
+): Promise<void> {
+  const { merchant_id, id: statement_id, created_at: at } = statement;
+  await insertMonthlyStatement(db, statement);
+  if (!deps.sendsMessages || (await findStatementAddress(db, merchant_id)) === null) return;
+  const mail = { merchant_id, id: deps.random.uuid(), payout_id: null, statement_id, at };
+  await insertStatementMail(db, mail);
 }

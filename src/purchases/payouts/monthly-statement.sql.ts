@@ -23,20 +23,21 @@ export async function insertStatementMonth(
     .execute();
 }
 
-/** The merchant's month, if it is still claimed under the lease. Locks its row. */
+/**
+ * The merchant's next statement. With a lease, only if it is still claimed under that. Locks its
+ * row.
+ */
 export async function lockStatementMonth(
   db: Handle,
   merchant_id: string,
-  lease: string,
+  lease?: string,
 ): Promise<StatementMonth | null> {
-  const row = await db
+  let query = db
     .selectFrom('statement_months')
     .select(['month', 'number', 'lines'])
-    .where('merchant_id', '=', merchant_id)
-    .where('lease', '=', lease)
-    .forUpdate()
-    .executeTakeFirst();
-  return row ?? null;
+    .where('merchant_id', '=', merchant_id);
+  if (lease !== undefined) query = query.where('lease', '=', lease);
+  return (await query.forUpdate().executeTakeFirst()) ?? null;
 }
 
 /** Moves on with the statement, or to that of the next month. */
@@ -47,7 +48,7 @@ export async function moveStatementMonth(
     due_at?: Timestamp;
     attempts?: number;
     lease?: null;
-    leased_until: Timestamp | null;
+    leased_until?: Timestamp | null;
   },
 ): Promise<void> {
   await db.updateTable('statement_months').set(to).where('merchant_id', '=', merchant_id).execute();
@@ -63,8 +64,26 @@ export async function insertMonthlyStatement(
     .execute();
 }
 
-/** The last statement before this number. */
-export async function findStatementBefore(
+/** The balances of the last month before this one that has a statement. */
+export async function findBalancesBefore(
+  db: Handle,
+  merchant_id: string,
+  month: string,
+): Promise<Pick<MonthlyStatement, 'closing' | 'reserve'> | null> {
+  const row = await db
+    .selectFrom('monthly_statements')
+    .select(['closing', 'reserve'])
+    .where('merchant_id', '=', merchant_id)
+    .where('corrects', 'is', null)
+    .where('month', '<', month)
+    .orderBy('month', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The statement that replaces the one with this number. */
+export async function findCorrection(
   db: Handle,
   merchant_id: string,
   number: number,
@@ -73,7 +92,7 @@ export async function findStatementBefore(
     .selectFrom('monthly_statements')
     .selectAll()
     .where('merchant_id', '=', merchant_id)
-    .where('number', '=', number - 1)
+    .where('corrects', '=', number)
     .executeTakeFirst();
   return row ?? null;
 }
@@ -95,7 +114,7 @@ export async function findMonthlyStatement(
 /** The lines of a statement from one number to another, in order. */
 export async function listStatementLines(
   db: Handle,
-  { merchant_id, number }: Pick<MonthlyStatement, 'merchant_id' | 'number'>,
+  { merchant_id, lines_of }: Pick<MonthlyStatement, 'merchant_id' | 'lines_of'>,
   range: { first: number; last: number },
 ): Promise<StatementLine[]> {
   const { rows } = await sql<StatementLine>`
@@ -104,7 +123,7 @@ export async function listStatementLines(
     from settlement_entries e
     left join checkouts c on c.id = e.checkout_id and c.merchant_id = e.merchant_id
     left join payouts p on p.id = e.paid_payout_id and p.merchant_id = e.merchant_id
-    where e.merchant_id = ${merchant_id} and e.statement = ${number}
+    where e.merchant_id = ${merchant_id} and e.statement = ${lines_of}
       and e.statement_line between ${range.first} and ${range.last}
     order by e.statement_line`.execute(db);
   return rows;

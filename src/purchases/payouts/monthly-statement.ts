@@ -1,3 +1,4 @@
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Amounts } from '#platform/shared/fees.ts';
 import type { Language } from '#platform/shared/language.ts';
@@ -7,7 +8,8 @@ import { type Calendar, nextBusinessDay } from './payout.ts';
 /**
  * A merchant's statement of one month, which is also the tax invoice for the service's fees. It has
  * all entries from before the end of the month that no earlier statement has, so every entry is a
- * line of one statement. Everything that it says is fixed when it gets its number (decision 0140).
+ * line of one statement. Everything that it says is fixed when it gets its number. A correction is
+ * a statement of its own with the same lines (decision 0140).
  */
 export type MonthlyStatement = {
   merchant_id: string;
@@ -18,6 +20,10 @@ export type MonthlyStatement = {
   /** The first day of the month. */
   month: string;
   created_at: Timestamp;
+  /** The number of the statement that this one replaces. */
+  corrects: number | null;
+  /** The number of the statement whose lines it has: its own, or the first one of the month. */
+  lines_of: number;
   currency: string;
   lines: number;
   /** The merchant's balance before the month and after it. Reserves are not included. */
@@ -39,6 +45,46 @@ export type MonthlyStatement = {
 
 /** The service as its invoices name it. */
 export type Issuer = { name: string; address: string | null; vat_number: string | null };
+
+/** What a correction takes from today. Amounts are never corrected: they are those of the books. */
+export const correctable = [
+  'merchant_name',
+  'merchant_address',
+  'merchant_vat_number',
+  'issuer_name',
+  'issuer_address',
+  'issuer_vat_number',
+  'language',
+] as const satisfies (keyof MonthlyStatement)[];
+type Correctable = Pick<MonthlyStatement, (typeof correctable)[number]>;
+export type Correction = {
+  name: keyof Correctable;
+  from: string | null;
+  to: string | null;
+};
+
+export const partiesOf = (
+  merchant: Pick<MerchantRow, 'name' | 'address' | 'vat_number' | 'language'>,
+  issuer: Issuer,
+): Correctable => ({
+  merchant_name: merchant.name,
+  merchant_address: merchant.address,
+  merchant_vat_number: merchant.vat_number,
+  issuer_name: issuer.name,
+  issuer_address: issuer.address,
+  issuer_vat_number: issuer.vat_number,
+  language: merchant.language,
+});
+
+/**
+ * What a statement says of the two parties that is no longer so. A setting that is absent corrects
+ * nothing, because a command may run without the settings of the service.
+ */
+export const correctionsOf = (statement: Correctable, now: Correctable): Correction[] =>
+  correctable
+    .map((name) => ({ name, from: statement[name], to: now[name] }))
+    .filter(({ from, to }) => from !== to)
+    .filter(({ name, to }) => to !== null || !name.startsWith('issuer_'));
 
 /** The statement that is made next for a merchant. */
 export type StatementMonth = { month: string; number: number; lines: number };

@@ -89,6 +89,8 @@ declare module '#platform/database/tables.ts' {
       reference: Fixed<string>;
       month: Fixed<string>;
       created_at: Fixed<Timestamp>;
+      corrects: Fixed<number | null>;
+      lines_of: Fixed<number>;
       currency: Fixed<string>;
       lines: Fixed<number>;
       opening: Fixed<number>;

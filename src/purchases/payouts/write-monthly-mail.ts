@@ -16,7 +16,7 @@ export function writeMonthlyMail(
   { statement, files, to }: { statement: MonthlyStatement; files: MonthlyFiles; to: string },
   sent_at: Timestamp,
 ): Mail {
-  const { words, money, lastDay } = describeMonthly(statement);
+  const { words, money, lastDay, corrected } = describeMonthly(statement);
   const { language, reference } = statement;
   const month = writeMonth(statement.month, language);
   const { sales, fees, vat, paid } = groupSums(statement.sums);
@@ -30,9 +30,14 @@ export function writeMonthlyMail(
   const balance = { date: writeDate(lastDay, language), closing: money(statement.closing) };
   const letter = {
     from: name,
-    subject: fillIn(words.subject, { month, reference }),
+    subject: fillIn(corrected === null ? words.subject : words.subject_corrected, {
+      month,
+      reference,
+    }),
     paragraphs: [
-      fillIn(words.mail, { month, reference }),
+      corrected === null
+        ? fillIn(words.mail, { month, reference })
+        : fillIn(words.mail_corrected, { month, reference, corrected }),
       `${fillIn(words.mail_sums, sums)} ${fillIn(words.mail_balance, balance)}`,
       files.csv === null ? words.mail_pdf : words.mail_attached,
     ],

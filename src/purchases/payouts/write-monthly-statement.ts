@@ -20,6 +20,7 @@ import {
   groupSums,
   type MonthlyStatement,
   type StatementLine,
+  statementReference,
 } from './monthly-statement.ts';
 import { linePageSize } from './read-lines.ts';
 import { pdfLinesMax, printedLinesMax, writeParty } from './statement.ts';
@@ -70,10 +71,12 @@ const csvColumns = [
   'vat',
   'net',
   'currency',
+  'corrects',
 ];
 
 async function* writeMonthlyCsv(deps: Deps, statement: MonthlyStatement): AsyncGenerator<string> {
   const { reference, month, currency } = statement;
+  const corrects = correctedReference(statement);
   const localDate = dateIn(statement);
   yield writeCsv([csvColumns]);
   for await (const lines of readStatementLines(deps, statement)) {
@@ -93,10 +96,15 @@ async function* writeMonthlyCsv(deps: Deps, statement: MonthlyStatement): AsyncG
         { cents: line.vat },
         { cents: line.net },
         currency,
+        corrects,
       ]),
     );
   }
 }
+
+/** The reference of the statement that this one replaces. */
+const correctedReference = ({ merchant_id, corrects }: MonthlyStatement): string | null =>
+  corrects === null ? null : statementReference(merchant_id, corrects);
 
 const dateIn =
   ({ time_zone }: Pick<MonthlyStatement, 'time_zone'>) =>
@@ -127,8 +135,10 @@ export function describeMonthly(statement: MonthlyStatement) {
       address: statement[`${side}_address`],
       vat_number: statement[`${side}_vat_number`],
     });
+  const corrected = correctedReference(statement);
   const facts: Row[] = [
     [words.number, statement.reference],
+    ...(corrected === null ? [] : [[words.corrects, corrected] satisfies Row]),
     [words.period, writeMonth(month, language)],
     [words.made, date(dateIn(statement)(statement.created_at))],
     [words.issuer, party('issuer')],
@@ -154,7 +164,8 @@ export function describeMonthly(statement: MonthlyStatement) {
     words,
     money,
     lastDay,
-    title: isTaxInvoice ? words.title_tax : words.title,
+    title: titleOf(words, { isTaxInvoice, isCorrection: corrected !== null }),
+    corrected,
     facts: facts.map(([name, value]): Row => [name, printable(value)]),
     balances,
     reserve: rare(fillIn(words.reserve, { date: date(lastDay) }), statement.reserve),
@@ -162,6 +173,14 @@ export function describeMonthly(statement: MonthlyStatement) {
     invoice,
   };
 }
+
+const titleOf = (
+  words: Words['statement'],
+  { isTaxInvoice, isCorrection }: { isTaxInvoice: boolean; isCorrection: boolean },
+) => {
+  if (isCorrection) return isTaxInvoice ? words.title_tax_corrected : words.title_corrected;
+  return isTaxInvoice ? words.title_tax : words.title;
+};
 
 const columnsOf = (words: Words['statement']): PdfColumn[] => {
   const heads = [words.line, words.on, words.kind, words.order];

@@ -1,10 +1,13 @@
-import { Link } from 'wouter';
+import { Button } from '@mantine/core';
+import { Link, useLocation } from 'wouter';
 import type { StatementDetails } from '#operating/operations/statement.schema.ts';
 import { languageNames } from '#platform/shared/language.ts';
 import { count, longDate, money, monthName } from '../format.ts';
+import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
+import { useCan } from '../session.tsx';
 import { SumLine } from './balance.tsx';
 
 const back = { href: '/statements', label: 'Statements' };
@@ -36,6 +39,11 @@ export default function StatementPage({ id }: { id: string }) {
         {file('pdf', 'PDF')}
         {file('csv', 'CSV')}
       </PageHead>
+      {statement.corrected_by && (
+        <Notice>
+          <VersionLink of={statement.corrected_by} /> replaces this statement. Use only that one.
+        </Notice>
+      )}
       {!statement.pdf_has_lines && (
         <Notice>
           The PDF has the sums. The {count(statement.line_count)} lines are in the CSV file.
@@ -45,6 +53,7 @@ export default function StatementPage({ id }: { id: string }) {
         <Sums of={statement} />
         <div className="stack">
           <Invoice of={statement} />
+          <Correction of={statement} />
           <Card title="Statement">
             <Facts
               rows={[
@@ -53,6 +62,10 @@ export default function StatementPage({ id }: { id: string }) {
                   <span className="mono" key="number">
                     {reference}
                   </span>,
+                ],
+                [
+                  'Replaces',
+                  statement.corrects && <VersionLink key="old" of={statement.corrects} />,
                 ],
                 ['Lines', count(statement.line_count)],
                 ['Language', languageNames[statement.language]],
@@ -66,6 +79,63 @@ export default function StatementPage({ id }: { id: string }) {
         </div>
       </div>
     </>
+  );
+}
+
+const VersionLink = ({ of: { id, reference } }: { of: { id: string; reference: string } }) => (
+  <Link className="mono" href={`/statements/${id}`}>
+    {reference}
+  </Link>
+);
+
+const correctionLabels: Record<StatementDetails['corrections'][number]['name'], string> = {
+  merchant_name: 'To',
+  merchant_address: 'Its address',
+  merchant_vat_number: 'Its VAT number',
+  issuer_name: 'From',
+  issuer_address: 'Address',
+  issuer_vat_number: 'VAT number',
+  language: 'Language',
+};
+
+/** Shown while the statement names one of the two sides otherwise than they are today. */
+function Correction({ of: { id, reference, corrections } }: { of: StatementDetails }) {
+  const can = useCan();
+  const [, navigate] = useLocation();
+  const { run, busy, problem } = useAction();
+  if (corrections.length === 0 || !can('merchants.change')) return null;
+  const what = `Correct ${reference}`;
+  const shown = (name: string, value: string | null) =>
+    name === 'language' ? languageNames[value as StatementDetails['language']] : value;
+  const correct = async () => {
+    const made = await run<StatementDetails>({
+      path: `/api/statements/${id}/correct`,
+      what,
+      said: (one) => `${one.reference} replaces ${reference}.`,
+    });
+    if (made) navigate(`/statements/${made.id}`);
+  };
+  return (
+    <Card title="Changed since">
+      <div className="stack">
+        <Facts
+          rows={corrections.map(({ name, from, to }) => [
+            correctionLabels[name],
+            `${shown(name, to) ?? 'None'}, here ${shown(name, from) ?? 'none'}`,
+          ])}
+        />
+        <p className="quiet small">
+          The correction is a new statement with the next number and the same amounts. This one
+          stays as it is.
+        </p>
+        {problem !== null && <Notice kind="bad">{problem}</Notice>}
+        <div>
+          <Button variant="default" loading={busy} onClick={() => void correct()}>
+            {what}
+          </Button>
+        </div>
+      </div>
+    </Card>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { StatementRow } from '#operating/operations/statement.schema.ts';
 import { count, monthName } from '../format.ts';
-import { Money, PageHead, Time } from '../parts/basics.tsx';
+import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { merchantColumn } from './checkouts.tsx';
@@ -11,7 +11,16 @@ const amount = (cents: (row: StatementRow) => number) => (row: StatementRow) => 
 
 const columns: Column<StatementRow>[] = [
   { head: 'Month', cell: (row) => monthName(row.month.slice(0, 7)) },
-  { head: 'Number', cell: (row) => <span className="mono">{row.reference}</span>, phone: 'sub' },
+  {
+    head: 'Number',
+    cell: (row) => (
+      <span className="row-of">
+        <span className="mono">{row.reference}</span>
+        {row.corrected_by && <Status of="cancelled" tone="plain" name="Replaced" />}
+      </span>
+    ),
+    phone: 'sub',
+  },
   { ...merchantColumn, phone: 'sub' },
   { head: 'Sales', right: true, cell: amount((row) => row.sales), phone: 'hide' },
   {

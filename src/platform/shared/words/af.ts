@@ -305,8 +305,11 @@ export const af: Words = {
   },
   statement: {
     title_tax: 'Staat en belastingfaktuur',
+    title_tax_corrected: 'Gekorrigeerde staat en belastingfaktuur',
     title: 'Staat en faktuur',
+    title_corrected: 'Gekorrigeerde staat en faktuur',
     number: 'Nommer',
+    corrects: 'Vervang',
     period: 'Tydperk',
     made: 'Datum',
     issuer: 'Van',
@@ -363,7 +366,10 @@ export const af: Words = {
     payout_mail_sums: 'Bruto {gross}, fooie {fees}, BTW {vat}, netto {net}. Reëls: {count}.',
     payout_mail_long: 'Die staat is te lank vir ’n e-pos. Die reëls is in die konsole.',
     subject: 'Staat van {month}: {reference}',
+    subject_corrected: 'Gekorrigeerde staat van {month}: {reference}',
     mail: 'U staat van {month} het die nommer {reference}.',
+    mail_corrected:
+      'Die gekorrigeerde staat {reference} van {month} vervang {corrected}. Die bedrae is dieselfde.',
     mail_sums: 'Verkope {sales}, fooie {fees}, BTW {vat}, in u bankrekening inbetaal {paid}.',
     mail_balance: 'Saldo op {date}: {closing}.',
     mail_attached: 'Die staat is as ’n PDF en as ’n CSV-lêer aangeheg.',

@@ -299,8 +299,11 @@ export const en = {
   },
   statement: {
     title_tax: 'Statement and tax invoice',
+    title_tax_corrected: 'Corrected statement and tax invoice',
     title: 'Statement and invoice',
+    title_corrected: 'Corrected statement and invoice',
     number: 'Number',
+    corrects: 'Replaces',
     period: 'Period',
     made: 'Date',
     issuer: 'From',
@@ -356,7 +359,10 @@ export const en = {
     payout_mail_sums: 'Gross {gross}, fees {fees}, VAT {vat}, net {net}. Lines: {count}.',
     payout_mail_long: 'The statement is too long for a mail. Its lines are in the console.',
     subject: 'Statement of {month}: {reference}',
+    subject_corrected: 'Corrected statement of {month}: {reference}',
     mail: 'Your statement of {month} has the number {reference}.',
+    mail_corrected:
+      'The corrected statement {reference} of {month} replaces {corrected}. Its amounts are the same.',
     mail_sums: 'Sales {sales}, fees {fees}, VAT {vat}, paid to your bank account {paid}.',
     mail_balance: 'Balance on {date}: {closing}.',
     mail_attached: 'The statement is attached as a PDF and as a CSV file.',

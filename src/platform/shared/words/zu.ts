@@ -314,8 +314,11 @@ export const zu: Words = {
   },
   statement: {
     title_tax: 'Isitatimende ne-invoyisi yentela',
+    title_tax_corrected: 'Isitatimende ne-invoyisi yentela okulungisiwe',
     title: 'Isitatimende ne-invoyisi',
+    title_corrected: 'Isitatimende ne-invoyisi okulungisiwe',
     number: 'Inombolo',
+    corrects: 'Sithatha indawo ye',
     period: 'Isikhathi',
     made: 'Usuku',
     issuer: 'Kusuka ku',
@@ -374,7 +377,10 @@ export const zu: Words = {
     payout_mail_long:
       'Isitatimende side kakhulu ukuthi singathunyelwa nge-imeyili. Imigqa isekhonsolini.',
     subject: 'Isitatimende sango-{month}: {reference}',
+    subject_corrected: 'Isitatimende esilungisiwe sango-{month}: {reference}',
     mail: 'Isitatimende sakho sango-{month} sinenombolo {reference}.',
+    mail_corrected:
+      'Isitatimende esilungisiwe {reference} sango-{month} sithatha indawo ka-{corrected}. Amanani ayafana.',
     mail_sums:
       'Okuthengisiwe {sales}, izimali zenkonzo {fees}, i-VAT {vat}, okukhokhelwe i-akhawunti yakho yasebhange {paid}.',
     mail_balance: 'Ibhalansi ngomhla ka-{date}: {closing}.',
