@@ -72,8 +72,8 @@ create table person_mails (
                  ('invitation', 'invitation_requested', 'invited_again', 'registered',
                   'passkey_added', 'passkey_removed', 'issuer_tied', 'access_widened', 'revoked',
                   'confirmed', 'invited_elsewhere', 'bank_proposed', 'bank_confirmed', 'callbacks_failing',
-                  'dispute_opened', 'key_ends', 'payout_paid', 'payout_returned', 'orders_week',
-                  'orders_month')),
+                  'dispute_opened', 'key_ends', 'payout_paid', 'payout_returned', 'link_paid',
+                  'orders_week', 'orders_month', 'refunds_week', 'refunds_month')),
   -- Facts that the mail states and that are not in the person's row.
   facts        jsonb not null,
   -- The token of an invitation, encrypted until the mail is sent, then null.
@@ -102,7 +102,7 @@ create table alert_mails (
   person_id   uuid not null references people (id),
   kind        text not null check (kind in
                 ('callbacks_failing', 'dispute_opened', 'key_ends', 'payout_paid', 'payout_returned',
-                 'orders_week', 'orders_month')),
+                 'link_paid', 'orders_week', 'orders_month', 'refunds_week', 'refunds_month')),
   is_wanted   boolean not null,
   -- The day on which an export falls due, on the merchant's clock.
   due_on      date,

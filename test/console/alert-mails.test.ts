@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
-import { isExport } from '#operating/people/alert-mail.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { alertRoles } from '#operating/people/alert-mail.ts';
 import { composePersonMail } from '#operating/people/compose-person-mail.ts';
 import { mailDueExports } from '#operating/people/mail-due-exports.ts';
 import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
@@ -13,6 +14,8 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { noteDestinations } from '#purchases/callbacks/delivery/note-destinations.ts';
 import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
+import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
+import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { payPayout, returnPayout } from '#purchases/payouts/review-payout.ts';
 import { commandLine } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
@@ -64,8 +67,8 @@ const choices = async (by: ConsolePerson, of: ConsolePerson) => {
   return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
 };
 
-/** Exports are not among them: no one gets one without a choice. */
-const events = merchantAlerts.filter((kind) => !isExport(kind));
+/** Exports and paid links are not among them: no one gets mail about one without a choice. */
+const events = merchantAlerts.filter((kind) => alertRoles(kind).byDefault.length > 0);
 
 /** Each event happens once, and the inquiry becomes a dispute. */
 async function everyEvent(): Promise<void> {
@@ -119,12 +122,12 @@ test('one mail for each event goes to administrators who did not unsubscribe, an
     personOf('merchant-admin', [other.merchant.id]),
   ]);
   const staff = await addPerson(paying.service, { roles: ['admin'] });
-  assert.deepEqual(await choices(admin, admin), { may: 7, wanted: events });
-  assert.deepEqual(await choices(admin, chosen), { may: 5, wanted: [] });
-  assert.deepEqual(await choices(admin, till), { may: 0, wanted: [] });
+  assert.deepEqual(await choices(admin, admin), { may: 10, wanted: events });
+  assert.deepEqual(await choices(admin, chosen), { may: 8, wanted: [] });
+  assert.deepEqual(await choices(admin, till), { may: 1, wanted: [] });
   assert.equal((await choose(left, left, [])).status, 200);
   assert.equal((await choose(admin, chosen, ['dispute_opened'])).status, 200);
-  assert.deepEqual(await choices(admin, chosen), { may: 5, wanted: ['dispute_opened'] });
+  assert.deepEqual(await choices(admin, chosen), { may: 8, wanted: ['dispute_opened'] });
 
   await everyEvent();
   const escalated = 'dispute_opened';
@@ -211,6 +214,8 @@ test('an export is told of once after each week, on the merchant’s clock, to t
   for (const one of [weekly, gone, invited]) {
     assert.equal((await choose(admin, one, ['orders_week'])).status, 200);
   }
+  const bookkeeper = await personOf('support');
+  assert.equal((await choose(admin, bookkeeper, ['refunds_week'])).status, 200);
   await pool.query('update people set registered_at = null where id = $1', [invited.id]);
   assert.equal(await mailDueExports(deps), 0);
   paying.clock.advance({ hours: 24 * 7 });
@@ -231,17 +236,49 @@ test('an export is told of once after each week, on the merchant’s clock, to t
   const letter = composePersonMail({ ...mail, created_at }, { url: 'https://c', link: null });
   const url = `https://c/checkouts?merchant=${merchantId()}&from=${from}&to=${to}`;
   assert.deepEqual(letter.link, { label: 'Open the orders', url });
+  const [refunds] = await mailsTo(bookkeeper);
+  const ofRefunds = composePersonMail({ ...refunds, created_at }, { url: 'https://c', link: null });
+  assert.deepEqual(ofRefunds.link, {
+    label: 'Open the refunds',
+    url: `https://c/refunds?view=all&merchant=${merchantId()}&from=${from}&to=${to}`,
+  });
   // However many weeks have passed, the newest one is told of.
   paying.clock.advance({ hours: 24 * 28 });
   // The choice of the one who is gone has ended. The invited person may still register.
-  assert.equal(await mailDueExports(deps), 2);
+  assert.equal(await mailDueExports(deps), 3);
   assert.equal((await mailsTo(weekly)).length, 2);
-  await pool.query('update alert_mails set due_on = null where person_id = $1', [invited.id]);
+  await pool.query('update alert_mails set due_on = null where person_id = any($1)', [
+    [invited.id, bookkeeper.id],
+  ]);
   // The session of the first administrator has ended.
   const later = await personOf('merchant-admin');
   assert.equal((await choose(later, weekly, [])).status, 200);
   paying.clock.advance({ hours: 24 * 7 });
   assert.equal(await mailDueExports(deps), 0);
+});
+
+test('those who chose it, a till too, get a mail when a payment link is paid', async () => {
+  const { deps } = paying.service;
+  const manager = await personOf('merchant-admin');
+  const seller = await personOf('till');
+  assert.equal((await choose(manager, seller, ['link_paid'])).status, 200);
+  const id = await offerPaymentLink(deps, 'test', merchantId(), {
+    ...{ amount: 150_000, client_reference_id: 'bean-9', notify_url: paying.receiver.url },
+  });
+  const of = { merchant_id: merchantId(), id };
+  const merchant = await findMerchant(deps.database.db, deps.clock, of.merchant_id);
+  assert(merchant);
+  const shopper = { email: 'thandi@example.com', amount: null };
+  const opened = await openPaymentLink(deps, merchant, of, shopper);
+  assert(typeof opened === 'object');
+  assert.deepEqual(await kindsTo(seller), []);
+  await paying.open(opened.id).pay(3);
+  const [mail, another] = await mailsTo(seller);
+  assert.deepEqual([mail.kind, another], ['link_paid', undefined]);
+  const created_at = timestamp(paying.clock.now());
+  const { subject } = composePersonMail({ ...mail, created_at }, { url: 'https://c', link: null });
+  assert.equal(subject.replaceAll('\u00a0', ' '), 'R 1 500,00 was paid by link for bean-9');
+  assert.deepEqual(await kindsTo(manager), []);
 });
 
 test('the command shows and changes what one of a merchant’s people gets by mail', async () => {

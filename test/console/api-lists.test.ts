@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { auditSlice } from '#checks/books/audit-books.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
 import { openCsv } from '#operating/operations/csv.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
@@ -12,6 +13,7 @@ import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
 import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
+import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { operate } from '#record/actions/operate.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
@@ -143,6 +145,7 @@ const lists = [
   '/api/refunds?view=review',
   '/api/refunds?view=approved',
   '/api/refunds?view=complete',
+  '/api/refunds?view=complete&from=2026-11-01&to=2027-12-31',
   '/api/overdue',
   '/api/callbacks',
   '/api/callbacks?status=delivered',
@@ -221,6 +224,32 @@ describe('a list', () => {
     // The index of pending callbacks by host begins with the merchant.
     await get(`/api/callbacks?host=x&status=pending&merchant=${paying.account.merchant.id}`);
     await get('/api/callbacks?host=x&status=pending', staff);
+  });
+
+  test('of refunds can begin and end with a day, of one merchant and of all, in each view', async () => {
+    type Listed = { id: string; created_at: string };
+    const dayOf = ({ created_at }: Listed) =>
+      Temporal.Instant.from(created_at)
+        .toZonedDateTimeISO('Africa/Johannesburg')
+        .toPlainDate()
+        .toString();
+    for (const of of ['', `merchant=${paying.account.merchant.id}&`]) {
+      for (const view of ['', 'view=complete&']) {
+        const list = async (query: string): Promise<Listed[]> =>
+          (await get(`/api/refunds?limit=100&${of}${view}${query}`)).data;
+        const all = await list('');
+        assert.ok(all.length > 0);
+        for (const day of new Set(all.map(dayOf))) {
+          const onDay = all.filter((row) => dayOf(row) === day);
+          assert.deepEqual(await list(`from=${day}&to=${day}`), onDay);
+          const before = Temporal.PlainDate.from(day).subtract({ days: 1 });
+          assert.deepEqual(
+            await list(`to=${before}`),
+            all.filter((row) => dayOf(row) < day),
+          );
+        }
+      }
+    }
   });
 
   test('of checkouts can begin and end with a day, of one merchant and of all', async () => {
@@ -972,4 +1001,18 @@ test('the first page of a shop names keys that end, and the steps before going l
     [['signing_key', account.id]],
   );
   assert.equal(now.go_live.drill_passed, true);
+
+  // A shop that sells by link has no server, and nothing of a server is asked of it.
+  const { merchant } = account;
+  const id = await offerPaymentLink(deps, 'test', merchant.id, {
+    ...{ amount: 150_000, client_reference_id: 'till', notify_url: null },
+  });
+  const key = { merchant_id: merchant.id, id };
+  const own = await findMerchant(deps.database.db, deps.clock, merchant.id);
+  assert(own);
+  await openPaymentLink(deps, own, key, { email: 'thandi@example.com', amount: null });
+  assert.deepEqual((await get(url)).go_live, {
+    ...{ signed_request: null, callback_delivered: null, drill_passed: null },
+    ...{ refund_requested: false, bank_account: false },
+  });
 });

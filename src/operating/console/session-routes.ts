@@ -213,6 +213,7 @@ function presentSession({ deps, person, scope, session }: Context): Session {
     session,
     proof_until: proofUntil(session, deps.clock.now()),
     sandbox: deps.environment === 'sandbox',
+    sends_mail: deps.sendsMessages,
     other_console_url: scope === 'all merchants' ? null : deps.console.otherUrl,
     is_for_merchants: deps.console.isForMerchants,
   };

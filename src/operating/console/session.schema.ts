@@ -33,6 +33,8 @@ export const Session = Type.Object({
   /** When the proof expires. Actions that need a proof are allowed until then. */
   proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
+  /** Whether the service sends mail at all. */
+  sends_mail: Type.Boolean(),
   /** For a merchant's people: the console of the other environment, if it is known. */
   other_console_url: nullable(Type.String()),
   /** Whether this is the merchants' own console. */

@@ -5,15 +5,13 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import { type OfCheckout, unique } from './owner.sql.ts';
-import { type Page, type PageOf, readRange } from './range.sql.ts';
+import { findNumberAt, type Page, type PageOf, readRange } from './range.sql.ts';
+import type { Span } from './span.ts';
 
 export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
 
-/** `from` and `until` are instants; `until` is excluded. */
-export type CheckoutFilter = {
+export type CheckoutFilter = Span & {
   status?: CheckoutStatus | undefined;
-  from?: Timestamp | undefined;
-  until?: Timestamp | undefined;
   amount?: number | undefined;
   gateway?: string | undefined;
   /** Only these checkouts. */
@@ -48,7 +46,7 @@ export async function pageCheckouts(
   if (ids !== undefined) query = query.where(sql<boolean>`id = any(${ids}::uuid[])`);
   if (isOne(scope)) {
     const [merchant_id = ''] = (scope as { merchant_ids: string[] }).merchant_ids;
-    const at = (time: Timestamp) => findNumberAt(db, merchant_id, time);
+    const at = (time: Timestamp) => findNumberAt(db, 'checkouts', merchant_id, time);
     if (from !== undefined) query = query.where('number', '>=', await at(from));
     if (until !== undefined) query = query.where('number', '<', await at(until));
   } else {
@@ -58,26 +56,6 @@ export async function pageCheckouts(
       query = query.where('id', '<', firstIdAt(Temporal.Instant.from(until).epochMilliseconds));
   }
   return await readRange(scoped(query, scope), page, columns, 'desc');
-}
-
-/**
- * The number of a merchant's first checkout from a time on. Times ascend with the numbers, which
- * have no gaps, so a binary search of about twenty steps needs no index.
- */
-async function findNumberAt(db: Handle, merchant_id: string, time: Timestamp): Promise<number> {
-  const { rows } = await sql<{ number: number }>`
-    with recursive range (low, high) as (
-      select 1::bigint, total + 1 from list_totals
-      where merchant_id = ${merchant_id} and list = 'checkouts'
-      union all
-      select case when c.created_at < ${time}::timestamptz then c.number + 1 else r.low end,
-        case when c.created_at < ${time}::timestamptz then r.high else c.number end
-      from range r
-      join checkouts c on c.merchant_id = ${merchant_id} and c.number = (r.low + r.high) / 2
-      where r.low < r.high
-    )
-    select low as number from range where low >= high`.execute(db);
-  return rows[0]?.number ?? 1;
 }
 
 export type Collected = { collected: number; outstanding: number };

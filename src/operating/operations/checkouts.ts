@@ -1,13 +1,13 @@
-import { isOne, type Scope } from '#operating/search/scope.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import { listShoppersCheckouts } from '#operating/search/search.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { timestamp } from '#platform/shared/clock.ts';
 import { CheckoutRow, CheckoutsQuery } from './checkout.schema.ts';
 import { type CheckoutFilter, listCollected, pageCheckouts } from './checkouts.sql.ts';
 import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
-import { findOwners, listMerchantNames } from './owner.sql.ts';
-import { plainDay, scopeOf } from './viewer.ts';
+import { findOwners } from './owner.sql.ts';
+import { spanOf } from './span.ts';
+import { scopeOf } from './viewer.ts';
 
 /** The newest checkouts first. */
 export const checkoutList = defineList({
@@ -45,10 +45,6 @@ export const checkoutList = defineList({
   ],
 });
 
-/** The time zone of a list of several merchants. The console shows it beside the fields. */
-const homeZone = 'Africa/Johannesburg';
-
-/** Converts days to instants, in the time zone in which the list shows its times. */
 async function filterOf(
   db: Handle,
   scope: Scope,
@@ -56,16 +52,5 @@ async function filterOf(
 ): Promise<CheckoutFilter> {
   const ids =
     shopper === undefined ? undefined : await listShoppersCheckouts(db, scope, shopper.trim());
-  const filter = { status, amount, gateway, ids };
-  if (from === undefined && to === undefined) return filter;
-  const of = isOne(scope) ? scope.merchant_ids : [];
-  const [merchant] = (await listMerchantNames(db, scope, of)).values();
-  const zone = merchant?.time_zone ?? homeZone;
-  const startOf = (day: string, days: number) =>
-    timestamp(plainDay(day).add({ days }).toZonedDateTime(zone).toInstant());
-  return {
-    ...filter,
-    from: from === undefined ? undefined : startOf(from, 0),
-    until: to === undefined ? undefined : startOf(to, 1),
-  };
+  return { status, amount, gateway, ids, ...(await spanOf(db, scope, { from, to })) };
 }

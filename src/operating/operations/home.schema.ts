@@ -42,12 +42,15 @@ export const Home = Type.Object({
   /** Sales of the last seven days including today, and of the seven days before. */
   week: Sales,
   week_before: Sales,
-  /** The steps before real money moves. Each is true once the service has seen it. */
+  /**
+   * The steps before real money moves. Each is true once the service has seen it. Those of a server
+   * are null for a shop that sells by link and has none.
+   */
   go_live: Type.Object({
-    signed_request: Type.Boolean(),
-    callback_delivered: Type.Boolean(),
+    signed_request: nullable(Type.Boolean()),
+    callback_delivered: nullable(Type.Boolean()),
     refund_requested: Type.Boolean(),
-    /** Whether the drill was passed; null outside of sandboxes, where it cannot run. */
+    /** Whether the drill was passed; null outside of sandboxes too, where it cannot run. */
     drill_passed: nullable(Type.Boolean()),
     bank_account: Type.Boolean(),
   }),

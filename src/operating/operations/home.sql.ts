@@ -61,9 +61,11 @@ export async function listEndingKeys(
     .slice(0, keysMax);
 }
 
-type Steps = {
+export type Steps = {
   requires_signing: boolean;
   has_checkouts: boolean;
+  /** Whether the newest order came from a payment link of a shop without a server. */
+  has_no_server: boolean;
   callback_delivered: boolean;
   refund_requested: boolean;
   drill_passed: boolean;
@@ -85,6 +87,10 @@ export async function findSteps(db: Handle, merchant_id: string): Promise<Steps>
         'requires_signing',
       ),
       hasList('checkouts').as('has_checkouts'),
+      sql<boolean>`coalesce((select notify_url is null from checkouts
+        where merchant_id = ${merchant_id} order by number desc limit 1), false)`.as(
+        'has_no_server',
+      ),
       sql<boolean>`exists (select from destination_days
         where merchant_id = ${merchant_id} and delivered > 0)`.as('callback_delivered'),
       hasList('refund_requests').as('refund_requested'),

@@ -11,7 +11,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { readBalance } from './balances.ts';
 import type { Home } from './home.schema.ts';
-import { findFirstDeadline, findSteps, listEndingKeys } from './home.sql.ts';
+import { findFirstDeadline, findSteps, listEndingKeys, type Steps } from './home.sql.ts';
 import { noMerchant } from './merchants.ts';
 import { listMerchantNames } from './owner.sql.ts';
 import type { Viewer, ViewerDeps } from './viewer.ts';
@@ -46,7 +46,6 @@ export async function readHome(
       findSteps(db, id),
     ]);
     const weekBegan = today.subtract({ days: 6 }).toString();
-    const isProduction = deps.environment === 'production';
     return {
       ...{ merchant_id: id, merchant_name: name, currency, locale, time_zone, clock_ahead_ms },
       today: today.toString(),
@@ -58,15 +57,7 @@ export async function readHome(
       ending_keys: keys,
       week: sumDays(days.filter(({ day }) => day >= weekBegan)),
       week_before: sumDays(days.filter(({ day }) => day < weekBegan)),
-      go_live: {
-        // Production requires signatures from the first request on, so any checkout proves a signed
-        // request.
-        signed_request: steps.requires_signing && (!isProduction || steps.has_checkouts),
-        callback_delivered: steps.callback_delivered,
-        refund_requested: steps.refund_requested,
-        drill_passed: isProduction ? null : steps.drill_passed,
-        bank_account: steps.bank_account,
-      },
+      go_live: goLiveOf(steps, deps.environment === 'production'),
     };
   });
   if (!found) throw noMerchant(id);
@@ -74,6 +65,20 @@ export async function readHome(
   const { business_on, amount } = next ?? {};
   const isPaid = business_on !== undefined && amount !== undefined && amount > 0;
   return { ...found, next_payout: isPaid ? { business_on, amount } : null };
+}
+
+/** A shop that sells by link alone has no server, so nothing of a server is asked of it. */
+function goLiveOf(steps: Steps, isProduction: boolean): Home['go_live'] {
+  const ofServer = (isDone: boolean) => (steps.has_no_server ? null : isDone);
+  return {
+    // Production requires signatures from the first request on, so any checkout proves a signed
+    // request.
+    signed_request: ofServer(steps.requires_signing && (!isProduction || steps.has_checkouts)),
+    callback_delivered: ofServer(steps.callback_delivered),
+    refund_requested: steps.refund_requested,
+    drill_passed: isProduction ? null : ofServer(steps.drill_passed),
+    bank_account: steps.bank_account,
+  };
 }
 
 const sumDays = (days: DaySums[]): Home['week'] => ({

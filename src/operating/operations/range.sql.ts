@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 
 // Pages of rows for operators. Each page is a range of an index, however long the list is: a key
 // says where the previous page ended, so neither an offset nor a count is needed. Ids ascend with
@@ -44,4 +46,29 @@ export async function readRange<Row extends object>(
   const last = rows.at(-1) as Record<string, unknown> | undefined;
   if (!last || rows.length < page.limit) return { rows, last: null };
   return { rows, last: names.map((name) => String(last[name])) };
+}
+
+/**
+ * The number of a merchant's first checkout or refund from a time on. Times ascend with the numbers,
+ * which have no gaps, so a binary search of about twenty steps needs no index.
+ */
+export async function findNumberAt(
+  db: Handle,
+  list: 'checkouts' | 'refund_requests',
+  merchant_id: string,
+  time: Timestamp,
+): Promise<number> {
+  const { rows } = await sql<{ number: number }>`
+    with recursive range (low, high) as (
+      select 1::bigint, total + 1 from list_totals
+      where merchant_id = ${merchant_id} and list = ${list}
+      union all
+      select case when c.created_at < ${time}::timestamptz then c.number + 1 else r.low end,
+        case when c.created_at < ${time}::timestamptz then r.high else c.number end
+      from range r
+      join ${sql.table(list)} c on c.merchant_id = ${merchant_id} and c.number = (r.low + r.high) / 2
+      where r.low < r.high
+    )
+    select low as number from range where low >= high`.execute(db);
+  return rows[0]?.number ?? 1;
 }

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/refunds/refund.ts';
 import { ActorSummary } from './audit.schema.ts';
-import { Cents, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+import { Cents, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
 
 /** `review`: requested and not approved yet. `approved`: approved and not begun. */
 export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
@@ -13,6 +13,9 @@ export const RefundsQuery = Type.Object({
   ...paging,
   /** `requested` is `review` and `approved` together. */
   view: Type.Optional(oneOf(['requested', ...refundViews])),
+  /** Days on which it was requested; both are included. */
+  from: Type.Optional(FilterDay),
+  to: Type.Optional(FilterDay),
 });
 
 export const PlannedPart = Type.Object({

@@ -1,9 +1,11 @@
 import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
 import { listRecentSums, type OfCheckout, unique } from './owner.sql.ts';
-import { type Page, type PageOf, readRange } from './range.sql.ts';
+import { findNumberAt, type Page, type PageOf, readRange } from './range.sql.ts';
+import type { Span } from './span.ts';
 
 /** A status; `review` (requested and not approved); or `approved` (approved and not begun). */
 export type RefundView = RefundStatus | 'review' | 'approved';
@@ -12,7 +14,7 @@ export type RefundView = RefundStatus | 'review' | 'approved';
 export async function pageRefunds(
   db: Handle,
   scope: Scope,
-  view: RefundView | null,
+  { view, from, until }: Span & { view: RefundView | null },
   page: PageOf,
 ): Promise<Page<RefundRequest>> {
   const isRequested = view === 'requested' || view === 'review' || view === 'approved';
@@ -21,7 +23,17 @@ export async function pageRefunds(
   if (status !== null) query = query.where('status', '=', status);
   if (view === 'review') query = query.where('approved_at', 'is', null);
   if (view === 'approved') query = query.where('approved_at', 'is not', null);
-  const columns = isOne(scope) && status === null ? ['number'] : ['created_at', 'id'];
+  const byNumber = isOne(scope) && status === null;
+  if (byNumber) {
+    const [merchant_id = ''] = scope.merchant_ids;
+    const at = (time: Timestamp) => findNumberAt(db, 'refund_requests', merchant_id, time);
+    if (from !== undefined) query = query.where('number', '>=', await at(from));
+    if (until !== undefined) query = query.where('number', '<', await at(until));
+  } else {
+    if (from !== undefined) query = query.where('created_at', '>=', from);
+    if (until !== undefined) query = query.where('created_at', '<', until);
+  }
+  const columns = byNumber ? ['number'] : ['created_at', 'id'];
   return await readRange(scoped(query, scope), page, columns, isRequested ? 'asc' : 'desc');
 }
 

@@ -38,6 +38,7 @@ import {
   listRefundsById,
   pageRefunds,
 } from './refunds.sql.ts';
+import { spanOf } from './span.ts';
 import { mustSee, NotFound, scopeOf, type Viewer } from './viewer.ts';
 
 /** Refunds with everything that a reviewer needs to decide. */
@@ -51,7 +52,10 @@ export const refundList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageRefunds(db, scope, query.view ?? null, range),
+      async (db, range) => {
+        const span = await spanOf(db, scope, query);
+        return await pageRefunds(db, scope, { view: query.view ?? null, ...span }, range);
+      },
       (db, rows) => presentRefunds(viewer, db, rows, scope),
     );
   },

@@ -7,7 +7,8 @@ import {
 import { type OperatorRole, operatorRoles, type Permission, permissionsOf } from './permission.ts';
 
 // Which events of a merchant come by mail to whom. A person may get what they may read. Without a
-// choice the merchant's administrators get every event, and no one else does; exports are chosen.
+// choice the merchant's administrators get every event, and no one else does. Exports and paid links
+// must be chosen: a busy till would fill a mailbox.
 
 const readers: Record<MerchantAlertKind, Permission> = {
   callbacks_failing: 'callbacks.read',
@@ -15,9 +16,12 @@ const readers: Record<MerchantAlertKind, Permission> = {
   key_ends: 'integrations.read',
   payout_paid: 'payouts.read',
   payout_returned: 'payouts.read',
+  link_paid: 'links.read',
   // A till opens orders, and sees no sums.
   orders_week: 'overview.read',
   orders_month: 'overview.read',
+  refunds_week: 'overview.read',
+  refunds_month: 'overview.read',
 };
 
 export const isExport = (kind: MerchantAlertKind): kind is ExportKind =>
@@ -29,7 +33,8 @@ const rolesWith = (permission: Permission): OperatorRole[] =>
 /** The roles whose people may get mail about an event, and those who get it without a choice. */
 export const alertRoles = (kind: MerchantAlertKind) => {
   const may = rolesWith(readers[kind]);
-  const managers = isExport(kind) ? [] : rolesWith('people.manage');
+  const isChosen = isExport(kind) || kind === 'link_paid';
+  const managers = isChosen ? [] : rolesWith('people.manage');
   return { may, byDefault: may.filter((role) => managers.includes(role)) };
 };
 

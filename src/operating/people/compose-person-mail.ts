@@ -133,18 +133,29 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     ],
     isAlert: true,
   }),
-  orders_week: ({ facts }) => exportText('week', facts),
-  orders_month: ({ facts }) => exportText('month', facts),
+  link_paid: ({ facts }) => ({
+    subject: `${facts.amount} was paid by link for ${oneLine(facts.reference ?? '')}`,
+    text: [
+      `A shopper paid order ${oneLine(facts.reference ?? '')} of ${oneLine(facts.merchant ?? '')} from a payment link: ${facts.amount}. You can hand over the goods.`,
+    ],
+    isAlert: true,
+  }),
+  orders_week: ({ facts }) => exportText('orders', 'week', facts),
+  orders_month: ({ facts }) => exportText('orders', 'month', facts),
+  refunds_week: ({ facts }) => exportText('refunds', 'week', facts),
+  refunds_month: ({ facts }) => exportText('refunds', 'month', facts),
 };
 
+type Exported = 'orders' | 'refunds';
+
 /** The mail names no shopper: the file is in the console. */
-function exportText(period: 'week' | 'month', facts: PersonMail['facts']): Text {
+function exportText(what: Exported, period: 'week' | 'month', facts: PersonMail['facts']): Text {
   const merchant = oneLine(facts.merchant ?? '');
   const days = `${dayOf(facts.from)} to ${dayOf(facts.to)}`;
   return {
-    subject: `The orders of ${merchant}, ${days}`,
+    subject: `The ${what} of ${merchant}, ${days}`,
     text: [
-      `The last ${period} of ${merchant} is complete. Open its orders in the console, and download them there as a file for your spreadsheet.`,
+      `The last ${period} of ${merchant} is complete. Open its ${what} in the console, and download them there as a file for your spreadsheet.`,
     ],
     isAlert: true,
   };
@@ -157,13 +168,18 @@ const dayOf = (day = '') =>
     year: 'numeric',
   });
 
-const ordersOf = ({ merchant_id, from, to }: PersonMail['facts'], url: string): Letter['link'] =>
-  from === undefined
-    ? null
-    : {
-        label: 'Open the orders',
-        url: `${url}/checkouts?merchant=${merchant_id}&from=${from}&to=${to}`,
-      };
+function exportLink(
+  { kind, facts: { merchant_id, from, to } }: Pick<PersonMail, 'kind' | 'facts'>,
+  url: string,
+): Letter['link'] {
+  if (from === undefined) return null;
+  const isOrders = kind === 'orders_week' || kind === 'orders_month';
+  const list = isOrders ? '/checkouts?' : '/refunds?view=all&';
+  return {
+    label: isOrders ? 'Open the orders' : 'Open the refunds',
+    url: `${url}${list}merchant=${merchant_id}&from=${from}&to=${to}`,
+  };
+}
 
 /** The console is in English, and so are its mails. */
 export function composePersonMail(
@@ -180,7 +196,6 @@ export function composePersonMail(
     from,
     url: console.url,
   });
-  const orders = ordersOf(facts, console.url);
   const whom = about ? 'call the payment service' : 'tell another administrator';
   const warning = `If you did not expect this, ${whom} at once.`;
   return {
@@ -188,7 +203,9 @@ export function composePersonMail(
     subject,
     paragraphs: isAlert ? text : [...text, warning],
     rows: [],
-    link: console.link ? { label: 'Register a passkey', url: console.link } : orders,
+    link: console.link
+      ? { label: 'Register a passkey', url: console.link }
+      : exportLink({ kind, facts }, console.url),
     footer: isAlert
       ? [
           `You get this mail because you work for ${oneLine(facts.merchant ?? '')} in the console at ${console.url}. Its administrators choose under People who gets which mails.`,

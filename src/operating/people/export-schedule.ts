@@ -1,18 +1,20 @@
 import type { ExportKind } from '#purchases/messages/merchant-mail.ts';
 
-// Exports on a schedule: after each week or month a person gets mail with a link to its orders in the
-// console, where they download the file. So the file has the limits, the proof and the audit of every
+// Exports on a schedule: after each week or month a person gets mail with a link to its orders or
+// refunds in the console, where they download the file. So the file has the limits, the proof and the audit of every
 // file (decision 0076), and no mail names a shopper.
 
 type Period = { from: Temporal.PlainDate; to: Temporal.PlainDate };
 
+const isMonthly = (kind: ExportKind) => kind === 'orders_month' || kind === 'refunds_month';
+
 /** The first day of the week, or of the month, that a day is in. Weeks begin on Monday. */
 const beginOf = (kind: ExportKind, day: Temporal.PlainDate): Temporal.PlainDate =>
-  kind === 'orders_month' ? day.with({ day: 1 }) : day.subtract({ days: day.dayOfWeek - 1 });
+  isMonthly(kind) ? day.with({ day: 1 }) : day.subtract({ days: day.dayOfWeek - 1 });
 
 /** The day on which the period of today is over. */
 export const nextExportOn = (kind: ExportKind, today: Temporal.PlainDate): Temporal.PlainDate =>
-  beginOf(kind, today).add(kind === 'orders_month' ? { months: 1 } : { weeks: 1 });
+  beginOf(kind, today).add(isMonthly(kind) ? { months: 1 } : { weeks: 1 });
 
 /** The last whole period before today. */
 export function exportPeriod(kind: ExportKind, today: Temporal.PlainDate): Period {

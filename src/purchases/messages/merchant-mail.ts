@@ -1,7 +1,12 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /** Exports that a merchant's people get mail about after each week or month, if they want it. */
-export const exportKinds = ['orders_week', 'orders_month'] as const;
+export const exportKinds = [
+  'orders_week',
+  'orders_month',
+  'refunds_week',
+  'refunds_month',
+] as const;
 export type ExportKind = (typeof exportKinds)[number];
 
 /** The events that a merchant's people get mail about if they want it. */
@@ -11,6 +16,7 @@ export const merchantAlerts = [
   'key_ends',
   'payout_paid',
   'payout_returned',
+  'link_paid',
   ...exportKinds,
 ] as const;
 export type MerchantAlertKind = (typeof merchantAlerts)[number];

@@ -6,6 +6,7 @@ import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { writeAndCommit, writeTogether } from '#platform/database/write-together.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import type { Callback } from '#purchases/callbacks/callback.ts';
 import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
@@ -17,6 +18,7 @@ import {
   collectShopperPayment,
   releaseShopperPayment,
 } from '#purchases/instalments/shopper-payment.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { chooseMove, type Outcome } from './choose-step.ts';
 import { lockAttempt, newState } from './payment-attempt.sql.ts';
@@ -31,7 +33,7 @@ import { isFirstPayment, type PaymentAttempt } from './payment-attempt.ts';
  * the caller to deliver. Otherwise a worker delivers it.
  */
 export async function recordOutcome(
-  deps: { database: Database; clock: Clock } & QueueDeps,
+  deps: { database: Database; clock: Clock } & QueueDeps & MerchantMailDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
   answer: Outcome,
@@ -58,6 +60,7 @@ export async function recordOutcome(
     } else if (effect === 'succeed' && isFirstPayment(moved)) {
       assert(answer.outcome === 'done');
       const paid = payCheckout(deps, merchant, checkout, moved, answer.card, at, claim);
+      await mailLinkPaid(deps, db, merchant, checkout);
       const written = await writeAndCommit(tx, { ...outcome, ...paid.writes });
       // Delivering the callback verifies the claim, and with it that this transaction was committed.
       if (claim && paid.callback) callback = { ...paid.callback, ...written.callback[0] };
@@ -70,6 +73,20 @@ export async function recordOutcome(
     }
   });
   return callback;
+}
+
+/** Tells the merchant's people who want it. A shop without a server gets no callback. */
+async function mailLinkPaid(
+  deps: { clock: Clock } & MerchantMailDeps,
+  db: Handle,
+  { name, territory }: Merchant,
+  { merchant_id, id, payment_link_id, amount, client_reference_id: reference }: Checkout,
+): Promise<void> {
+  if (payment_link_id === null) return;
+  await deps.mailMerchant(db, {
+    ...{ merchant_id, kind: 'link_paid', event: id, at: timestamp(deps.clock.now()) },
+    facts: { merchant: name, amount: showMoney(amount, territory), reference },
+  });
 }
 
 /** The writes for a checkout that is paid now. */

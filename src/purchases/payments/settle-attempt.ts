@@ -10,6 +10,7 @@ import { timestamp } from '#platform/shared/clock.ts';
 import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { type AskDeps, askGateway } from './ask-gateway.ts';
@@ -17,7 +18,10 @@ import { claimAttempt, dueAttempts, moveGivenUp } from './payment-attempt.sql.ts
 import { isFirstPayment, isOver, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyProblem };
+export type PaymentDeps = AskDeps &
+  DeliveryDeps &
+  QueueDeps &
+  MerchantMailDeps & { money: MoneyProblem };
 
 /**
  * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the

@@ -7,7 +7,7 @@ import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Id, Notice, PageHead, Status, Table, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { Copy } from '../parts/secrets.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { LinkStatus } from './payment-links.tsx';
 
@@ -144,13 +144,14 @@ function Code({ of: link }: { of: PaymentLinkDetails }) {
 /** The person's own program writes the mail. With an address, the service can mail the link itself. */
 function MailIt({ of: link }: { of: PaymentLinkDetails }) {
   const can = useCan();
+  const { sends_mail } = useSession();
   const { run, busy, problem } = useAction();
   const write = (
     <Button variant="default" component="a" href={mailto(link)}>
       Write a mail
     </Button>
   );
-  if (link.email === null || !can('links.create')) return write;
+  if (!sends_mail || link.email === null || !can('links.create')) return write;
   const again = link.mails.length > 0 ? ' again' : '';
   return (
     <>

@@ -12,7 +12,7 @@ import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantSelect, useFoundMerchants } from '../parts/merchants.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
 
@@ -103,6 +103,7 @@ const lives = [1, 3, 7, 14, 30].map((days) => ({
 const noEnd = { value: '', label: 'Until it is cancelled' };
 
 function NewLink({ close }: { close: () => void }) {
+  const { sends_mail } = useSession();
   const [, navigate] = useLocation();
   const [filters] = useFilters();
   const { data: merchants } = useFoundMerchants('');
@@ -179,7 +180,7 @@ function NewLink({ close }: { close: () => void }) {
           onChange={(event) => setEmail(event.currentTarget.value)}
         />
       )}
-      {hasEmail && (
+      {hasEmail && sends_mail && (
         <Checkbox
           label="Send the link there by mail"
           checked={mails}

@@ -7,7 +7,7 @@ import { get } from '../api.ts';
 import { money, percent, plural } from '../format.ts';
 import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
-import { MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { reviewOf, reviewOfAll } from '../parts/review.ts';
@@ -23,6 +23,7 @@ const views = [
   { value: 'pending', label: 'In progress' },
   { value: 'complete', label: 'Complete' },
   { value: 'failed', label: 'Failed or declined' },
+  { value: 'all', label: 'All' },
 ];
 
 const shown = (row: { amount: number; currency: string; locale: string }) =>
@@ -59,11 +60,12 @@ export default function RefundsPage() {
       <div className="filters">
         <Tabs name="view" label="Which refunds" fallback="review" options={views} />
         <MerchantFilter />
+        <DayFilters />
       </div>
       <List
         path="/api/refunds"
-        query={{ view }}
-        takes={['view', 'merchant']}
+        query={view === 'all' ? {} : { view }}
+        takes={['merchant', 'from', 'to']}
         label="Refunds"
         columns={columns}
         keyOf={(row) => row.id}

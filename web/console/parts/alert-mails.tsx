@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AlertMails as Choices, Person } from '#operating/operations/people.schema.ts';
 import { get } from '../api.ts';
-import { useCan, useShop } from '../session.tsx';
+import { useCan, useSession, useShop } from '../session.tsx';
 import { useAction } from './actions.tsx';
 import { Notice } from './basics.tsx';
 import { Unread } from './states.tsx';
@@ -14,22 +14,26 @@ const labels: Record<Choices['data'][number]['kind'], string> = {
   key_ends: 'A key or secret ends within a day',
   payout_paid: 'A payout was paid',
   payout_returned: 'The bank returned a payout',
+  link_paid: 'A payment link was paid',
   orders_week: 'A week has ended, with a link to its orders',
   orders_month: 'A month has ended, with a link to its orders',
+  refunds_week: 'A week has ended, with a link to its refunds',
+  refunds_month: 'A month has ended, with a link to its refunds',
 };
 
 /** The events of the shop that a person gets mail about. */
 export function AlertMails({ of: person }: { of: Person }) {
+  const { sends_mail } = useSession();
   const shop = useShop();
   const [only] = person.merchant_ids ?? [];
   const merchant = shop ?? (person.merchant_ids?.length === 1 ? only : undefined);
   const path = `/api/people/${person.id}/alert-mails`;
   const found = useQuery({
-    enabled: merchant !== undefined,
+    enabled: sends_mail && merchant !== undefined,
     queryKey: [path, merchant],
     queryFn: ({ signal }) => get<Choices>(path, { merchant: merchant ?? '' }, signal),
   });
-  if (merchant === undefined || found.data?.data.length === 0) return null;
+  if (!sends_mail || merchant === undefined || found.data?.data.length === 0) return null;
   return (
     <section className="stack tight">
       <h3>Gets mail when</h3>

@@ -145,7 +145,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   {
     name: 'callback_delivered',
     label: 'Callback taken',
-    how: 'Your server verifies the callback of an order and answers 2xx',
+    how: 'Your server verifies the callback of an order and answers 2xx. A shop without a server sells by payment link, and this step goes',
     href: '/callbacks',
   },
   {
@@ -194,7 +194,7 @@ function GoLive({ of: home }: { of: Home }) {
             </li>
           );
         })}
-        {!sandbox && (
+        {!sandbox && home.go_live.callback_delivered !== null && (
           <li>
             <span className="where">
               <strong>Drill</strong>
