@@ -233,10 +233,10 @@ describe('a list', () => {
         .toZonedDateTimeISO('Africa/Johannesburg')
         .toPlainDate()
         .toString();
-    for (const of of ['', `merchant=${paying.account.merchant.id}&`]) {
+    for (const whose of ['', `merchant=${paying.account.merchant.id}&`]) {
       for (const view of ['', 'view=complete&']) {
         const list = async (query: string): Promise<Listed[]> =>
-          (await get(`/api/refunds?limit=100&${of}${view}${query}`)).data;
+          (await get(`/api/refunds?limit=100&${whose}${view}${query}`)).data;
         const all = await list('');
         assert.ok(all.length > 0);
         for (const day of new Set(all.map(dayOf))) {

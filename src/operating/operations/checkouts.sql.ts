@@ -5,8 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import { type OfCheckout, unique } from './owner.sql.ts';
-import { findNumberAt, type Page, type PageOf, readRange } from './range.sql.ts';
-import type { Span } from './span.ts';
+import { findNumberAt, type Page, type PageOf, readRange, type Span } from './range.sql.ts';
 
 export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
 

@@ -13,6 +13,9 @@ export type Page<Row> = { rows: Row[]; last: Key | null };
 
 export type PageOf = { after: Key | null; limit: number };
 
+/** A span of time. `until` is excluded. */
+export type Span = { from?: Timestamp | undefined; until?: Timestamp | undefined };
+
 /** The key does not belong to this list. */
 export class BadKey extends Error {}
 

@@ -4,8 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
 import { listRecentSums, type OfCheckout, unique } from './owner.sql.ts';
-import { findNumberAt, type Page, type PageOf, readRange } from './range.sql.ts';
-import type { Span } from './span.ts';
+import { findNumberAt, type Page, type PageOf, readRange, type Span } from './range.sql.ts';
 
 /** A status; `review` (requested and not approved); or `approved` (approved and not begun). */
 export type RefundView = RefundStatus | 'review' | 'approved';

@@ -1,11 +1,9 @@
 import { isOne, type Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { listMerchantNames } from './owner.sql.ts';
+import type { Span } from './range.sql.ts';
 import { plainDay } from './viewer.ts';
-
-/** Instants; `until` is excluded. */
-export type Span = { from?: Timestamp | undefined; until?: Timestamp | undefined };
 
 /** The time zone of a list of several merchants. The console shows it beside the fields. */
 const homeZone = 'Africa/Johannesburg';

@@ -46,7 +46,7 @@ export type MonthlyStatement = {
 /** The service as its invoices name it. */
 export type Issuer = { name: string; address: string | null; vat_number: string | null };
 
-/** What a correction takes from today. Amounts are never corrected: they are those of the books. */
+/** The facts that a correction takes from today. Amounts are those of the books. */
 export const correctable = [
   'merchant_name',
   'merchant_address',
@@ -77,7 +77,7 @@ export const partiesOf = (
 });
 
 /**
- * What a statement says of the two parties that is no longer so. A setting that is absent corrects
+ * The facts about the two parties that are no longer as a statement says. A setting that is absent corrects
  * nothing, because a command may run without the settings of the service.
  */
 export const correctionsOf = (statement: Correctable, now: Correctable): Correction[] =>
