@@ -70,4 +70,3 @@ create table mailbox (
   primary key (id, merchant_id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
 );
-create index mailbox_by_time on mailbox (sent_at, id);

@@ -66,8 +66,10 @@ function get(path: string, headers: Record<string, string> = {}, method = 'GET')
   );
 }
 
-test('a script reads the messages as JSON, the newest first', async () => {
+test('a script reads the messages as JSON, the newest first, however far a clock is ahead', async () => {
   const first = await keep('First');
+  const ahead = 'update mailbox set sent_at = $2 where id = $1';
+  await service.deps.database.pool.query(ahead, [first, '2037-01-01T00:00:00Z']);
   const second = await keep('Second');
   const { data } = JSON.parse((await get('/messages')).body);
   assert.deepEqual(

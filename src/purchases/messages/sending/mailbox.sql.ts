@@ -22,13 +22,13 @@ export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promi
     .execute();
 }
 
-/** The newest entries come first. */
+/** The newest entries come first, by their ids: a merchant's clock may be weeks ahead. */
 export async function listMailbox(db: Handle, limit: number): Promise<MailboxEntry[]> {
   return await db
     .selectFrom('mailbox')
     .selectAll()
-    .orderBy('sent_at', 'desc')
     .orderBy('id', 'desc')
+    .orderBy('merchant_id', 'desc')
     .limit(limit)
     .execute();
 }
