@@ -134,6 +134,9 @@ async function createRows(name: string, account: Account): Promise<Rows> {
        'en-ZA', 'Africa/Johannesburg')`,
     [account.merchant.id, statement, `Shop of ${name}`],
   );
+  await pool.query('update statement_months set number = 2 where merchant_id = $1', [
+    account.merchant.id,
+  ]);
   const person = await personOf(account);
   return {
     account,

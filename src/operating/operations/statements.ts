@@ -112,6 +112,7 @@ export const correctionAction = defineAction({
   method: 'POST',
   url: '/api/statements/:id/correct',
   permission: 'merchants.change',
+  fresh: true,
   schema: { params: IdParams, response: StatementDetails },
   async run(viewer: Viewer<ViewerDeps & CorrectionDeps>, { params }) {
     const { merchant_id, id } = await mustSeeStatement(viewer, params.id);
