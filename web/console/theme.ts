@@ -44,6 +44,9 @@ export const theme = createTheme({
   components: {
     Select: { defaultProps: { checkIconPosition: 'right', allowDeselect: false } },
     Tooltip: { defaultProps: { openDelay: 250, withArrow: false } },
+    Notification: {
+      defaultProps: { closeButtonProps: { 'aria-label': 'Close the message' } },
+    },
     Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 100 } } },
   },
 });

@@ -121,7 +121,7 @@ function Correction({ of: { id, reference, corrections } }: { of: StatementDetai
         <Facts
           rows={corrections.map(({ name, from, to }) => [
             correctionLabels[name],
-            `${shown(name, to) ?? 'None'}, here ${shown(name, from) ?? 'none'}`,
+            `Here ${shown(name, from) ?? 'none'}, now ${shown(name, to) ?? 'none'}`,
           ])}
         />
         <p className="quiet small">
