@@ -233,13 +233,14 @@ export async function signIn(deps: Deps): Promise<{ cookie: string; person_id: s
       access_since: timestamp(deps.clock.now()),
       unconfirmed_since: null,
       unconfirmed_by: null,
-      duplicate_of: null,
+      identity_id: null,
       revoked_at: null,
     });
     await openConsoleSession(deps, db, {
       id: deps.random.uuid(),
       token,
       person_id: id,
+      access_id: id,
       method: 'passkey',
       address: '10.0.0.1',
       user_agent: 'bench',

@@ -24,14 +24,14 @@ create table people (
   unconfirmed_since timestamptz(3),
   unconfirmed_by uuid,
   revoked_at   timestamptz(3),
-  -- The person who already has this address, whom the inviter may not see. This row cannot sign in.
-  -- To the inviter's merchant it looks like the invitation of a new person.
-  duplicate_of uuid references people (id),
+  -- A person may have several rows, each with the access that other merchants gave. The first row has
+  -- their passkeys and their account at the issuer; the others name it here.
+  identity_id uuid references people (id),
   check ((unconfirmed_since is null) = (unconfirmed_by is null))
 );
-create unique index people_once_by_email on people (email) where duplicate_of is null;
+create unique index people_once_by_email on people (email) where identity_id is null;
 create index people_by_email on people (email, id);
-create index people_duplicates on people (duplicate_of) where duplicate_of is not null;
+create index people_by_identity on people (identity_id) where identity_id is not null;
 
 -- The people of one merchant, for its administrators.
 create index people_by_merchant on people using gin (merchant_ids);
@@ -126,7 +126,10 @@ create index passkeys_of_person on passkeys (person_id);
 create table console_sessions (
   id         uuid primary key,
   token_hash bytea not null unique check (length(token_hash) = 32),
+  -- The row of the person that has their passkeys.
   person_id  uuid not null references people (id),
+  -- The row of the person whose roles and merchants the session has.
+  access_id  uuid not null references people (id),
   method     text not null check (method in ('passkey', 'oidc', 'sandbox_link')),
   address    text not null,
   user_agent text not null,
@@ -141,6 +144,7 @@ create table console_sessions (
   ended_at   timestamptz(3)
 );
 create index console_sessions_of_person on console_sessions (person_id, created_at);
+create index console_sessions_of_access on console_sessions (access_id, created_at);
 create index console_sessions_by_end on console_sessions (expires_at);
 
 -- The request that answers a challenge deletes it, so it is answered only once.

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { confirmAccess } from '#checks/reconciliation/confirm-access.ts';
 import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
@@ -15,9 +16,15 @@ import {
   checkEmail,
   revokePerson,
 } from '#operating/people/manage-people.ts';
-import { listWithPasskey } from '#operating/people/passkey.sql.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
-import { findPersonByEmail, listPeople, type Person } from '#operating/people/person.sql.ts';
+import {
+  findPersonByEmail,
+  identityOf,
+  listAccesses,
+  listPeople,
+  listWithWayIn,
+  type Person,
+} from '#operating/people/person.sql.ts';
 import { listInvitations } from '#operating/people/person-link.sql.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { reading } from '#platform/database/transaction.ts';
@@ -78,7 +85,7 @@ const list = listCommand(peopleList, {
   help: `Lists people with their roles and merchants, by address. Revoked people stay in the list, because
 the audit names them.`,
   example: 'tranche operators list',
-  json: ({ is_registered: _, duplicate_of: __, ...person }) => person,
+  json: ({ is_registered: _, identity_id: __, ...person }) => person,
   show: (terminal, rows) =>
     table(
       terminal,
@@ -93,16 +100,14 @@ the audit names them.`,
     ),
 });
 
-const showUnconfirmed = ({ duplicate_of, is_registered }: PersonShown) => {
-  if (duplicate_of !== null) return 'an invitation; the address has access already';
-  return is_registered ? 'to confirm: a merchant’s administrator gave this access' : 'invited';
-};
+const showUnconfirmed = ({ is_registered }: PersonShown) =>
+  is_registered ? 'to confirm: a merchant’s administrator gave this access' : 'invited';
 
 const revoke = command({
   name: 'operators revoke',
   usage: ['EMAIL'],
-  help: `Ends the person's sessions, deletes their passkeys and their unused links. It takes effect with
-their next request. To let them in again, invite them again.
+  help: `Ends all accesses of the person: their sessions, their passkeys and their unused links. It takes
+effect with their next request. To let them in again, invite them again.
 
   tranche operators revoke nomsa@example.com`,
   positionals: ['EMAIL'],
@@ -138,14 +143,10 @@ cannot release. The audit, an alert and a mail to the person show it, as at the 
     const was = accessOf(context.values);
     await withSealing(context, async (connection) => {
       const { operator } = connection;
-      const person = await reading(connection, (db) => findPersonByEmail(db, checkEmail(email)));
-      if (!person) throw new OperatorError(`There is no person ${email}.`);
-      if (was === null) {
-        const held = await findHeld(connection, person);
-        return context.print(held, () => showInvitation(context.terminal, held));
-      }
+      const { id, ...held } = await findHeld(connection, email);
+      if (was === null) return context.print(held, () => showInvitation(context.terminal, held));
       const deps = { ...connection, console: await findConsole(connection) };
-      const released = await releaseInvitation(deps, operator, person.id, was);
+      const released = await releaseInvitation(deps, operator, id, was);
       const { url, expires_at } = released;
       context.print({ url, expires_at }, () =>
         showInvitation(context.terminal, { ...released.person, link: url ?? 'mailed', expires_at }),
@@ -165,15 +166,29 @@ function accessOf(values: { role?: string[]; merchant?: string[] }): Access | nu
 }
 
 /** The invitation of a person that waits for a second administrator. */
-async function findHeld(connection: Connection, person: Person) {
+async function findHeld(connection: Connection, email: string) {
   const now = timestamp(connection.clock.now());
-  const [held] = await reading(connection, (db) => listInvitations(db, [person.id], now));
-  if (!held || held.released_at !== null) {
-    throw new OperatorError(`No invitation of ${person.email} waits for a second administrator.`);
+  const accesses = await mustFindAccesses(connection, email);
+  const ids = accesses.map(({ id }) => id);
+  const [held] = await reading(connection, (db) => listInvitations(db, ids, now));
+  const person = accesses.find(({ id }) => id === held?.person_id);
+  if (!held || !person || held.released_at !== null) {
+    throw new OperatorError(`No invitation of ${email} waits for a second administrator.`);
   }
   const { made_by, expires_at } = held;
   const { roles, merchant_ids } = held.access ?? person;
-  return { email: person.email, made_by, roles, merchant_ids, expires_at };
+  return { id: person.id, email: person.email, made_by, roles, merchant_ids, expires_at };
+}
+
+/** The accesses of the person with this address, the first one first. */
+async function mustFindAccesses(connection: Connection, address: string): Promise<Person[]> {
+  const email = checkEmail(address);
+  const accesses = await reading(connection, async (db) => {
+    const person = await findPersonByEmail(db, email);
+    return person ? await listAccesses(db, person.id) : [];
+  });
+  if (accesses.length === 0) throw new OperatorError(`There is no person ${address}.`);
+  return accesses;
 }
 
 const showInvitation = (
@@ -241,8 +256,11 @@ audit keeps the reason.
 
 /** Finds a person. If the operator named their access, confirms them first. */
 async function findOrConfirm(connection: Connection, email: string, was: Access | null) {
-  const found = await reading(connection, (db) => findPersonByEmail(db, checkEmail(email)));
-  if (!found) throw new OperatorError(`There is no person ${email}.`);
+  const accesses = await mustFindAccesses(connection, email);
+  const isMeant = ({ roles, merchant_ids }: Person) =>
+    isDeepStrictEqual({ roles, merchant_ids }, was);
+  const waiting = accesses.filter((one) => one.unconfirmed_since !== null);
+  const found = (accesses.find(isMeant) ?? waiting[0] ?? accesses[0]) as Person;
   const { operator } = connection;
   const person = was ? await confirmPerson(connection, operator, found.id, was) : found;
   const { id, name, roles, merchant_ids, unconfirmed_since } = person;
@@ -271,19 +289,17 @@ const showConfirmed = (
 async function readAccess({ database, clock }: Connection) {
   return await reading({ database, clock }, async (db) => {
     const people = await listPeople(db, null, peopleMax);
-    const ready = await listWithPasskey(
-      db,
-      people.map(({ id }) => id),
-    );
+    const ready = await listWithWayIn(db, people.map(identityOf));
     const integrations = await listIntegrations(db);
     return {
       waits_since: await findAccessStop(db),
       people: people
-        .filter(({ revoked_at, duplicate_of }) => revoked_at === null && duplicate_of === null)
-        .map(({ id, email, roles, merchant_ids, oidc_subject }) => ({
-          ...{ id, email, roles, merchant_ids },
-          can_sign_in: oidc_subject !== null || ready.has(id),
-        })),
+        .filter(({ revoked_at }) => revoked_at === null)
+        .map((person) => {
+          const { id, email, roles, merchant_ids, registered_at } = person;
+          const can_sign_in = registered_at !== null && ready.has(identityOf(person));
+          return { id, email, roles, merchant_ids, can_sign_in };
+        }),
       integrations: integrations
         .filter(({ revoked_at }) => revoked_at === null)
         .map(({ id, merchant_id }) => ({ id, merchant_id })),
@@ -380,9 +396,9 @@ ${merchantAlerts.join(', ')}.
     if (mail && none) throw new UsageError('Give --mail or --none, not both.');
     const kinds = (mail ?? []).map((kind) => oneOf(kind, merchantAlerts, 'mail'));
     const mails = await withMigrated(context, async (connection) => {
-      const person = await reading(connection, (db) => findPersonByEmail(db, email));
-      if (!person) throw new OperatorError(`There is no person with the address ${email}.`);
-      if (!person.merchant_ids?.includes(merchant_id)) {
+      const accesses = await mustFindAccesses(connection, email);
+      const person = accesses.find((one) => one.merchant_ids?.includes(merchant_id));
+      if (!person) {
         throw new OperatorError(`${email} is not one of this merchant’s own people.`);
       }
       const wanted = { merchant_id, kinds };

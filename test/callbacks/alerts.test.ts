@@ -220,7 +220,8 @@ test('without an address the service logs what the command line took away, once'
   const { deps } = service;
   const atCommandLine = { os_user: 'root', host: 'pay-1' };
   const sipho = await addPerson(service, { roles: ['admin'] });
-  const atConsole = { person_id: sipho.id, session_id: sipho.session_id, roles: ['admin'] };
+  const ids = { person_id: sipho.id, access_id: sipho.id, session_id: sipho.session_id };
+  const atConsole = { ...ids, roles: ['admin'] };
   const revoke = (origin: Origin) =>
     operateOnAccess({ ...deps, origin }, 'nomsa', 'operators revoke', async () => ({
       subject_id: sipho.id,

@@ -173,6 +173,7 @@ test('a person and a bulk action are found by their ids, by readers of all merch
   const person = await addPerson(paying.service, { roles: ['support'], name: 'Nomsa Dube' });
   const origin = {
     person_id: person.id,
+    access_id: person.id,
     roles: ['support'],
     address: '192.0.2.7',
     session_id: person.session_id,

@@ -69,6 +69,14 @@ async function register(token: string) {
   return { authenticator, cookie: String(answer.headers['set-cookie']).split(';')[0] ?? '' };
 }
 
+async function signIn(authenticator: ReturnType<typeof createAuthenticator>) {
+  const { options } = (await post(withMail, null, '/api/sign-in/options')).body;
+  const response = authenticator.get(options, here());
+  const answer = await post(withMail, null, '/api/sign-in', { response });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  return { cookie: String(answer.headers['set-cookie']).split(';')[0] ?? '' };
+}
+
 async function alertAbout(person_id: string): Promise<Record<string, string>> {
   const { rows } = await service.deps.database.pool.query(
     `select * from alerts where subject_id = $1 and kind <> 'access_ended'
@@ -308,8 +316,12 @@ test('mail that the server refuses for good raises an alert, and a failure is re
 });
 
 describe('a merchant’s administrator', () => {
-  const people = async (by: ConsolePerson, method: 'GET' | 'PATCH', url: string, body?: object) =>
-    await ask({ app: withMail, deps: service.deps }, by, method, url, body && { body });
+  const people = async (
+    by: { cookie: string },
+    method: 'GET' | 'PATCH',
+    url: string,
+    body?: object,
+  ) => await ask({ app: withMail, deps: service.deps }, by, method, url, body && { body });
 
   async function shop() {
     const { merchant } = await createAccount(service);
@@ -325,7 +337,7 @@ describe('a merchant’s administrator', () => {
     const answer = await post(withMail, own, '/api/people', wanted);
     assert.equal(answer.body.delivery, 'mailed', JSON.stringify(answer.body));
     const till = await register((await mailsTo(email))[0]?.token ?? '');
-    const read = (url: string) => people(till as unknown as ConsolePerson, 'GET', url);
+    const read = (url: string) => people(till, 'GET', url);
     assert.deepEqual(
       [(await read('/api/checkouts')).status, (await read('/api/overview')).status],
       [200, 403],
@@ -378,33 +390,91 @@ describe('a merchant’s administrator', () => {
     assert.equal((await post(withMail, own, `/api/people/${id}/revoke`)).status, 200);
   });
 
-  test('neither sees nor changes people of others, nor one who has more rights or other merchants too', async () => {
+  test('neither sees nor changes people of others, nor one who has more rights', async () => {
     const { own, merchant_ids } = await shop();
     const theirs = await shop();
     const staff = await admin();
-    const both = await addPerson(service, {
-      roles: ['till'],
-      merchant_ids: [...merchant_ids, ...theirs.merchant_ids],
-    });
     const strong = await addPerson(service, { roles: ['admin'], merchant_ids });
     for (const { id } of [theirs.own, staff]) {
       assert.equal((await people(own, 'GET', `/api/people/${id}`)).status, 404);
       assert.equal((await post(withMail, own, `/api/people/${id}/revoke`)).status, 404);
     }
-    for (const person of [both, strong]) {
-      const seen = await people(own, 'GET', `/api/people/${person.id}`);
-      assert.deepEqual([seen.status, seen.body.merchant_ids], [200, merchant_ids]);
-      const url = `/api/people/${person.id}`;
-      assert.equal((await people(own, 'PATCH', url, { name: 'Another' })).status, 409);
-      assert.equal((await post(withMail, own, `${url}/revoke`)).status, 409);
-      const session = `${url}/sessions/${person.session_id}`;
-      const ended = await ask({ app: withMail, deps: service.deps }, own, 'DELETE', session);
-      assert.equal(ended.status, 409);
-    }
+    const url = `/api/people/${strong.id}`;
+    const seen = await people(own, 'GET', url);
+    assert.deepEqual([seen.status, seen.body.merchant_ids], [200, merchant_ids]);
+    assert.equal((await people(own, 'PATCH', url, { name: 'Another' })).status, 409);
+    assert.equal((await post(withMail, own, `${url}/revoke`)).status, 409);
+    const session = `${url}/sessions/${strong.session_id}`;
+    const ended = await ask({ app: withMail, deps: service.deps }, own, 'DELETE', session);
+    assert.equal(ended.status, 409);
     const wanted = { email: strong.email, roles: ['till'], merchant_ids };
     const answer = await post(withMail, own, '/api/people', wanted);
     assert.equal(answer.status, 409);
     assert.match(answer.body.error.message, /^Only an administrator of the payment service/);
+  });
+
+  test('changes and removes a colleague’s access to their own merchant alone, and learns of no other', async () => {
+    const { own, merchant_ids } = await shop();
+    const theirs = await shop();
+    const roles = ['till'];
+    const add = async (ids: string[]) => {
+      const wanted = { email: `two-${crypto.randomUUID()}@example.com`, name: 'Thandi', roles };
+      const invited = await invitePerson(service.deps, 'test', { ...wanted, merchant_ids: ids });
+      const { cookie, authenticator } = await register(new URL(invited.url).hash.slice(1));
+      return { id: invited.person.id, email: wanted.email, cookie, authenticator };
+    };
+    /** What the administrator reads, without what differs between any two people. */
+    const observe = async ({ id, email }: { id: string; email: string }) => {
+      const url = `/api/people/${id}`;
+      const was = { roles, merchant_ids };
+      const seen: unknown[] = [];
+      const note = ({ status, body }: Answer) => seen.push([status, body]);
+      const list = async () => {
+        const { data } = (await people(own, 'GET', '/api/people')).body;
+        seen.push(data.filter((one: { email: string }) => one.email === email));
+      };
+      note(await people(own, 'PATCH', url, { name: 'T. Nkosi', roles: ['refunds'], was }));
+      await list();
+      const sessions = (await people(own, 'GET', `${url}/sessions`)).body.data;
+      seen.push(sessions.length);
+      const session = `${url}/sessions/${sessions[0]?.id}`;
+      note(await ask({ app: withMail, deps: service.deps }, own, 'DELETE', session));
+      note(await post(withMail, own, `${url}/revoke`));
+      note(await post(withMail, own, `${url}/revoke`));
+      await list();
+      seen.push((await people(own, 'GET', `/api/audit?subject=${id}&person=${own.id}`)).body.data);
+      const times = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+      return JSON.stringify(seen, (key, value) => (key === 'session_id' ? 'SESSION' : value))
+        .replaceAll(times, 'TIME')
+        .replaceAll(id, 'ID')
+        .replaceAll(email, 'EMAIL')
+        .replace(/"id":"[\w-]{36}"/g, '"id":"OTHER"');
+    };
+    const one = await add(merchant_ids);
+    const both = await add([...merchant_ids, ...theirs.merchant_ids].sort());
+    assert.equal(await observe(both), await observe(one));
+    // The other merchant's administrator sees no change, under the id that they knew.
+    const kept = (await people(theirs.own, 'GET', `/api/people/${both.id}`)).body;
+    assert.deepEqual(
+      [kept.name, kept.roles, kept.merchant_ids, kept.is_registered, kept.revoked_at],
+      ['Thandi', roles, theirs.merchant_ids, true, null],
+    );
+    const { data } = (await people(theirs.own, 'GET', '/api/people')).body;
+    assert.equal(data.filter(({ email }: { email: string }) => email === both.email).length, 1);
+    // The person signs in there as before, and has nothing left here.
+    const person = await signIn(both.authenticator);
+    const { scope } = (await people(person, 'GET', '/api/session')).body;
+    assert.deepEqual(scope, theirs.merchant_ids);
+    const { options } = (await post(withMail, null, '/api/sign-in/options')).body;
+    const response = one.authenticator.get(options, here());
+    assert.equal((await post(withMail, null, '/api/sign-in', { response })).status, 403);
+    await post(withMail, theirs.own, `/api/people/${kept.id}/revoke`);
+    assert.equal((await people(person, 'GET', '/api/session')).status, 401);
+    const { rows } = await service.deps.database.pool.query(
+      'select from passkeys where person_id = any($1)',
+      [[one.id, both.id]],
+    );
+    assert.equal(rows.length, 0, 'the last revocation deletes the passkeys');
   });
 
   test('who invites a colleague again does not learn that they work for another merchant too', async () => {
@@ -569,7 +639,7 @@ describe('a merchant’s administrator who invites', () => {
   const createShop = async () => (await createAccount(service)).merchant.id;
   const shopAdmin = (merchant_id: string) =>
     addPerson(service, { roles: ['merchant-admin'], merchant_ids: [merchant_id] });
-  const read = async (by: ConsolePerson, url: string) =>
+  const read = async (by: { cookie: string }, url: string) =>
     (await ask({ app: withMail, deps: service.deps }, by, 'GET', url)).body;
 
   test('gets the same answer for an address that has access elsewhere, and changes nothing there', async () => {
@@ -605,11 +675,10 @@ describe('a merchant’s administrator who invites', () => {
       assert.equal(again.body.person.id, id, 'an address is listed once');
       assert.deepEqual((await read(by, `${about}/sessions`)).data, []);
       assert.equal((await post(withMail, by, `${about}/revoke`)).body.revoked_at === null, false);
-      const mail = (await mailsTo(email)).at(-2);
-      assert.match(mail?.subject ?? '', /^You are invited to the console/);
-      assert.equal(mail?.token, undefined, 'no link leads to the row');
+      const subjects = (await mailsTo(email)).map(({ subject }) => subject);
+      assert.equal(subjects.at(-1), 'You can no longer use the console');
       const seen = await read(staff, about);
-      assert.deepEqual([seen.duplicate_of === null, seen.is_registered], [false, false]);
+      assert.deepEqual([seen.identity_id === null, seen.is_registered], [false, false]);
     }
     const kept = await pool.query('select * from people where id = any($1)', [
       [elsewhere.id, staff.id],
@@ -617,6 +686,66 @@ describe('a merchant’s administrator who invites', () => {
     assert.deepEqual(kept.rows, before.rows);
     const listed = (await read(by, '/api/people')).data as { email: string }[];
     assert.equal(listed.filter(({ email }) => email === elsewhere.email).length, 1);
+  });
+
+  test('gives a person of another merchant an access of its own, which they accept as themselves', async () => {
+    const [shop, other] = [await createShop(), await createShop()];
+    const [by, theirs] = [await shopAdmin(shop), await shopAdmin(other)];
+    const email = 'accountant@example.com';
+    const first = { email, name: 'Thabo', roles: ['till'], merchant_ids: [other] };
+    const known = await invitePerson(service.deps, 'test', first);
+    const { authenticator, cookie } = await register(new URL(known.url).hash.slice(1));
+    const wanted = { email, name: 'T. Mokoena', roles: ['refunds'], merchant_ids: [shop] };
+    const { person } = (await post(withMail, by, '/api/people', wanted)).body;
+    const token = (await mailsTo(email)).at(-1)?.token ?? '';
+    // The link replaces no way in, and opens nothing to anyone but the person.
+    const invited = (await post(withMail, null, '/api/invitation', { token })).body;
+    assert.deepEqual([invited.can_sign_in, invited.name], [true, 'T. Mokoena']);
+    assert.equal((await post(withMail, null, '/api/invitation/options', { token })).status, 409);
+    const accept = (one: { cookie: string } | null) =>
+      post(withMail, one, '/api/session/invitation', { token });
+    assert.deepEqual([(await accept(null)).status, (await accept(theirs)).status], [401, 409]);
+    assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, false);
+    const accepted = await accept({ cookie });
+    assert.equal(accepted.status, 200, JSON.stringify(accepted.body));
+    assert.equal((await accept({ cookie })).status, 401, 'the earlier session has ended');
+    const here = { cookie: String(accepted.headers['set-cookie']).split(';')[0] ?? '' };
+    const session = await read(here, '/api/session');
+    assert.deepEqual(
+      [session.person.name, session.person.roles, session.scope, session.proof_until],
+      ['T. Mokoena', ['refunds'], [shop], null],
+    );
+    assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, true);
+    // They are the same human with both accesses, so they never count twice.
+    const there = session.accesses.find((one: { current: boolean }) => !one.current);
+    const chosen = await post(withMail, here, '/api/session/access', { id: there.id });
+    const back = { cookie: String(chosen.headers['set-cookie']).split(';')[0] ?? '' };
+    const earlier = await read(back, '/api/session');
+    assert.deepEqual([earlier.person.id, earlier.scope], [session.person.id, [other]]);
+    assert.deepEqual(
+      earlier.session.expires_at,
+      session.session.expires_at,
+      'no longer than before',
+    );
+    const stranger = await post(withMail, back, '/api/session/access', { id: theirs.id });
+    assert.equal(stranger.status, 409);
+    // Neither merchant's audit names the other access.
+    const audits = await Promise.all([read(by, '/api/audit'), read(theirs, '/api/audit')]);
+    const [ownAudit, theirAudit] = audits.map((body) => JSON.stringify(body.data));
+    assert.match(ownAudit ?? '', /operators accept/);
+    assert.doesNotMatch(ownAudit ?? '', new RegExp(`Thabo|${known.person.id}|${other}`));
+    assert.doesNotMatch(theirAudit ?? '', new RegExp(`Mokoena|${person.id}|${shop}`));
+    // One merchant's revocation ends its own access, whichever was used last.
+    assert.equal(
+      (await post(withMail, theirs, `/api/people/${known.person.id}/revoke`)).status,
+      200,
+    );
+    assert.equal(
+      (await ask({ app: withMail, deps: service.deps }, back, 'GET', '/api/session')).status,
+      401,
+    );
+    const rest = await read(await signIn(authenticator), '/api/session');
+    assert.deepEqual([rest.scope, rest.accesses], [[shop], []]);
   });
 
   test('adds no one who counts as a second person before the service’s staff confirms them', async () => {

@@ -162,7 +162,7 @@ async function noteAs(person: ConsolePerson, merchant_id: string, checkout: stri
   const { deps } = paying.service;
   const { id: person_id, session_id, email } = person;
   const origin = {
-    ...{ person_id, session_id, roles: ['till'], merchant_ids: [merchant_id] },
+    ...{ person_id, access_id: person_id, session_id, roles: ['till'], merchant_ids: [merchant_id] },
     ...{ address: '192.0.2.9', counts_from: null },
   };
   await addNote({ ...deps, origin }, email, { merchant_id, id: checkout }, 'a note of a shop');
@@ -699,7 +699,7 @@ test('no answer to a merchant’s people names the staff of the service', async 
   const email = 'zanele@unmistakable.example';
   const staff = await addPerson(paying.service, { roles: ['admin'], name, email });
   const origin = {
-    ...{ person_id: staff.id, roles: ['admin'], address: '192.0.2.77' },
+    ...{ person_id: staff.id, access_id: staff.id, roles: ['admin'], address: '192.0.2.77' },
     ...{ session_id: staff.session_id, counts_from: timestamp(deps.clock.now()) },
   };
   const acting = { ...deps, origin };

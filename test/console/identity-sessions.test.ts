@@ -55,16 +55,16 @@ describe('a session', () => {
     const [one, other] = [await addPerson(service, { roles: ['admin'] }), 'sipho@example.com'];
     const ends: Record<string, () => Promise<unknown>> = {
       'ends another session': () =>
-        revokeSession(deps, other, { person_id: one.id, session_id: again.session_id }),
+        revokeSession(deps, other, { person_id: one.id, id: again.session_id }),
       'ends the session': () =>
-        revokeSession(deps, other, { person_id: one.id, session_id: one.session_id }),
+        revokeSession(deps, other, { person_id: one.id, id: one.session_id }),
       'revokes the person': () => revokePerson(deps, other, { email: one.email }),
     };
     const again = await openAnotherSession(service, one);
     const last = await openAnotherSession(service, one);
     const attempt = (session_id: string, meanwhile: () => Promise<unknown>) => {
       const rest = { roles: ['admin'], address: '192.0.2.7', counts_from: null };
-      const origin = { person_id: one.id, session_id, ...rest };
+      const origin = { person_id: one.id, access_id: one.id, session_id, ...rest };
       return operate({ ...deps, origin }, one.email, 'test action', async () => {
         await meanwhile();
         return { subject_id: one.id, details: {}, result: 'done' };

@@ -39,7 +39,7 @@ const bankAccount = {
 async function actingFrom(counts_from: string | null) {
   const { deps } = paying.service;
   const { id: person_id, session_id } = await addPerson(paying.service, { roles: ['admin'] });
-  const ids = { person_id, session_id };
+  const ids = { person_id, access_id: person_id, session_id };
   const origin: Origin = { ...ids, roles: ['admin'], address: '192.0.2.7', counts_from };
   return { ...deps, origin };
 }

@@ -18,7 +18,8 @@ before(async () => {
   service = await startService();
   const roles: OperatorRole[] = ['refunds', 'support'];
   const { id: person_id, session_id } = await addPerson(service, { roles });
-  origins[2] = { person_id, session_id, roles, address: '192.0.2.7', counts_from: null };
+  const access_id = person_id;
+  origins[2] = { person_id, access_id, session_id, roles, address: '192.0.2.7', counts_from: null };
 });
 after(() => service.close());
 

@@ -49,12 +49,13 @@ export async function addPerson(
       unconfirmed_since: null,
       unconfirmed_by: null,
       revoked_at: null,
-      duplicate_of: null,
+      identity_id: null,
     });
     await openConsoleSession(deps, db, {
       id: session_id,
       token,
       person_id: id,
+      access_id: id,
       method: options.method ?? 'passkey',
       address: '192.0.2.7',
       user_agent: 'a test',
@@ -77,6 +78,7 @@ export async function openAnotherSession(
       id: session_id,
       token,
       person_id: person.id,
+      access_id: person.id,
       method: 'passkey',
       address: '192.0.2.8',
       user_agent: 'another browser',

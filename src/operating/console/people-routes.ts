@@ -65,8 +65,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ReadAccessBody, response: ReleasedInvitation },
     async run(context, { params, body }) {
       const { deps, operator } = context;
-      await mustSeePerson(context, params.id);
-      const { person, ...released } = await releaseInvitation(deps, operator, params.id, body.was);
+      const { id } = await mustSeePerson(context, params.id);
+      const { person, ...released } = await releaseInvitation(deps, operator, id, body.was);
       return async () => ({ person: await presentPerson(context, person), ...released });
     },
   }),
@@ -78,8 +78,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ReadAccessBody, response: Person },
     async run(context, { params, body }) {
       const { deps, operator } = context;
-      await mustSeePerson(context, params.id);
-      const person = await confirmPerson(deps, operator, params.id, body.was);
+      const { id } = await mustSeePerson(context, params.id);
+      const person = await confirmPerson(deps, operator, id, body.was);
       return () => presentPerson(context, person);
     },
   }),
@@ -100,9 +100,9 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
     async run(context, { params, body }) {
       const { deps, operator } = context;
-      const { merchant_ids } = await mustSeePerson(context, params.id);
+      const { id, merchant_ids } = await mustSeePerson(context, params.id);
       await countOfDay(context, 'access', merchant_ids);
-      const person = await changeAccess(deps, operator, params.id, body);
+      const person = await changeAccess(deps, operator, id, body);
       return () => presentPerson(context, person);
     },
   }),
@@ -114,8 +114,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, response: Person },
     async run(context, { params }) {
       const { deps, operator } = context;
-      await mustSeePerson(context, params.id);
-      const person = await revokePerson(deps, operator, { id: params.id });
+      const { id } = await mustSeePerson(context, params.id);
+      const person = await revokePerson(deps, operator, { id });
       return () => presentPerson(context, person);
     },
   }),
@@ -125,8 +125,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.read',
     schema: { params: IdParams, response: Sessions },
     async handle(context, { params }) {
-      await mustSeePerson(context, params.id);
-      return presentSessions(context, await listSessions(context.deps, params.id));
+      const { id: access_id } = await mustSeePerson(context, params.id);
+      return presentSessions(context, await listSessions(context.deps, { access_id }));
     },
   }),
   consoleRoute({
@@ -158,8 +158,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { params: SessionParams, response: Done },
     async run(context, { params }) {
-      await mustSeePerson(context, params.id);
-      return await endSession(context, params.id, params.session);
+      const { id: access_id } = await mustSeePerson(context, params.id);
+      return await endSession(context, { access_id }, params.session);
     },
   }),
 ];
@@ -171,8 +171,8 @@ async function mustSeePerson(context: Context, id: string): Promise<PersonRow> {
 }
 
 /** Nothing for someone who is not one of the merchant's own people. */
-async function readAlertMails(context: Context, id: string, merchant: string): Promise<AlertMails> {
-  const { roles, merchant_ids } = await mustSeePerson(context, id);
+async function readAlertMails(context: Context, of: string, merchant: string): Promise<AlertMails> {
+  const { id, roles, merchant_ids } = await mustSeePerson(context, of);
   const { id: merchant_id } = await mustSeeMerchant(context, merchant);
   if (!merchant_ids?.includes(merchant_id)) return { data: [] };
   const chosen = await reading(context.deps, (db) =>

@@ -6,6 +6,7 @@ import { IdParams } from '#operating/operations/list.schema.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import type { Permission } from '#operating/people/permission.ts';
+import type { Browser } from '#operating/people/sign-in.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
 import type { NewAccountWait } from '#purchases/payouts/payout.ts';
@@ -43,6 +44,14 @@ export type PublicContext = {
  */
 export type Context = Omit<PublicContext, 'deps'> &
   Viewer<ConsoleDeps & { origin: Origin }> & { person: SignedIn; session: ConsoleSession };
+
+export const browserOf = ({
+  address,
+  request,
+}: Pick<PublicContext, 'address' | 'request'>): Browser => ({
+  address,
+  user_agent: String(request.headers['user-agent'] ?? ''),
+});
 
 type Answer<S extends Schemas> = Promise<Static<S['response']> | FastifyReply>;
 

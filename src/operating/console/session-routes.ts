@@ -1,4 +1,6 @@
 import { IdParams } from '#operating/operations/list.schema.ts';
+import { listMerchantNames } from '#operating/operations/owner.sql.ts';
+import { mayUse } from '#operating/people/console-place.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import {
   closeConsoleSession,
@@ -8,9 +10,11 @@ import {
 import { endOtherSessions, revokeSession } from '#operating/people/manage-people.ts';
 import { beginTie } from '#operating/people/oidc.ts';
 import { listPasskeys } from '#operating/people/passkey.sql.ts';
-import { findPerson } from '#operating/people/person.sql.ts';
+import { findPerson, listLiveAccesses } from '#operating/people/person.sql.ts';
 import {
+  acceptInvited,
   addPasskey,
+  chooseAccess,
   offerPasskey,
   offerProof,
   proveByPasskey,
@@ -18,16 +22,18 @@ import {
   removePasskey,
 } from '#operating/people/sign-in.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { clearSessionCookie, setStateCookie } from './cookie.ts';
+import { clearSessionCookie, setSessionCookie, setStateCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import { requireProof } from './proof.ts';
-import { actionRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actionRoute, browserOf, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {
+  AccessBody,
   AddPasskeyBody,
   AuthenticationBody,
   AuthenticationOptions,
   Done,
   IssuerAddress,
+  LinkBody,
   Passkeys,
   Proof,
   RegistrationOptions,
@@ -41,7 +47,31 @@ export const sessionRoutes: ConsoleRoute[] = [
     url: '/api/session',
     permission: 'signed-in',
     schema: { response: Session },
-    handle: async (context) => presentSession(context),
+    handle: async (context) => presentSession(context, await readAccesses(context)),
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/session/access',
+    permission: 'signed-in',
+    schema: { body: AccessBody, response: Done },
+    async run(context, { body }) {
+      const { deps, session } = context;
+      const { token } = await chooseAccess(deps, browserOf(context), session, body.id);
+      setSessionCookie(context.reply, deps.console.url, token);
+      return () => ({ done: true });
+    },
+  }),
+  actionRoute({
+    method: 'POST',
+    url: '/api/session/invitation',
+    permission: 'signed-in',
+    schema: { body: LinkBody, response: Done },
+    async run(context, { body }) {
+      const { deps, session } = context;
+      const { token } = await acceptInvited(deps, browserOf(context), session, body.token);
+      setSessionCookie(context.reply, deps.console.url, token);
+      return () => ({ done: true });
+    },
   }),
   actionRoute({
     method: 'DELETE',
@@ -62,7 +92,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { response: Sessions },
     async handle(context) {
-      return presentSessions(context, await listSessions(context.deps, context.person.id));
+      return presentSessions(context, await listSessions(context.deps, ownOf(context)));
     },
   }),
   actionRoute({
@@ -71,7 +101,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    run: (context, { params }) => endSession(context, context.person.id, params.id),
+    run: (context, { params }) => endSession(context, ownOf(context), params.id),
   }),
   // The console offers this after a change of passkeys, because other sessions outlive the change.
   actionRoute({
@@ -186,6 +216,9 @@ export const sessionRoutes: ConsoleRoute[] = [
   }),
 ];
 
+/** How many merchants of an access are named. */
+const namesMax = 3;
+
 const enrolMinutes = 5;
 
 /**
@@ -205,8 +238,28 @@ async function requireAdding(context: Context): Promise<void> {
   );
 }
 
-function presentSession({ deps, person, scope, session }: Context): Session {
+/** The accesses between which the person chooses, if they have several. */
+async function readAccesses({ deps, person, session }: Context): Promise<Session['accesses']> {
+  return await reading(deps, async (db) => {
+    const rows = await listLiveAccesses(db, person.id);
+    const accesses = rows.filter((one) => mayUse(deps.console, one));
+    if (accesses.length < 2) return [];
+    const ids = accesses.flatMap(({ merchant_ids }) => merchant_ids?.slice(0, namesMax) ?? []);
+    const names = await listMerchantNames(db, 'all merchants', ids);
+    return accesses.map(({ id, roles, merchant_ids }) => ({
+      ...{ id, roles, current: id === session.access_id },
+      merchants: (merchant_ids ?? []).slice(0, namesMax).map((one) => names.get(one)?.name ?? one),
+      merchant_count: merchant_ids?.length ?? null,
+    }));
+  });
+}
+
+function presentSession(
+  { deps, person, scope, session }: Context,
+  accesses: Session['accesses'],
+): Session {
   return {
+    accesses,
     person,
     permissions: person.permissions,
     scope: scope === 'all merchants' ? 'all' : scope.merchant_ids,
@@ -225,15 +278,17 @@ function presentProof({ deps, session }: Context): { proof_until: string } {
   return { proof_until };
 }
 
-/** Ends one of a person's live sessions. */
+const ownOf = ({ person }: Context) => ({ person_id: person.id });
+
+/** Ends a live session of a person, or of one of their accesses. */
 export async function endSession(
   { deps, operator }: Context,
-  person_id: string,
-  session_id: string,
+  of: { person_id: string } | { access_id: string },
+  id: string,
 ): Promise<() => { done: boolean }> {
-  const live = await listSessions(deps, person_id);
-  if (!live.some(({ id }) => id === session_id)) throw notFound();
-  await revokeSession(deps, operator, { person_id, session_id });
+  const live = await listSessions(deps, of);
+  if (!live.some((session) => session.id === id)) throw notFound();
+  await revokeSession(deps, operator, { ...of, id });
   return () => ({ done: true });
 }
 

@@ -5,7 +5,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import Type from 'typebox';
-import { nullable } from '#operating/operations/list.schema.ts';
+import { Id, nullable } from '#operating/operations/list.schema.ts';
 
 const Token = Type.String({ minLength: 1, maxLength: 100 });
 const Name = Type.String({ minLength: 1, maxLength: 100 });
@@ -18,6 +18,18 @@ export const Session = Type.Object({
     roles: Type.Array(Type.String()),
   }),
   permissions: Type.Array(Type.String()),
+  /** The accesses between which the person chooses; empty if they have one. */
+  accesses: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      roles: Type.Array(Type.String()),
+      /** The names of the first merchants. */
+      merchants: Type.Array(Type.String()),
+      /** Null means all merchants. */
+      merchant_count: nullable(Type.Number()),
+      current: Type.Boolean(),
+    }),
+  ),
   /** The merchants that the person sees. */
   scope: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
   session: Type.Object({
@@ -55,12 +67,17 @@ export type SignInWays = Type.Static<typeof SignInWays>;
 
 export const LinkBody = Type.Object({ token: Token });
 
+/** POST /api/session/access: the access with which the person continues. */
+export const AccessBody = Type.Object({ id: Id });
+
 /** The person that an invitation is for. */
 export const Invited = Type.Object({
   email: Type.String(),
   name: Type.String(),
   roles: Type.Array(Type.String()),
   expires_at: Type.String(),
+  /** Whether the person signs in to accept, because they can sign in already. */
+  can_sign_in: Type.Boolean(),
 });
 export type Invited = Type.Static<typeof Invited>;
 

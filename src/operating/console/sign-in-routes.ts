@@ -14,7 +14,13 @@ import {
 import { NotRecognised } from '#operating/people/webauthn.ts';
 import { setSessionCookie, setStateCookie, stateOf } from './cookie.ts';
 import { noteRefusal, notFound } from './errors.ts';
-import { type ConsoleDeps, type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
+import {
+  browserOf,
+  type ConsoleDeps,
+  type ConsoleRoute,
+  type PublicContext,
+  publicRoute,
+} from './route.ts';
 import {
   AuthenticationBody,
   AuthenticationOptions,
@@ -75,8 +81,8 @@ export const signInRoutes: ConsoleRoute[] = [
     url: '/api/invitation',
     schema: { body: LinkBody, response: Invited },
     async handle({ deps }, { body }) {
-      const { person, expires_at } = await findInvited(deps, body.token, 'register');
-      return { ...person, expires_at };
+      const { person, ...link } = await findInvited(deps, body.token, 'register');
+      return { ...person, ...link };
     },
   }),
   publicRoute({
@@ -141,8 +147,4 @@ function refuseOidc({ request }: PublicContext, error: unknown): string {
   noteRefusal(request, isSignedIn ? 'not_tied' : 'not_recognised');
   request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
   return isSignedIn ? '/me?refused=issuer' : '/sign-in?refused=oidc';
-}
-
-function browserOf({ address, request }: PublicContext): Browser {
-  return { address, user_agent: String(request.headers['user-agent'] ?? '') };
 }

@@ -17,12 +17,12 @@ export async function namesFor(
   db: Handle,
   ids: (string | null)[],
 ): Promise<ShowActor> {
-  const people = await listActors(db, ids);
+  const people = await listActors(db, scope, ids);
   return (person_id, name) => {
     const person = people.get(person_id ?? '');
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);
     return isShown
-      ? { person_id, name: person?.name ?? name }
+      ? { person_id: person?.id ?? person_id, name: person?.name ?? name }
       : { person_id: null, name: person?.roles[0] ?? 'operator' };
   };
 }

@@ -1,4 +1,5 @@
-import { type Scope, scoped } from '#operating/search/scope.sql.ts';
+import { sql } from 'kysely';
+import { isWithin, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import {
   type NumberedAction,
@@ -23,7 +24,12 @@ export async function pageActions(
 ): Promise<Page<NumberedAction>> {
   let query = scoped(selectActions(db), scope);
   for (const [column, value] of Object.entries(filter)) {
-    if (value !== undefined) query = query.where(column as keyof ActionFilter, '=', value);
+    if (value === undefined) continue;
+    query =
+      column === 'person_id'
+        ? query.where(sql<boolean>`person_id = coalesce(
+            (select p.identity_id from people p where p.id = ${value}::uuid), ${value}::uuid)`)
+        : query.where(column as keyof ActionFilter, '=', value);
   }
   const { rows, last } = await readRange<Parameters<typeof presentAction>[0]>(
     query,
@@ -34,16 +40,28 @@ export async function pageActions(
   return { rows: rows.map(presentAction), last };
 }
 
-/** People by their ids. Those without merchants are the service's staff. */
-export async function listActors(db: Handle, ids: (string | null)[]) {
+/**
+ * People by their ids, each with the access that the reader's merchants gave, or else the first one.
+ * Those without merchants are the service's staff.
+ */
+export async function listActors(db: Handle, scope: Scope, ids: (string | null)[]) {
   const known = [...new Set(ids)].filter((id) => id !== null);
-  const rows =
-    known.length === 0
-      ? []
-      : await db
-          .selectFrom('people')
-          .select(['id', 'name', 'roles', 'merchant_ids'])
-          .where('id', 'in', known)
-          .execute();
-  return new Map(rows.map((row) => [row.id, row]));
+  if (known.length === 0) return new Map<string, Actor>();
+  const rows = await db
+    .selectFrom('people')
+    .select(['id', 'identity_id', 'name', 'roles', 'merchant_ids'])
+    .where((where) => where.or([where('id', 'in', known), where('identity_id', 'in', known)]))
+    .orderBy(sql`identity_id is not null`)
+    .orderBy('id')
+    .execute();
+  const actors = new Map<string, Actor>();
+  for (const { identity_id, ...row } of rows) {
+    const id = identity_id ?? row.id;
+    const isOwn =
+      scope !== 'all merchants' && row.merchant_ids?.some((one) => isWithin(scope, one));
+    if (!actors.has(id) || isOwn) actors.set(id, row);
+  }
+  return actors;
 }
+
+type Actor = { id: string; name: string; roles: string[]; merchant_ids: string[] | null };

@@ -79,6 +79,7 @@ export async function presentActions(
       ...action,
       number: action.number ?? null,
       name: shown.name,
+      person_id: shown.person_id,
       ...(isTraced ? {} : untraced),
       ...(scope === 'all merchants' ? {} : forMerchant(action, shown)),
       ...(isKeyAction(action) && { name: action.operator }),

@@ -18,8 +18,8 @@ export const Person = Type.Object({
    * that no administrator of all merchants has confirmed.
    */
   is_confirmed: Type.Boolean(),
-  /** The person who already has this address. Only the service's staff can read it. */
-  duplicate_of: nullable(Type.String()),
+  /** The person's first access, if this is another one. Only the service's staff can read it. */
+  identity_id: nullable(Type.String()),
   /** An invitation that is neither used nor expired. */
   invitation: nullable(
     Type.Object({

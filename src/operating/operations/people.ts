@@ -1,6 +1,12 @@
 import { explainBadReleaser } from '#operating/people/invite-person.ts';
-import { listWithPasskey } from '#operating/people/passkey.sql.ts';
-import { findPerson, listPeople, type Person as PersonRow } from '#operating/people/person.sql.ts';
+import {
+  findPerson,
+  identityOf,
+  listAccesses,
+  listPeople,
+  listWithWayIn,
+  type Person as PersonRow,
+} from '#operating/people/person.sql.ts';
 import { listInvitations } from '#operating/people/person-link.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
@@ -56,12 +62,19 @@ export const peopleList = defineList({
 const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
   scope === 'all merchants' ? null : scope.merchant_ids;
 
-/** A person whom the viewer may see; null for anyone else, whether they exist or not. */
+/**
+ * A person whom the viewer may see; null for anyone else, whether they exist or not. A merchant may
+ * have known a person by the id of their first access, before it was separated.
+ */
 export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
-  const person = await reading(viewer.deps, (db) => findPerson(db, id));
   const own = merchantsOf(viewer);
-  const isSeen = own === null || person?.merchant_ids?.some((one) => own.includes(one));
-  return isSeen ? person : null;
+  const isSeen = ({ merchant_ids }: PersonRow) =>
+    own === null || merchant_ids?.some((one) => own.includes(one)) === true;
+  return await reading(viewer.deps, async (db) => {
+    const person = await findPerson(db, id);
+    if (!person || isSeen(person)) return person;
+    return (await listAccesses(db, id)).find(isSeen) ?? null;
+  });
 }
 
 /**
@@ -74,7 +87,7 @@ export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRo
   const shown = (ids: string[] | null) =>
     own === null ? ids : (ids?.filter((id) => own.includes(id)) ?? []);
   const ids = people.map(({ id }) => id);
-  const registered = await listWithPasskey(db, ids);
+  const ready = await listWithWayIn(db, people.map(identityOf));
   const invitations = await listInvitations(db, ids, timestamp(deps.clock.now()));
   const show = await namesFor(
     viewer,
@@ -84,14 +97,14 @@ export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRo
   const isStaff = viewer.may('people.confirm');
   const releaser = { operator, person_id: personOf(deps), isStaff };
   return people.map((row) => {
-    const { id, email, name, roles, oidc_subject, created_at, revoked_at } = row;
+    const { id, email, name, roles, created_at, registered_at, revoked_at } = row;
     const link = invitations.find(({ person_id }) => person_id === id);
     return {
       ...{ id, email, name, roles, created_at, revoked_at },
       merchant_ids: shown(row.merchant_ids),
-      is_registered: oidc_subject !== null || registered.has(id),
+      is_registered: registered_at !== null && revoked_at === null && ready.has(identityOf(row)),
       is_confirmed: row.unconfirmed_since === null,
-      duplicate_of: own === null ? row.duplicate_of : null,
+      identity_id: own === null ? row.identity_id : null,
       invitation: link
         ? {
             made_by: own === null ? link.made_by : show(link.made_by_person_id, link.made_by).name,

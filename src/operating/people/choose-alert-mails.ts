@@ -4,7 +4,8 @@ import { type OperatorDeps, OperatorError, operate, personOf } from '#record/act
 import { listAlertChoices, updateAlertChoices } from './alert-mail.sql.ts';
 import { alertMailsOf, isExport } from './alert-mail.ts';
 import { nextExportOn } from './export-schedule.ts';
-import { giverOf, mustLockId, refuseMoreRights, refuseRevoked } from './manage-people.ts';
+import { giverOf, mustLockId, refuseRevoked, refuseToManage } from './manage-people.ts';
+import { identityOf } from './person.sql.ts';
 
 /**
  * An administrator chooses which events of a merchant come by mail to a person of it. It gives no
@@ -19,7 +20,7 @@ export async function chooseAlertMails(
   await operate(deps, operator, 'operators alert-mails', async (db) => {
     const person = await mustLockId(db, person_id);
     refuseRevoked(person);
-    if (person_id !== personOf(deps)) refuseMoreRights(await giverOf(deps, db), person);
+    if (identityOf(person) !== personOf(deps)) refuseToManage(await giverOf(deps, db), person);
     if (!person.merchant_ids?.includes(merchant_id)) {
       throw new OperatorError(`${person.email} is not one of this merchant’s own people.`);
     }

@@ -9,8 +9,7 @@ import {
 } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { type Access, mustLockId, refuseOwnAccess, refuseRevoked } from './manage-people.ts';
-import { listWithPasskey } from './passkey.sql.ts';
-import { type Person, updatePerson } from './person.sql.ts';
+import { identityOf, listWithWayIn, type Person, updatePerson } from './person.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
@@ -37,7 +36,8 @@ export async function confirmPerson(
     if (unconfirmed_by === personOf(deps)) {
       throw new OperatorError('You gave this access. Another administrator has to confirm it.');
     }
-    if (person.oidc_subject === null && !(await listWithPasskey(db, [id])).has(id)) {
+    const isReady = (await listWithWayIn(db, [identityOf(person)])).size > 0;
+    if (person.registered_at === null || !isReady) {
       throw new OperatorError(`${email} has not accepted the invitation yet.`);
     }
     if (!isDeepStrictEqual([was.roles, was.merchant_ids], [roles, merchant_ids])) {

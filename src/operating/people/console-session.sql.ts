@@ -7,7 +7,10 @@ export type SessionMethod = Tables['console_sessions']['method']['__select__'];
 
 export type ConsoleSession = {
   id: string;
+  /** The row of the person that has their passkeys. */
   person_id: string;
+  /** The row of the person whose roles and merchants the session has. */
+  access_id: string;
   method: SessionMethod;
   address: string;
   user_agent: string;
@@ -23,6 +26,7 @@ export type ConsoleSession = {
 const columns = [
   'id',
   'person_id',
+  'access_id',
   'method',
   'address',
   'user_agent',
@@ -42,7 +46,9 @@ export async function insertConsoleSession(
 }
 
 /**
- * A session, its person, and the time since which the person has had the passkey of the last proof.
+ * A session, its person with the access that the session has, and the time since which the person has
+ * had the passkey of the last proof. The person's id is that of the row with their passkeys: it is the
+ * same in each of their accesses, so it names the human where two people are needed.
  */
 export type Recognised = {
   session: ConsoleSession;
@@ -83,13 +89,14 @@ export async function findOpenSession(
 }
 
 async function withPerson(db: Handle, session: ConsoleSession): Promise<Recognised | null> {
-  const person = await db
+  const access = await db
     .selectFrom('people')
     .selectAll()
-    .where('id', '=', session.person_id)
+    .where('id', '=', session.access_id)
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
-  if (!person) return null;
+  if (!access) return null;
+  const person = { ...access, id: session.person_id };
   const passkey = await db
     .selectFrom('passkeys')
     .select('created_at')
@@ -104,17 +111,17 @@ export async function findConsoleSession(db: Handle, id: string): Promise<Consol
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The person's live sessions, the newest first. */
+/** The live sessions of a person, or of one of their accesses, the newest first. */
 export async function listLiveSessions(
   db: Handle,
-  person_id: string,
+  of: { person_id: string } | { access_id: string },
   now: Timestamp,
   idleSince: Timestamp,
 ): Promise<ConsoleSession[]> {
   return await db
     .selectFrom('console_sessions')
     .select(columns)
-    .where('person_id', '=', person_id)
+    .where((where) => where.and(of))
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .where('seen_at', '>', idleSince)
@@ -167,17 +174,17 @@ export async function endSessionsOfPasskey(
   return Number(result.numUpdatedRows);
 }
 
-/** Ends all of a person's sessions, or all but one. Returns how many it ended. */
+/** Ends the sessions of a person or of one of their accesses, or all but one. Returns how many. */
 export async function endSessionsOf(
   db: Handle,
-  person_id: string,
+  of: { person_id: string } | { access_id: string },
   ended_at: Timestamp,
   but: string | null = null,
 ): Promise<number> {
   let query = db
     .updateTable('console_sessions')
     .set({ ended_at })
-    .where('person_id', '=', person_id)
+    .where((where) => where.and(of))
     .where('ended_at', 'is', null);
   if (but !== null) query = query.where('id', '<>', but);
   const result = await query.executeTakeFirst();

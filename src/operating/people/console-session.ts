@@ -36,14 +36,17 @@ export async function openConsoleSession(
     id: string;
     token: string;
     person_id: string;
+    access_id: string;
     method: SessionMethod;
     address: string;
     user_agent: string;
     proved: boolean;
     passkey_id: string | null;
+    /** When it ends at the latest, if it continues another session. */
+    expires_at?: Timestamp;
   },
 ): Promise<void> {
-  const { token, proved, user_agent, ...rest } = session;
+  const { token, proved, user_agent, expires_at, ...rest } = session;
   const now = deps.clock.now();
   const at = timestamp(now);
   await insertConsoleSession(db, {
@@ -52,7 +55,7 @@ export async function openConsoleSession(
     token_hash: hashToken(token),
     created_at: at,
     seen_at: at,
-    expires_at: timestamp(now.add({ hours: sessionHours })),
+    expires_at: expires_at ?? timestamp(now.add({ hours: sessionHours })),
     proof_at: proved ? at : null,
     ended_at: null,
   });
@@ -99,7 +102,8 @@ export function originOf(
   const aged = since && timestamp(Temporal.Instant.from(since).add({ hours: secondPersonHours }));
   const counts_from = person.unconfirmed_since === null ? aged : 'unconfirmed';
   const { id: person_id, roles, merchant_ids } = person;
-  return { person_id, roles, merchant_ids, address, session_id: session.id, counts_from };
+  const { id: session_id, access_id } = session;
+  return { person_id, access_id, roles, merchant_ids, address, session_id, counts_from };
 }
 
 export function idleSince(clock: Clock): Timestamp {
@@ -115,10 +119,10 @@ export function proofUntil(session: ConsoleSession, now: Temporal.Instant): Time
 
 export async function listSessions(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
-  person_id: string,
+  of: { person_id: string } | { access_id: string },
 ): Promise<ConsoleSession[]> {
   const now = timestamp(deps.clock.now());
-  return await reading(deps, (db) => listLiveSessions(db, person_id, now, idleSince(deps.clock)));
+  return await reading(deps, (db) => listLiveSessions(db, of, now, idleSince(deps.clock)));
 }
 
 /** A person signs out. */

@@ -24,28 +24,33 @@ import {
   checkMerchants,
   checkName,
   confirms,
-  endAccess,
+  endWaysIn,
   explainUnconfirmed,
   giverOf,
+  knownTo,
   mustLockId,
   onlyMerchantOf,
+  othersOf,
   refuseBeyondOwn,
-  refuseMoreRights,
   refuseOwnAccess,
   refuseToManage,
   sees,
   showAccess,
+  takeFromOthers,
   unconfirmedBy,
 } from './manage-people.ts';
 import {
+  findPerson,
+  identityOf,
   insertPerson,
-  listDuplicates,
+  listAccesses,
   lockPersonByEmail,
   type Person,
   updatePerson,
 } from './person.sql.ts';
 import {
   deleteHeldLinks,
+  deleteUnusedLinks,
   type InvitedAccess,
   insertPersonLink,
   listInvitations,
@@ -161,6 +166,11 @@ export async function releaseInvitation(
     const releaser = { operator, person_id: personOf(deps), isStaff: confirms(giver) };
     const bad = explainBadReleaser(held, known, releaser);
     if (bad !== null) throw new OperatorError(bad);
+    if (await isOfStaff(db, known)) {
+      throw new OperatorError(
+        `${known.email} is one of the service’s staff and has all merchants. Revoke this invitation.`,
+      );
+    }
     const access = held.access ?? accessOf(known);
     refuseToManage(giver, known);
     refuseBeyondOwn(giver, access);
@@ -195,8 +205,8 @@ export async function releaseInvitation(
  * a merchant's people, because only they can see whether the person has access elsewhere.
  */
 export function explainBadReleaser(
-  link: Pick<PersonLink, 'made_by' | 'made_by_person_id' | 'person_id'>,
-  person: Pick<Person, 'duplicate_of' | 'email'>,
+  link: Pick<PersonLink, 'made_by' | 'made_by_person_id'>,
+  person: Pick<Person, 'id' | 'identity_id'>,
   releaser: { operator: string; person_id: string | null; isStaff: boolean },
 ): string | null {
   const { operator, person_id, isStaff } = releaser;
@@ -205,10 +215,8 @@ export function explainBadReleaser(
       ? person_id === link.made_by_person_id
       : operator === link.made_by;
   if (isMaker) return 'You made this invitation. Another administrator has to release it.';
-  if (person_id === link.person_id) return 'You cannot release your own invitation.';
+  if (person_id === identityOf(person)) return 'You cannot release your own invitation.';
   if (!isStaff) return 'An administrator of the payment service releases this invitation.';
-  if (person.duplicate_of !== null)
-    return `${person.email} has access already. Change the merchants of that person, or revoke this invitation.`;
   return null;
 }
 
@@ -239,17 +247,6 @@ function accessFor(giver: Access | null, known: Person, invited: Invited): Invit
   return { ...wanted, merchant_ids: [...new Set([...wanted.merchant_ids, ...others])].sort() };
 }
 
-/** The merchants of a person that a merchant's administrator does not have. */
-const othersOf = (giver: Access | null, { merchant_ids }: Access): string[] =>
-  giver?.merchant_ids ? (merchant_ids ?? []).filter((id) => !giver.merchant_ids?.includes(id)) : [];
-
-/** The access of a person as the giver knows it. */
-function knownTo(giver: Access | null, person: Person): Access {
-  const others = othersOf(giver, person);
-  const merchant_ids = person.merchant_ids?.filter((id) => !others.includes(id)) ?? null;
-  return { roles: person.roles, merchant_ids };
-}
-
 /** Whether a merchant's administrator invites a person who was invited and has not accepted yet. */
 const isOpen = (giver: Access | null, { registered_at, revoked_at }: Person): boolean =>
   !confirms(giver) && registered_at === null && revoked_at === null;
@@ -273,7 +270,7 @@ type Admitted = { known: Person; isNew: boolean; giver: Access | null };
 
 /**
  * The person with the address of an invitation. A new person gets its roles but cannot sign in yet.
- * A person whom the inviter may not see stays unchanged, and a separate row holds the invitation.
+ * A person whom the inviter may not see stays unchanged, and gets another access.
  */
 async function admit(
   deps: InviteDeps,
@@ -296,31 +293,31 @@ async function admit(
     access_since: now,
     ...unconfirmedBy(deps, giver, now),
     revoked_at: null,
-    duplicate_of: null,
+    identity_id: null,
   };
   if (await insertPerson(db, fresh)) return { known: fresh, isNew: true, giver };
   const known = (await lockPersonByEmail(db, email)) as Person;
   refuseOwnAccess(deps, known);
   const seen = sees(giver, known)
     ? known
-    : (await listDuplicates(db, known.id)).find((one) => sees(giver, one));
+    : (await listAccesses(db, known.id)).find((one) => sees(giver, one));
   if (seen) {
-    refuseMoreRights(giver, seen);
+    refuseToManage(giver, seen);
     return { known: seen, isNew: false, giver };
   }
-  const stand = { ...fresh, duplicate_of: known.id };
-  await insertPerson(db, stand);
-  return { known: stand, isNew: true, giver };
+  const access = { ...fresh, identity_id: known.id };
+  await insertPerson(db, access);
+  return { known: access, isNew: true, giver };
 }
 
 /** `before` is their earlier access as the giver knows it: a merchant's people read the audit too. */
 type Given = { person: Person; before: Access; sessions: number; passkeys: number };
 
 /**
- * Gives a person who exists the roles of an invitation. Their address may have passed to a
- * colleague, or their device may be lost. So every way to act as them ends at once: passkeys,
- * sessions, links, and their subject at the issuer. None of these can use the new roles (decision
- * 0072).
+ * Gives a person who exists the roles of an invitation. If they had accepted this access, their
+ * address may have passed to a colleague, or their device may be lost. So every way to act as them ends
+ * at once: passkeys, sessions, links, and their subject at the issuer. None of these can use the new
+ * roles (decision 0072). An access that was never accepted replaces nothing.
  */
 async function giveAccess(
   deps: InviteDeps,
@@ -330,11 +327,19 @@ async function giveAccess(
   { giver, now }: { giver: Access | null; now: Timestamp },
 ): Promise<Given> {
   const unconfirmed = unconfirmedBy(deps, giver, now);
-  const renewed = { oidc_subject: null, access_since: now, ...unconfirmed, revoked_at: null };
+  const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
-  const ended = await endAccess(db, known.id, now);
-  return { person: { ...known, ...change }, before: knownTo(giver, known), ...ended };
+  const person = { ...known, ...change };
+  await takeFromOthers(db, person, now);
+  const before = knownTo(giver, known);
+  if (known.registered_at === null) {
+    await deleteUnusedLinks(db, [known.id]);
+    return { person, before, sessions: 0, passkeys: 0 };
+  }
+  const identity = identityOf(known);
+  await updatePerson(db, identity, { oidc_subject: null });
+  return { person, before, ...(await endWaysIn(db, identity, now)) };
 }
 
 function detailsOf(
@@ -370,7 +375,7 @@ async function tell(
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
   if (person.registered_at === null) {
-    const known = person.duplicate_of === null ? '' : ' They have access already, which stays.';
+    const known = person.identity_id === null ? '' : ' They have access already, which stays.';
     const detail = `${by.name} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;
@@ -439,6 +444,13 @@ async function insertInvitation(
   return expires_at;
 }
 
+/** Whether an access was given to one of the service's staff, who has all merchants already. */
+async function isOfStaff(db: Handle, { identity_id }: Person): Promise<boolean> {
+  if (identity_id === null) return false;
+  const first = await findPerson(db, identity_id);
+  return first?.merchant_ids === null && first.revoked_at === null;
+}
+
 async function mailLink(
   deps: InviteDeps & { sealing: Sealing },
   db: Handle,
@@ -452,7 +464,7 @@ async function mailLink(
   },
 ): Promise<void> {
   const { person, by, token, expires_at, mailId: id, now: at } = mail;
-  if (person.duplicate_of !== null) {
+  if (await isOfStaff(db, person)) {
     // The token is given to no one, so the link never opens.
     const told = { person_id: person.id, kind: 'invited_elsewhere' as const, by, at };
     return await queuePersonMail(deps, db, told);

@@ -19,14 +19,20 @@ import { deletePasskeysOf, listWithPasskey } from './passkey.sql.ts';
 import { operatorRoles, permissionsOf } from './permission.ts';
 import {
   findPerson,
+  identityOf,
+  insertPerson,
+  listAccesses,
   listKnownMerchants,
+  listLiveAccesses,
   lockAdministrators,
   lockPerson,
   lockPersonByEmail,
   type Person,
+  takeMerchants,
   updatePerson,
 } from './person.sql.ts';
-import { deleteUnusedLinks } from './person-link.sql.ts';
+import { deleteHeldLinks, deleteUnusedLinks } from './person-link.sql.ts';
+import { moveMails } from './person-mail.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
 const nameMax = 100;
@@ -34,7 +40,8 @@ const nameMax = 100;
 export type Access = { roles: string[]; merchant_ids: string[] | null };
 
 /**
- * Changes what a person may do. Their sessions continue, because every request reads the person.
+ * Changes what a person may do. Their sessions continue, because every request reads the person. A
+ * merchant's administrator changes the access to their own merchants, and no other.
  * `was` is the access that the operator read; the change is refused if the access has changed since.
  * If access grows, the person and the operators are told, as after an invitation, and the person
  * counts as one of two people only after some time. If a merchant's administrator made the change,
@@ -48,16 +55,22 @@ export async function changeAccess(
 ): Promise<Person> {
   return await operateOnAccess(deps, operator, 'operators change', async (db, now) => {
     const administrators = await lockAdministrators(db);
-    const person = await mustLockId(db, id);
-    refuseOwnAccess(deps, person);
-    refuseRevoked(person);
+    const known = await mustLockId(db, id);
+    refuseOwnAccess(deps, known);
+    refuseRevoked(known);
     const giver = await giverOf(deps, db);
-    refuseToManage(giver, person);
+    refuseToManage(giver, known);
+    const person = await separateOwn(deps, db, giver, known);
     await refuseStale(db, person, wanted.was, personOf(deps));
     const before = accessOf(person);
     const access = checkAccess({ ...before, ...definedOf(wanted) });
     refuseBeyondOwn(giver, access);
     await checkMerchants(db, access.merchant_ids);
+    if (access.merchant_ids === null && person.identity_id !== null) {
+      throw new OperatorError(
+        `${person.email} has several accesses. Give all merchants to the first one.`,
+      );
+    }
     if (isAdministrator(before) && !isAdministrator(access)) {
       await refuseToStayAlone(deps, db, { administrators, person, now });
     }
@@ -70,9 +83,10 @@ export async function changeAccess(
     await updatePerson(db, id, change);
     // A session that began at the merchants' console must not become a staff session.
     if (before.merchant_ids !== null && access.merchant_ids === null) {
-      await endSessionsOf(db, id, now);
+      await endSessionsOf(db, { access_id: id }, now);
     }
     const changed = { ...person, ...change };
+    if (isWider) await takeFromOthers(db, changed, now);
     if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
     const merchant_id = onlyMerchantOf(before, access);
@@ -143,8 +157,9 @@ async function refuseToStayAlone(
 }
 
 /**
- * Revokes a person: their sessions end, and their passkeys and links are deleted. The other operators
- * get an alert.
+ * Revokes an access of a person: its sessions and links end, and their passkeys too if it was the last
+ * one. A merchant's administrator revokes the access to their own merchants. By address, the command
+ * line revokes all accesses. The other operators get an alert.
  */
 export async function revokePerson(
   deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
@@ -153,62 +168,130 @@ export async function revokePerson(
 ): Promise<Person> {
   return await operateOnAccess(deps, operator, 'operators revoke', async (db, now) => {
     const administrators = await lockAdministrators(db);
-    const person =
-      'id' in wanted
-        ? await mustLockId(db, wanted.id)
-        : await mustLock(
-            await lockPersonByEmail(db, foldAddress(wanted.email.trim())),
-            wanted.email,
-          );
-    refuseOwnAccess(deps, person);
-    refuseRevoked(person);
-    refuseToManage(await giverOf(deps, db), person);
-    if (isAdministrator(person)) {
-      await refuseToStayAlone(deps, db, { administrators, person, now });
+    const giver = await giverOf(deps, db);
+    const known =
+      'id' in wanted ? [await mustLockId(db, wanted.id)] : await mustLock(db, wanted.email);
+    let sessions = 0;
+    const revoked: Person[] = [];
+    for (const one of known) {
+      refuseOwnAccess(deps, one);
+      refuseRevoked(one);
+      refuseToManage(giver, one);
+      const person = await separateOwn(deps, db, giver, one);
+      if (isAdministrator(person)) {
+        await refuseToStayAlone(deps, db, { administrators, person, now });
+      }
+      await updatePerson(db, person.id, { revoked_at: now });
+      sessions += await endRevoked(db, person, now);
+      await tellRevoked(deps, db, operator, person, now);
+      revoked.push({ ...person, revoked_at: now });
     }
-    await updatePerson(db, person.id, { revoked_at: now });
-    const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
-    const by = actorOf(deps, operator);
-    await raiseAlert(deps, db, {
-      ...{ kind: 'person_revoked', subject_id: person.id, caused_by: operator },
-      detail: `${by.name} revoked ${person.email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
-    });
-    await queuePersonMail(deps, db, { person_id: person.id, kind: 'revoked', by, at: now });
-    const result = { ...person, revoked_at: now };
-    return { subject_id: person.id, merchant_id: onlyMerchantOf(person), details, result };
+    const result = revoked[0] as Person;
+    const details = { email: result.email, sessions };
+    const merchant_id = onlyMerchantOf(...revoked);
+    return { subject_id: result.id, merchant_id, details, result };
   });
 }
 
+async function tellRevoked(
+  deps: OperatorDeps & QueueDeps & { log: Logger },
+  db: Handle,
+  operator: string,
+  person: Person,
+  at: Timestamp,
+): Promise<void> {
+  const { id: person_id, email } = person;
+  const by = actorOf(deps, operator);
+  await raiseAlert(deps, db, {
+    ...{ kind: 'person_revoked', subject_id: person_id, caused_by: operator },
+    detail: `${by.name} revoked ${email}, ${showAccess(person)}. If this was not agreed, invite them again, and look at what was done since then.`,
+  });
+  await queuePersonMail(deps, db, { person_id, kind: 'revoked', by, at });
+}
+
 /**
- * Ends a person's sessions, passkeys and unused links. Returns how many sessions and passkeys there
- * were. The caller holds the person's lock.
+ * The part of an access that a merchant's administrator manages. Other merchants keep theirs, in a row
+ * of its own, so that neither learns of the other. The caller holds the person's lock.
  */
-export async function endAccess(
+async function separateOwn(
+  deps: OperatorDeps,
+  db: Handle,
+  giver: Access | null,
+  person: Person,
+): Promise<Person> {
+  if (giver === null || isWithin(person, giver)) return person;
+  const others = othersOf(giver, person);
+  const { merchant_ids } = knownTo(giver, person);
+  const id = deps.random.uuid();
+  const rest = { ...person, id, merchant_ids: others, oidc_subject: null };
+  await insertPerson(db, { ...rest, identity_id: identityOf(person) });
+  await updatePerson(db, person.id, { merchant_ids });
+  await moveMails(db, { from: person.id, to: id, merchant_ids: others });
+  // It would give the merchants back.
+  await deleteHeldLinks(db, person.id);
+  return { ...person, merchant_ids };
+}
+
+/** One access has these merchants now, so the person's other accesses lose them. */
+export async function takeFromOthers(db: Handle, person: Person, now: Timestamp): Promise<void> {
+  for (const access_id of await takeMerchants(db, person, now)) {
+    await endSessionsOf(db, { access_id }, now);
+    await deleteUnusedLinks(db, [access_id]);
+  }
+}
+
+/**
+ * Ends a revoked access. The person keeps their passkeys while they have another one. Returns how many
+ * sessions ended. The caller holds the person's lock.
+ */
+async function endRevoked(db: Handle, person: Person, now: Timestamp): Promise<number> {
+  const sessions = await endSessionsOf(db, { access_id: person.id }, now);
+  await deleteUnusedLinks(db, [person.id]);
+  const identity = identityOf(person);
+  if ((await listLiveAccesses(db, identity)).length === 0) await deletePasskeysOf(db, identity);
+  return sessions;
+}
+
+/**
+ * Ends all sessions, passkeys and unused links of a person, in each of their accesses. Returns how many
+ * sessions and passkeys there were. The caller holds the person's lock.
+ */
+export async function endWaysIn(
   db: Handle,
   person_id: string,
   now: Timestamp,
 ): Promise<{ sessions: number; passkeys: number }> {
-  const sessions = await endSessionsOf(db, person_id, now);
+  const sessions = await endSessionsOf(db, { person_id }, now);
   const passkeys = await deletePasskeysOf(db, person_id);
-  await deleteUnusedLinks(db, person_id);
+  const accesses = await listAccesses(db, person_id);
+  await deleteUnusedLinks(
+    db,
+    accesses.map(({ id }) => id),
+  );
   return { sessions, passkeys };
 }
 
-/** Ends a session of a person. */
+/** Ends a session of the operator, or of an access that they manage. */
 export async function revokeSession(
   deps: OperatorDeps,
   operator: string,
-  wanted: { person_id: string; session_id: string },
+  wanted: { id: string } & ({ person_id: string } | { access_id: string }),
 ): Promise<void> {
   await operate(deps, operator, 'operators end session', async (db, now) => {
-    const session = await findConsoleSession(db, wanted.session_id);
-    if (session?.person_id !== wanted.person_id)
-      throw new OperatorError('There is no such session.');
+    const session = await findConsoleSession(db, wanted.id);
+    const isTheirs =
+      'person_id' in wanted
+        ? session?.person_id === wanted.person_id
+        : session?.access_id === wanted.access_id;
+    if (!session || !isTheirs) throw new OperatorError('There is no such session.');
     let merchant_id: string | null = null;
-    if (wanted.person_id !== personOf(deps)) {
-      const person = await mustLockId(db, wanted.person_id);
-      refuseToManage(await giverOf(deps, db), person);
-      merchant_id = onlyMerchantOf(person);
+    let subject_id = session.person_id;
+    if (session.person_id !== personOf(deps)) {
+      const giver = await giverOf(deps, db);
+      const person = await mustLockId(db, session.access_id);
+      refuseToManage(giver, person);
+      merchant_id = onlyMerchantOf(knownTo(giver, person));
+      subject_id = person.id;
     }
     await endConsoleSession(db, session.id, now);
     const { origin } = deps;
@@ -216,7 +299,7 @@ export async function revokeSession(
       origin !== undefined && 'session_id' in origin && origin.session_id === session.id;
     const details = { session_id: session.id };
     const result = undefined;
-    return { subject_id: wanted.person_id, merchant_id, details, result, endsOwnSession };
+    return { subject_id, merchant_id, details, result, endsOwnSession };
   });
 }
 
@@ -227,7 +310,7 @@ export async function endOtherSessions(
   { id, person_id }: { id: string; person_id: string },
 ): Promise<void> {
   await operate(deps, operator, 'operators end other sessions', async (db, now) => {
-    const sessions = await endSessionsOf(db, person_id, now, id);
+    const sessions = await endSessionsOf(db, { person_id }, now, id);
     return { subject_id: person_id, details: { sessions }, result: undefined };
   });
 }
@@ -245,9 +328,9 @@ export function onlyMerchantOf(...access: Access[]): string | null {
 
 /** The access of the person who acts. Null at the command line, which may give any access. */
 export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | null> {
-  const id = personOf(deps);
-  if (id === null) return null;
-  const person = await findPerson(db, id);
+  const { origin } = deps;
+  if (!origin || !('access_id' in origin)) return null;
+  const person = await findPerson(db, origin.access_id);
   return person ? accessOf(person) : { roles: [], merchant_ids: [] };
 }
 
@@ -265,6 +348,17 @@ export const unconfirmedBy = (
   confirms(giver)
     ? { unconfirmed_since: null, unconfirmed_by: null }
     : { unconfirmed_since: now, unconfirmed_by: personOf(deps) };
+
+/** The merchants of a person that a merchant's administrator does not have. */
+export const othersOf = (giver: Access | null, { merchant_ids }: Access): string[] =>
+  giver?.merchant_ids ? (merchant_ids ?? []).filter((id) => !giver.merchant_ids?.includes(id)) : [];
+
+/** The access of a person as the giver knows it. */
+export function knownTo(giver: Access | null, person: Access): Access {
+  const others = othersOf(giver, person);
+  const merchant_ids = person.merchant_ids?.filter((id) => !others.includes(id)) ?? null;
+  return { roles: person.roles, merchant_ids };
+}
 
 const isWithin = (access: Access, giver: Access): boolean =>
   giver.merchant_ids === null ||
@@ -301,15 +395,18 @@ const notManaged = () =>
     'Only an administrator of the payment service can change the access of this person.',
   );
 
-/** Refuses to change a person who also works for other merchants, or has more rights. */
+/** Refuses a person who has more rights, or none of the giver's merchants. */
 export function refuseToManage(giver: Access | null, person: Access): void {
-  refuseMoreRights(giver, person);
-  if (giver !== null && !isWithin(person, giver)) throw notManaged();
+  if (giver === null) return;
+  if (hasMoreRights(person, giver) || !sees(giver, person)) throw notManaged();
 }
 
-/** Refuses a person who has more rights, at whatever merchants. */
-export function refuseMoreRights(giver: Access | null, person: Access): void {
-  if (giver !== null && hasMoreRights(person, giver)) throw notManaged();
+/** The accesses of the person with an address that are not revoked. If all are, the first one. */
+async function mustLock(db: Handle, address: string): Promise<Person[]> {
+  const person = await lockPersonByEmail(db, foldAddress(address.trim()));
+  if (!person) throw new OperatorError(`There is no person ${address}.`);
+  const live = (await listAccesses(db, person.id)).filter((one) => one.revoked_at === null);
+  return live.length > 0 ? live : [person];
 }
 
 const definedOf = (wanted: Partial<Access>): Partial<Access> => ({
@@ -317,11 +414,9 @@ const definedOf = (wanted: Partial<Access>): Partial<Access> => ({
   ...(wanted.merchant_ids !== undefined && { merchant_ids: wanted.merchant_ids }),
 });
 
-export const mustLockId = async (db: Handle, id: string) =>
-  await mustLock(isUuid(id) ? await lockPerson(db, id) : null, id);
-
-async function mustLock(person: Person | null, named: string): Promise<Person> {
-  if (!person) throw new OperatorError(`There is no person ${named}.`);
+export async function mustLockId(db: Handle, id: string): Promise<Person> {
+  const person = isUuid(id) ? await lockPerson(db, id) : null;
+  if (!person) throw new OperatorError(`There is no person ${id}.`);
   return person;
 }
 
@@ -333,8 +428,8 @@ export function refuseRevoked(person: Person): void {
 }
 
 /** Refuses people who change their own access: another administrator has to do that. */
-export function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
-  if (origin && 'person_id' in origin && origin.person_id === person.id) {
+export function refuseOwnAccess(deps: OperatorDeps, person: Person): void {
+  if (identityOf(person) === personOf(deps)) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');
   }
 }

@@ -6,20 +6,21 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import { operate } from '#record/actions/operate.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
 import { type ConsoleSession, findOpenSession } from './console-session.sql.ts';
-import { hashToken, newToken } from './console-session.ts';
+import { hashToken, newToken, originOf, type SecondPersonSettings } from './console-session.ts';
 import { foldAddress } from './manage-people.ts';
 import { listPasskeys } from './passkey.sql.ts';
 import {
   findPersonByEmail,
   findPersonBySubject,
+  listAccesses,
   lockPerson,
   moveRegistered,
   type Person,
   updatePerson,
 } from './person.sql.ts';
-import { deleteUnusedLinks, hasLiveInvitation } from './person-link.sql.ts';
+import { deleteUnusedLinks, hasLiveInvitation, listInvitations } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
-import { type Browser, type Opened, open } from './sign-in.ts';
+import { type Browser, findAccess, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
 /** An OpenID Connect issuer that proves people's identities. We decide what they may do. */
@@ -33,10 +34,11 @@ export type OidcSettings = {
   amr: string[];
 };
 
-export type OidcDeps = WebauthnDeps & {
-  sealing: Sealing;
-  console: { url: string; oidc: OidcSettings | null };
-};
+export type OidcDeps = WebauthnDeps &
+  SecondPersonSettings & {
+    sealing: Sealing;
+    console: { url: string; oidc: OidcSettings | null };
+  };
 
 /** The account cannot be linked to the session's person. The session continues. */
 export class NotTied extends Error {}
@@ -153,7 +155,11 @@ export async function finishOidc(
     return 'tied';
   }
   const person = await findPersonOf(deps, subject, claims);
-  return await open(deps, browser, person, 'oidc', 'console sign-in', async (db, at) => {
+  const access =
+    person.oidc_subject === subject
+      ? await findAccess(deps, person.id)
+      : await findInvitedAccess(deps, person);
+  return await open(deps, browser, access, 'oidc', 'console sign-in', async (db, at) => {
     const current = await lockPerson(db, person.id);
     // An invitation may have removed the subject since the person was found by it.
     const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
@@ -164,13 +170,14 @@ export async function finishOidc(
     // This sign-in accepts the invitation, as the registration of a passkey would (decision 0072).
     // Without an invitation, an account at the issuer would give access that no administrator agreed
     // to.
-    if (!(await hasLiveInvitation(db, person.id, at)))
+    if (!(await hasLiveInvitation(db, access.id, at)))
       throw new NotRecognised('no live invitation');
     // A person with passkeys must link the account themselves, from a session with a fresh proof.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
-    await deleteUnusedLinks(db, person.id);
+    await moveRegistered(db, access.id, at);
+    await deleteUnusedLinks(db, [access.id]);
     return { passkey_id: null, details: { issuer: settings.issuer } };
   });
 }
@@ -183,7 +190,6 @@ async function writeTie(
   { person_id, subject, at }: { person_id: string; subject: string; at: Timestamp },
 ): Promise<void> {
   await updatePerson(db, person_id, { oidc_subject: subject });
-  await moveRegistered(db, person_id, at);
   const facts = { issuer, address };
   await queuePersonMail(deps, db, { person_id, kind: 'issuer_tied', facts, at });
 }
@@ -200,9 +206,8 @@ async function tie(
   const now = timestamp(deps.clock.now());
   const found = await reading(deps, (db) => findOpenSession(db, session_id, now));
   if (!found) throw new NotRecognised('the session has ended');
-  const { email, roles, merchant_ids, id: person_id } = found.person;
-  const { address } = browser;
-  const origin = { person_id, roles, merchant_ids, address, session_id, counts_from: null };
+  const { email, id: person_id } = found.person;
+  const origin = originOf(deps, found, browser.address);
   await operate({ ...deps, origin }, email, 'issuer tie', async (db, at) => {
     const person = await lockPerson(db, person_id);
     if (!person || !(await findOpenSession(db, session_id, at)))
@@ -215,6 +220,21 @@ async function tie(
       throw new NotRecognised('another address, or one that is not verified');
     await writeTie(deps, db, settings, browser, { person_id, subject, at });
     return { subject_id: person_id, details: { issuer: settings.issuer }, result: undefined };
+  });
+}
+
+/** The access that a first sign-in accepts: one with an invitation, or else the first one. */
+async function findInvitedAccess(deps: OidcDeps, person: Person): Promise<Person> {
+  const now = timestamp(deps.clock.now());
+  return await reading(deps, async (db) => {
+    const accesses = await listAccesses(db, person.id);
+    const links = await listInvitations(
+      db,
+      accesses.map(({ id }) => id),
+      now,
+    );
+    const link = links.find(({ released_at }) => released_at !== null);
+    return accesses.find(({ id }) => id === link?.person_id) ?? person;
   });
 }
 

@@ -20,7 +20,7 @@ declare module '#platform/database/tables.ts' {
       unconfirmed_since: Timestamp | null;
       unconfirmed_by: string | null;
       revoked_at: Timestamp | null;
-      duplicate_of: Fixed<string | null>;
+      identity_id: Fixed<string | null>;
     };
     person_links: {
       token_hash: Fixed<Buffer>;
@@ -36,7 +36,7 @@ declare module '#platform/database/tables.ts' {
     };
     person_mails: {
       id: Fixed<string>;
-      person_id: Fixed<string>;
+      person_id: string;
       kind: Fixed<PersonMailKind>;
       facts: JSONColumnType<PersonMailFacts, string, never>;
       sealed_token: Buffer | null;
@@ -50,7 +50,7 @@ declare module '#platform/database/tables.ts' {
     };
     alert_mails: {
       merchant_id: Fixed<string>;
-      person_id: Fixed<string>;
+      person_id: string;
       kind: Fixed<MerchantAlertKind>;
       is_wanted: boolean;
       /** The day on which an export falls due, on the merchant's clock. */
@@ -71,6 +71,7 @@ declare module '#platform/database/tables.ts' {
       id: Fixed<string>;
       token_hash: Fixed<Buffer>;
       person_id: Fixed<string>;
+      access_id: Fixed<string>;
       method: Fixed<'passkey' | 'oidc' | 'sandbox_link'>;
       address: Fixed<string>;
       user_agent: Fixed<string>;

@@ -76,11 +76,11 @@ export async function moveLinkUsed(
   return Number(result.numUpdatedRows) === 1;
 }
 
-/** Deletes a person's unused links. */
-export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<void> {
+/** Deletes the unused links of these accesses. */
+export async function deleteUnusedLinks(db: Handle, person_ids: string[]): Promise<void> {
   await db
     .deleteFrom('person_links')
-    .where('person_id', '=', person_id)
+    .where('person_id', 'in', person_ids)
     .where('used_at', 'is', null)
     .execute();
 }

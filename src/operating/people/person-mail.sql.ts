@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import { claimDueOfAll } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -26,6 +27,28 @@ export async function insertPersonMails(
     conflict.columns(['person_id', 'event']).where('event', 'is not', null).doNothing(),
   );
   await (isEvent ? once : insert).execute();
+}
+
+/**
+ * Moves the choices and the waiting mails about these merchants from one access of a person to another.
+ */
+export async function moveMails(
+  db: Handle,
+  { from, to, merchant_ids }: { from: string; to: string; merchant_ids: string[] },
+): Promise<void> {
+  await db
+    .updateTable('alert_mails')
+    .set({ person_id: to })
+    .where('person_id', '=', from)
+    .where('merchant_id', 'in', merchant_ids)
+    .execute();
+  await db
+    .updateTable('person_mails')
+    .set({ person_id: to })
+    .where('person_id', '=', from)
+    .where('status', '=', 'pending')
+    .where(sql<boolean>`facts->>'merchant_id' = any(${merchant_ids}::text[])`)
+    .execute();
 }
 
 /** Claims mails that are due, until `until`. */

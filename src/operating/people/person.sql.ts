@@ -2,7 +2,11 @@ import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** A person who may use the console. If `merchant_ids` is null, they may see all merchants. */
+/**
+ * A person who may use the console, with one access. If `merchant_ids` is null, they may see all
+ * merchants. Merchants that do not know of each other give the same person accesses of their own, each
+ * a row (decision 0072).
+ */
 export type Person = {
   id: string;
   email: string;
@@ -11,7 +15,7 @@ export type Person = {
   merchant_ids: string[] | null;
   oidc_subject: string | null;
   created_at: Timestamp;
-  /** When they could first sign in. It stays when that access ends. */
+  /** When they accepted this access first. It stays when the access ends. */
   registered_at: Timestamp | null;
   /** When their access was given or last grew. */
   access_since: Timestamp;
@@ -24,22 +28,32 @@ export type Person = {
   /** The person who gave that access. */
   unconfirmed_by: string | null;
   revoked_at: Timestamp | null;
-  /**
-   * The person who already has this address. This row only stands for an invitation; it cannot sign
-   * in.
-   */
-  duplicate_of: string | null;
+  /** The person's first row, which has their passkeys. Null if it is this one. */
+  identity_id: string | null;
 };
+
+/** The id of the row with the person's passkeys, which is the same in each of their accesses. */
+export const identityOf = ({ id, identity_id }: Pick<Person, 'id' | 'identity_id'>): string =>
+  identity_id ?? id;
 
 export async function findPerson(db: Handle, id: string): Promise<Person | null> {
   const query = db.selectFrom('people').selectAll().where('id', '=', id);
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** The lock is held until the transaction ends. */
+/**
+ * The lock is held until the transaction ends. The person's first row is locked before, so that
+ * changes of two of their accesses wait for each other.
+ */
 export async function lockPerson(db: Handle, id: string): Promise<Person | null> {
-  const query = db.selectFrom('people').selectAll().where('id', '=', id).forUpdate();
-  return (await query.executeTakeFirst()) ?? null;
+  const rows = await db
+    .selectFrom('people')
+    .selectAll()
+    .where(sql<boolean>`id in (${id}::uuid, (select identity_id from people where id = ${id}))`)
+    .orderBy(sql`identity_id is not null`)
+    .forUpdate()
+    .execute();
+  return rows.find((row) => row.id === id) ?? null;
 }
 
 export async function lockPersonByEmail(db: Handle, email: string): Promise<Person | null> {
@@ -48,11 +62,81 @@ export async function lockPersonByEmail(db: Handle, email: string): Promise<Pers
 }
 
 const withEmail = (db: Handle, email: string) =>
-  db.selectFrom('people').selectAll().where('email', '=', email).where('duplicate_of', 'is', null);
+  db.selectFrom('people').selectAll().where('email', '=', email).where('identity_id', 'is', null);
 
-/** The invitations of merchants that cannot see the person, ordered by the lock of the person. */
-export async function listDuplicates(db: Handle, id: string): Promise<Person[]> {
-  return await db.selectFrom('people').selectAll().where('duplicate_of', '=', id).execute();
+const ofIdentity = (identity: string) =>
+  sql<boolean>`(id = ${identity}::uuid or identity_id = ${identity}::uuid)`;
+
+/** All accesses of a person, the first one first. */
+export async function listAccesses(db: Handle, identity: string): Promise<Person[]> {
+  return await db
+    .selectFrom('people')
+    .selectAll()
+    .where(ofIdentity(identity))
+    .orderBy(sql`identity_id is not null`)
+    .orderBy('id')
+    .execute();
+}
+
+/** The accesses that a person has accepted and not lost. The one that they used last comes first. */
+export async function listLiveAccesses(db: Handle, identity: string): Promise<Person[]> {
+  return await db
+    .selectFrom('people')
+    .selectAll()
+    .where(ofIdentity(identity))
+    .where('registered_at', 'is not', null)
+    .where('revoked_at', 'is', null)
+    .orderBy(
+      sql`(select max(s.created_at) from console_sessions s where s.access_id = people.id)`,
+      (order) => order.desc().nullsLast(),
+    )
+    .orderBy('id')
+    .execute();
+}
+
+/**
+ * Takes merchants from the other accesses of a person, because one access has them now. Null takes
+ * all. Returns the accesses that have none left, which are revoked.
+ */
+export async function takeMerchants(
+  db: Handle,
+  person: Pick<Person, 'id' | 'identity_id' | 'merchant_ids'>,
+  now: Timestamp,
+): Promise<string[]> {
+  const { id, merchant_ids } = person;
+  const others = db
+    .updateTable('people')
+    .where(ofIdentity(identityOf(person)))
+    .where('id', '<>', id)
+    .where('revoked_at', 'is', null);
+  const ended = await others
+    .set({ revoked_at: now })
+    .where(
+      sql<boolean>`(${merchant_ids}::uuid[] is null or merchant_ids <@ ${merchant_ids}::uuid[])`,
+    )
+    .returning('id')
+    .execute();
+  await others
+    .set({
+      merchant_ids: sql<string[]>`array(
+        select one from unnest(merchant_ids) as one where one <> all (${merchant_ids}::uuid[]))`,
+    })
+    .where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]`)
+    .execute();
+  return ended.map((row) => row.id);
+}
+
+/** Those of these people who can sign in: they have a passkey, or an account at the issuer. */
+export async function listWithWayIn(db: Handle, identities: string[]): Promise<Set<string>> {
+  if (identities.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('people')
+    .select('id')
+    .where('id', 'in', identities)
+    .where(sql<boolean>`(oidc_subject is not null
+      or exists (select from passkeys k where k.person_id = people.id))`)
+    .execute();
+  return new Set(rows.map(({ id }) => id));
 }
 
 /**
@@ -93,10 +177,10 @@ export async function listPeople(
 ): Promise<Person[]> {
   let query = db.selectFrom('people').selectAll().orderBy('email').orderBy('id').limit(limit);
   if (merchant_ids !== null) {
-    // Once the person with an address belongs to the merchant, the separate invitation is obsolete.
+    // Another access of the person has the merchants of this one now.
     query = query.where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]
       and not exists (select from people as known
-        where known.id = people.duplicate_of and known.merchant_ids && ${merchant_ids}::uuid[])`);
+        where known.id = people.identity_id and known.merchant_ids && people.merchant_ids)`);
   }
   if (after !== null) {
     query = query.where(sql<boolean>`(email, id) > (${after[0]}, ${after[1]}::uuid)`);
@@ -128,9 +212,7 @@ export async function insertPerson(db: Handle, person: Person): Promise<boolean>
   const result = await db
     .insertInto('people')
     .values(person)
-    .onConflict((conflict) =>
-      conflict.column('email').where('duplicate_of', 'is', null).doNothing(),
-    )
+    .onConflict((conflict) => conflict.column('email').where('identity_id', 'is', null).doNothing())
     .executeTakeFirst();
   return Number(result.numInsertedOrUpdatedRows) === 1;
 }
@@ -138,12 +220,12 @@ export async function insertPerson(db: Handle, person: Person): Promise<boolean>
 export async function updatePerson(
   db: Handle,
   id: string,
-  change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at' | 'duplicate_of'>>,
+  change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at' | 'identity_id'>>,
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }
 
-/** Records that a person can sign in. The first time stays. */
+/** Records that a person accepted an access. The first time stays. */
 export async function moveRegistered(db: Handle, id: string, now: Timestamp): Promise<void> {
   await db
     .updateTable('people')

@@ -36,7 +36,7 @@ export async function createSignInLink(
       unconfirmed_since: null,
       unconfirmed_by: null,
       revoked_at: null,
-      duplicate_of: null,
+      identity_id: null,
     });
     const person = await lockPersonByEmail(db, email);
     if (!person) throw new Error('the demo administrator is missing');

@@ -3,11 +3,17 @@ import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts'
 import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import {
+  type OperatorDeps,
+  OperatorError,
+  operate,
+  SessionEnded,
+} from '#record/actions/operate.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { mayUse } from './console-place.ts';
 import {
   type ConsoleSession,
+  endConsoleSession,
   endSessionsOfPasskey,
   findConsoleSession,
   recordProof,
@@ -22,7 +28,15 @@ import {
   movePasskeyUsed,
   type Passkey,
 } from './passkey.sql.ts';
-import { findPerson, lockPerson, moveRegistered, type Person } from './person.sql.ts';
+import {
+  findPerson,
+  identityOf,
+  listLiveAccesses,
+  listWithWayIn,
+  lockPerson,
+  moveRegistered,
+  type Person,
+} from './person.sql.ts';
 import { findLiveLink, type LinkPurpose, moveLinkUsed } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 import {
@@ -49,25 +63,34 @@ const passkeysMax = 10;
 const accessStopped =
   'The database has lost changes. People can sign in once an operator has confirmed them at the command line: `tranche operators confirm`.';
 
-/** The person that a link is for. */
+/**
+ * The person that a link is for. If they can sign in already, because another merchant gave them
+ * access, they accept the invitation in a session, and register no passkey with it.
+ */
 export async function findInvited(
   deps: WebauthnDeps,
   token: string,
   purpose: LinkPurpose,
-): Promise<{ person: Person; expires_at: string }> {
+): Promise<{ person: Person; expires_at: string; can_sign_in: boolean }> {
   const found = await reading(deps, async (db) => {
     const link = await findLiveLink(db, hashToken(token), purpose, timestamp(deps.clock.now()));
     const person = link && (await findPerson(db, link.person_id));
-    return link && person && { person, expires_at: link.expires_at };
+    if (!link || !person) return null;
+    const can_sign_in = (await listWithWayIn(db, [identityOf(person)])).size > 0;
+    return { person, expires_at: link.expires_at, can_sign_in };
   });
   if (!found || found.person.revoked_at !== null) throw new LinkEnded();
   if (!mayUse(deps.console, found.person)) throw new LinkEnded();
   return found;
 }
 
+const signInFirst = () =>
+  new OperatorError('You can sign in already. Sign in, then open this link again.');
+
 export async function offerInvited(deps: WebauthnDeps, token: string) {
-  const { person } = await findInvited(deps, token, 'register');
-  return await offerRegistration(deps, person, []);
+  const { person, can_sign_in } = await findInvited(deps, token, 'register');
+  if (can_sign_in) throw signInFirst();
+  return await offerRegistration(deps, { ...person, id: identityOf(person) }, []);
 }
 
 /**
@@ -81,23 +104,81 @@ export async function registerInvited(
   wanted: { token: string; response: RegistrationResponseJSON },
 ): Promise<Opened> {
   const invited = await findInvited(deps, wanted.token, 'register');
-  const verified = await verifyRegistration(deps, invited.person.id, wanted.response);
+  const { person } = invited;
+  const person_id = identityOf(person);
+  const verified = await verifyRegistration(deps, person_id, wanted.response);
+  return await open(deps, browser, person, 'passkey', 'passkeys register', async (db, now) => {
+    if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
+    // Another invitation of the person may have been accepted meanwhile.
+    if ((await listWithWayIn(db, [person_id])).size > 0) throw signInFirst();
+    const passkey = { ...verified, person_id, name: 'First passkey' };
+    const passkey_id = await keepPasskey(deps, db, passkey, now);
+    await moveRegistered(db, person.id, now);
+    const facts = { address: browser.address };
+    const mail = { person_id: person.id, kind: 'registered' as const, facts, at: now };
+    await queuePersonMail(deps, db, mail);
+    return { passkey_id, details: {} };
+  });
+}
+
+/**
+ * A person who is signed in accepts an invitation of another merchant, and continues with that access.
+ */
+export async function acceptInvited(
+  deps: WebauthnDeps,
+  browser: Browser,
+  session: ConsoleSession,
+  token: string,
+): Promise<Opened> {
+  const { person } = await findInvited(deps, token, 'register');
+  return await enter(deps, browser, session, person, 'operators accept', async (db, now) => {
+    if (!(await moveLinkUsed(db, hashToken(token), now))) throw new LinkEnded();
+    await moveRegistered(db, person.id, now);
+  });
+}
+
+/** A person continues with another of their accesses, in a new session that ends with this one. */
+export async function chooseAccess(
+  deps: WebauthnDeps,
+  browser: Browser,
+  session: ConsoleSession,
+  access_id: string,
+): Promise<Opened> {
+  const accesses = await reading(deps, (db) => listLiveAccesses(db, session.person_id));
+  const access = accesses.find(({ id }) => id === access_id);
+  if (!access) throw new OperatorError('You have no such access.');
+  return await enter(deps, browser, session, access, 'console sign-in', async () => {});
+}
+
+/**
+ * The new session has the age of the earlier one, and no proof. Each is in the audit of its own
+ * merchants only, because they need not know of each other.
+ */
+async function enter(
+  deps: WebauthnDeps,
+  browser: Browser,
+  earlier: ConsoleSession,
+  access: Person,
+  action: string,
+  before: (db: Handle, now: Timestamp) => Promise<void>,
+): Promise<Opened> {
+  if (identityOf(access) !== earlier.person_id) {
+    throw new OperatorError('This invitation is for another person. Sign in as that person.');
+  }
+  const { method, passkey_id, expires_at } = earlier;
+  const continued = { proved: false, expires_at };
   return await open(
     deps,
     browser,
-    invited.person,
-    'passkey',
-    'passkeys register',
+    access,
+    method,
+    action,
     async (db, now) => {
-      if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
-      const person_id = invited.person.id;
-      const passkey = { ...verified, person_id, name: 'First passkey' };
-      const passkey_id = await keepPasskey(deps, db, passkey, now);
-      await moveRegistered(db, person_id, now);
-      const facts = { address: browser.address };
-      await queuePersonMail(deps, db, { person_id, kind: 'registered', facts, at: now });
+      if (!(await endConsoleSession(db, earlier.id, now))) throw new SessionEnded();
+      await before(db, now);
       return { passkey_id, details: {} };
     },
+    continued,
   );
 }
 
@@ -110,14 +191,21 @@ export async function signInByPasskey(
   response: AuthenticationResponseJSON,
 ): Promise<Opened> {
   const { passkey, counter } = await verifyAuthentication(deps, response, { purpose: 'sign_in' });
-  const person = await reading(deps, (db) => findPerson(db, passkey.person_id));
-  if (!person) throw new NotRecognised();
+  const person = await findAccess(deps, passkey.person_id);
   return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
     // We hold the person's lock, so a registration that replaces the passkey either waits or is
     // already done.
     await noteUse(db, passkey, counter, now);
     return { passkey_id: passkey.id, details: { passkey: passkey.name } };
   });
+}
+
+/** The access with which a person begins: the one that they used last. */
+export async function findAccess(deps: WebauthnDeps, identity: string): Promise<Person> {
+  const accesses = await reading(deps, (db) => listLiveAccesses(db, identity));
+  const access = accesses.find((one) => mayUse(deps.console, one));
+  if (!access) throw new NotRecognised('the person has no access');
+  return access;
 }
 
 /** Signs in with a one-time link from the command line. The caller allows it only in sandboxes. */
@@ -137,29 +225,31 @@ export async function signInByLink(
 export async function open(
   deps: WebauthnDeps,
   browser: Browser,
-  { id: person_id, email, roles, merchant_ids }: Person,
+  access: Person,
   method: SessionMethod,
   action: string,
   before: (db: Handle, now: Timestamp) => Promise<{ passkey_id: string | null; details: object }>,
+  // The issuer's sign-in is not a proof of presence: it may be hours old.
+  begun: { proved: boolean; expires_at?: Timestamp } = { proved: method !== 'oidc' },
 ): Promise<Opened> {
+  const { id: access_id, email, roles, merchant_ids } = access;
+  const person_id = identityOf(access);
   const id = deps.random.uuid();
   // The token is always new: another person could know one that the browser already had.
   const token = newToken(deps.random);
   const { address } = browser;
-  const known = { person_id, roles, merchant_ids };
+  const known = { person_id, access_id, roles, merchant_ids };
   const origin = { ...known, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
     // An administrator who revokes the person waits for this lock, and then ends the new session
     // too.
-    const person = await lockPerson(db, person_id);
+    const person = await lockPerson(db, access_id);
     if (person?.revoked_at !== null || !mayUse(deps.console, person)) throw new NotRecognised();
     if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
     const { passkey_id, details } = await before(db, now);
-    // The issuer's sign-in is not a proof of presence: it may be hours old.
-    const proved = method !== 'oidc';
-    const session = { id, token, person_id, method, ...browser, proved, passkey_id };
+    const session = { id, token, person_id, access_id, method, ...browser, ...begun, passkey_id };
     await openConsoleSession(deps, db, session);
-    return { subject_id: person_id, details: { method, ...details }, result: { token } };
+    return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });
 }
 
@@ -227,7 +317,7 @@ export async function addPasskey(
       throw new OperatorError(`A person has at most ${passkeysMax} passkeys.`);
     }
     await keepPasskey(deps, db, { ...verified, person_id, name }, now);
-    await moveRegistered(db, person_id, now);
+    await moveRegistered(db, session.access_id, now);
     const facts = { passkey: name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_added', facts, at: now });
     return { subject_id: person_id, details: { name }, result: undefined };

@@ -20,6 +20,8 @@ export type Origin =
   | { os_user: string; host: string }
   | {
       person_id: string;
+      /** The row of the person whose roles and merchants the session has (decision 0072). */
+      access_id: string;
       roles: string[];
       address: string;
       session_id: string;

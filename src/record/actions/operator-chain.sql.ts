@@ -81,8 +81,8 @@ const selectNext = compileOnce((_db, action: Written) => nextOf(action, sql`true
 const selectNextIfOpen = compileOnce((_db, action: Written) =>
   nextOf(
     action,
-    sql`exists (select from console_sessions s join people p on p.id = s.person_id
-      where s.id = a.session_id and p.id = a.person_id
+    sql`exists (select from console_sessions s join people p on p.id = s.access_id
+      where s.id = a.session_id and s.person_id = a.person_id
         and s.ended_at is null and p.revoked_at is null)`,
   ),
 );

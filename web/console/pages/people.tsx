@@ -324,15 +324,6 @@ function InvitationNotice({ of: person }: { of: Person }) {
 function ConfirmationNotice({ of: person }: { of: Person }) {
   const can = useCan();
   const { run, busy, problem } = useAction();
-  if (person.duplicate_of !== null) {
-    return (
-      <Notice kind="warn">
-        A merchant’s administrator invited this address, and is not told that it already has{' '}
-        <Link href={`/people?person=${person.duplicate_of}`}>access</Link>. To agree, add the
-        merchant there. Otherwise revoke this invitation.
-      </Notice>
-    );
-  }
   if (person.is_confirmed || !person.is_registered || person.revoked_at !== null) return null;
   if (!can('people.confirm')) {
     return (

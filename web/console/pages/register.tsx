@@ -23,7 +23,8 @@ export default function Register({ token }: { token: string }) {
     setBusy(true);
     setProblem(null);
     try {
-      await register(token);
+      if (data?.can_sign_in) await sendChange('POST', '/api/session/invitation', { token });
+      else await register(token);
       window.location.assign('/');
     } catch (failure) {
       setProblem(failure instanceof Error ? failure.message : 'The passkey did not work.');
@@ -59,8 +60,9 @@ export default function Register({ token }: { token: string }) {
         }}
       >
         <p className="quiet">
-          Create a passkey on this device, with your fingerprint, face, PIN or security key. You
-          sign in with it from now on.
+          {data.can_sign_in
+            ? 'You can sign in already. Sign in as usual in another tab, then accept here. Your other access stays as it is.'
+            : 'Create a passkey on this device, with your fingerprint, face, PIN or security key. You sign in with it from now on.'}
         </p>
         <Facts
           rows={[
@@ -72,7 +74,7 @@ export default function Register({ token }: { token: string }) {
         />
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
         <Button type="submit" size="md" fullWidth loading={busy}>
-          Create the passkey
+          {data.can_sign_in ? 'Accept the invitation' : 'Create the passkey'}
         </Button>
       </form>
     </Door>

@@ -209,6 +209,27 @@ function Keys({ keys, does }: { keys: string[]; does: string }) {
   );
 }
 
+/** The accesses that different merchants gave the person, who works with one at a time. */
+function AccessChoice() {
+  const { accesses } = useSession();
+  const choose = async (id: string) => {
+    await sendChange('POST', '/api/session/access', { id }).catch(() => {});
+    // A full load discards everything that was read with the other access.
+    window.location.assign('/');
+  };
+  return accesses.map(({ id, merchants, merchant_count, current }) => (
+    <Menu.Item
+      key={id}
+      disabled={current}
+      onClick={() => void choose(id)}
+      rightSection={current ? <Icon name="check" /> : null}
+    >
+      {merchants.join(', ') || 'All merchants'}
+      {(merchant_count ?? 0) > merchants.length && ' and others'}
+    </Menu.Item>
+  ));
+}
+
 function Who({ showKeys }: { showKeys: () => void }) {
   const { person, scope } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
@@ -238,6 +259,7 @@ function Who({ showKeys }: { showKeys: () => void }) {
             {scope === 'all' ? 'All merchants' : `${scope.length} of the merchants`}
           </Menu.Label>
           <MerchantChoice />
+          <AccessChoice />
           <Menu.Divider />
           <Menu.Label>Colours</Menu.Label>
           {(['auto', 'light', 'dark'] as const).map((scheme) => (
