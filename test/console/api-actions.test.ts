@@ -1951,6 +1951,8 @@ describe('every action', () => {
     'POST /api/passkeys',
     'DELETE /api/passkeys/:id',
     'POST /api/issuer/tie',
+    'POST /api/session/access',
+    'POST /api/session/invitation',
   ];
 
   /** The database goes away for the request that has committed something, and for no other. */

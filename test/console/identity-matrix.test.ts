@@ -162,7 +162,13 @@ async function noteAs(person: ConsolePerson, merchant_id: string, checkout: stri
   const { deps } = paying.service;
   const { id: person_id, session_id, email } = person;
   const origin = {
-    ...{ person_id, access_id: person_id, session_id, roles: ['till'], merchant_ids: [merchant_id] },
+    ...{
+      person_id,
+      access_id: person_id,
+      session_id,
+      roles: ['till'],
+      merchant_ids: [merchant_id],
+    },
     ...{ address: '192.0.2.9', counts_from: null },
   };
   await addNote({ ...deps, origin }, email, { merchant_id, id: checkout }, 'a note of a shop');
