@@ -435,6 +435,14 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
               ],
               ['Since', <Time key="since" at={person.created_at} exact />],
               [
+                'Other access',
+                person.identity_id !== null && (
+                  <Link href={`/people?person=${person.identity_id}`}>
+                    Another merchant let them in first
+                  </Link>
+                ),
+              ],
+              [
                 'Actions',
                 can('audit.read') && (
                   <Link href={`/audit?person=${person.id}`}>What {person.name} did</Link>
