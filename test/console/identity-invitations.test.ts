@@ -748,6 +748,24 @@ describe('a merchant’s administrator who invites', () => {
     assert.deepEqual([rest.scope, rest.accesses], [[shop], []]);
   });
 
+  test('keeps one access of a person for a merchant, whoever gives it', async () => {
+    const [shop, other] = [await createShop(), await createShop()];
+    const [by, staff] = [await shopAdmin(shop), await admin()];
+    const known = await addPerson(service, { roles: ['till'], merchant_ids: [other] });
+    const wanted = { email: known.email, roles: ['till'], merchant_ids: [shop] };
+    const { person } = (await post(withMail, by, '/api/people', wanted)).body;
+    const token = (await mailsTo(known.email)).at(-1)?.token ?? '';
+    const body = { merchant_ids: [shop, other] };
+    const console = { app: withMail, deps: service.deps };
+    const changed = await ask(console, staff, 'PATCH', `/api/people/${known.id}`, { body });
+    assert.equal(changed.status, 200, JSON.stringify(changed.body));
+    assert.equal((await post(withMail, null, '/api/invitation', { token })).status, 404);
+    const listed = (await read(by, '/api/people')).data as { id: string; email: string }[];
+    const ids = listed.filter(({ email }) => email === known.email).map(({ id }) => id);
+    assert.deepEqual(ids, [known.id]);
+    assert.notEqual((await read(staff, `/api/people/${person.id}`)).revoked_at, null);
+  });
+
   test('adds no one who counts as a second person before the service’s staff confirms them', async () => {
     const shop = await createShop();
     const [by, staff] = [await shopAdmin(shop), await admin()];

@@ -9,8 +9,8 @@ import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
 import { beginOidc, explainWeakSignIn } from '#operating/people/oidc.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
-import { ask, openConsole } from '../support/console.ts';
-import { type Answer, type Service, startService } from '../support/service.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
+import { type Answer, createAccount, type Service, startService } from '../support/service.ts';
 
 // Against a real provider, on this machine, with its own login and consent pages.
 
@@ -190,6 +190,30 @@ describe('a sign-in through an issuer', () => {
     assert.equal(body.person.id, person.id);
     accounts.imposter = { email: 'thabo@example.com', email_verified: true };
     isRefused((await signIn('imposter')).answer);
+  });
+
+  test('accepts the invitation of another merchant, and not for an earlier holder of the address', async () => {
+    const [one, other] = [await createAccount(service), await createAccount(service)];
+    const by = (merchant_id: string) =>
+      addPerson(service, { roles: ['merchant-admin'], merchant_ids: [merchant_id] });
+    const email = 'lindiwe@example.com';
+    accounts.lindiwe = { email, email_verified: true };
+    const first = { email, roles: ['till'], merchant_ids: [one.merchant.id] };
+    await invitePerson(service.deps, 'test', first);
+    const scopeOf = async ({ answer }: { answer: Answer }) =>
+      (await get('/api/session', cookieOf(answer, session))).body.scope;
+    assert.deepEqual(await scopeOf(await signIn('lindiwe')), [one.merchant.id]);
+    await revokePerson(service.deps, 'test', { email });
+    isRefused((await signIn('lindiwe')).answer);
+    const wanted = { email, roles: ['till'], merchant_ids: [other.merchant.id] };
+    const admin = await by(other.merchant.id);
+    assert.equal((await post('/api/people', admin.cookie, wanted)).status, 200);
+    // The issuer gave the address to another account.
+    accounts.lindiwe = { email: 'gone@example.com', email_verified: true };
+    accounts.successor = { email, email_verified: true };
+    isRefused((await signIn('lindiwe')).answer);
+    assert.deepEqual(await scopeOf(await signIn('successor')), [other.merchant.id]);
+    isRefused((await signIn('lindiwe')).answer);
   });
 
   test('is tied anew after another invitation, and the old subject no longer signs in', async () => {

@@ -13,6 +13,7 @@ import {
   findPersonByEmail,
   findPersonBySubject,
   listAccesses,
+  listLiveAccesses,
   lockPerson,
   moveRegistered,
   type Person,
@@ -155,29 +156,46 @@ export async function finishOidc(
     return 'tied';
   }
   const person = await findPersonOf(deps, subject, claims);
-  const access =
-    person.oidc_subject === subject
-      ? await findAccess(deps, person.id)
-      : await findInvitedAccess(deps, person);
-  return await open(deps, browser, access, 'oidc', 'console sign-in', async (db, at) => {
-    const current = await lockPerson(db, person.id);
-    // An invitation may have removed the subject since the person was found by it.
-    const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
-    if (!isFirst) {
+  const access = await findAccess(deps, person.id);
+  if (person.oidc_subject === subject && access !== null) {
+    return await open(deps, browser, access, 'oidc', 'console sign-in', async (db) => {
+      const current = await lockPerson(db, person.id);
+      // An invitation may have removed the subject since the person was found by it.
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { passkey_id: null, details: { issuer: settings.issuer } };
-    }
-    // This sign-in accepts the invitation, as the registration of a passkey would (decision 0072).
-    // Without an invitation, an account at the issuer would give access that no administrator agreed
-    // to.
-    if (!(await hasLiveInvitation(db, access.id, at)))
+    });
+  }
+  return await acceptByIssuer(deps, settings, browser, { person, subject, claims });
+}
+
+/**
+ * The first sign-in accepts an invitation, as the registration of a passkey would (decision 0072).
+ * Without an invitation, an account at the issuer would give access that no administrator agreed to.
+ */
+async function acceptByIssuer(
+  deps: OidcDeps,
+  settings: OidcSettings,
+  browser: Browser,
+  { person, subject, claims }: { person: Person; subject: string; claims: Claims },
+): Promise<Opened> {
+  // An earlier holder of the address may have the account to which the person was tied.
+  if (addressOf(claims) !== person.email) throw new NotRecognised('another address');
+  const invited = await findInvitedAccess(deps, person);
+  return await open(deps, browser, invited, 'oidc', 'console sign-in', async (db, at) => {
+    const current = await lockPerson(db, person.id);
+    const isUsed = (await listLiveAccesses(db, person.id)).length > 0;
+    if (isUsed && current?.oidc_subject !== null)
+      throw new NotRecognised('tied to another subject');
+    if (current?.oidc_subject !== person.oidc_subject)
+      throw new NotRecognised('tied meanwhile to another subject');
+    if (!(await hasLiveInvitation(db, invited.id, at)))
       throw new NotRecognised('no live invitation');
     // A person with passkeys must link the account themselves, from a session with a fresh proof.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
-    await moveRegistered(db, access.id, at);
-    await deleteUnusedLinks(db, [access.id]);
+    await moveRegistered(db, invited.id, at);
+    await deleteUnusedLinks(db, [invited.id]);
     return { passkey_id: null, details: { issuer: settings.issuer } };
   });
 }

@@ -36,6 +36,7 @@ import {
   lockPerson,
   moveRegistered,
   type Person,
+  updatePerson,
 } from './person.sql.ts';
 import { findLiveLink, type LinkPurpose, moveLinkUsed } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
@@ -76,13 +77,17 @@ export async function findInvited(
     const link = await findLiveLink(db, hashToken(token), purpose, timestamp(deps.clock.now()));
     const person = link && (await findPerson(db, link.person_id));
     if (!link || !person) return null;
-    const can_sign_in = (await listWithWayIn(db, [identityOf(person)])).size > 0;
+    const can_sign_in = await canSignIn(db, identityOf(person));
     return { person, expires_at: link.expires_at, can_sign_in };
   });
   if (!found || found.person.revoked_at !== null) throw new LinkEnded();
   if (!mayUse(deps.console, found.person)) throw new LinkEnded();
   return found;
 }
+
+const canSignIn = async (db: Handle, identity: string): Promise<boolean> =>
+  (await listLiveAccesses(db, identity)).length > 0 &&
+  (await listWithWayIn(db, [identity])).size > 0;
 
 const signInFirst = () =>
   new OperatorError('You can sign in already. Sign in, then open this link again.');
@@ -110,7 +115,9 @@ export async function registerInvited(
   return await open(deps, browser, person, 'passkey', 'passkeys register', async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
     // Another invitation of the person may have been accepted meanwhile.
-    if ((await listWithWayIn(db, [person_id])).size > 0) throw signInFirst();
+    if (await canSignIn(db, person_id)) throw signInFirst();
+    // It may be the account of an earlier holder of the address, whose last access ended.
+    await updatePerson(db, person_id, { oidc_subject: null });
     const passkey = { ...verified, person_id, name: 'First passkey' };
     const passkey_id = await keepPasskey(deps, db, passkey, now);
     await moveRegistered(db, person.id, now);
@@ -192,6 +199,7 @@ export async function signInByPasskey(
 ): Promise<Opened> {
   const { passkey, counter } = await verifyAuthentication(deps, response, { purpose: 'sign_in' });
   const person = await findAccess(deps, passkey.person_id);
+  if (!person) throw new NotRecognised('the person has no access');
   return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
     // We hold the person's lock, so a registration that replaces the passkey either waits or is
     // already done.
@@ -201,11 +209,9 @@ export async function signInByPasskey(
 }
 
 /** The access with which a person begins: the one that they used last. */
-export async function findAccess(deps: WebauthnDeps, identity: string): Promise<Person> {
+export async function findAccess(deps: WebauthnDeps, identity: string): Promise<Person | null> {
   const accesses = await reading(deps, (db) => listLiveAccesses(db, identity));
-  const access = accesses.find((one) => mayUse(deps.console, one));
-  if (!access) throw new NotRecognised('the person has no access');
-  return access;
+  return accesses.find((one) => mayUse(deps.console, one)) ?? null;
 }
 
 /** Signs in with a one-time link from the command line. The caller allows it only in sandboxes. */
