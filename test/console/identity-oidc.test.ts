@@ -210,9 +210,9 @@ describe('a sign-in through an issuer', () => {
     assert.equal((await post('/api/people', admin.cookie, wanted)).status, 200);
     // The issuer gave the address to another account.
     accounts.lindiwe = { email: 'gone@example.com', email_verified: true };
-    accounts.successor = { email, email_verified: true };
+    accounts.heir = { email, email_verified: true };
     isRefused((await signIn('lindiwe')).answer);
-    assert.deepEqual(await scopeOf(await signIn('successor')), [other.merchant.id]);
+    assert.deepEqual(await scopeOf(await signIn('heir')), [other.merchant.id]);
     isRefused((await signIn('lindiwe')).answer);
   });
 
