@@ -423,7 +423,7 @@ describe('a merchant’s administrator', () => {
       const { cookie, authenticator } = await register(new URL(invited.url).hash.slice(1));
       return { id: invited.person.id, email: wanted.email, cookie, authenticator };
     };
-    /** What the administrator reads, without what differs between any two people. */
+    /** All that the administrator reads, without what differs between any two people. */
     const observe = async ({ id, email }: { id: string; email: string }) => {
       const url = `/api/people/${id}`;
       const was = { roles, merchant_ids };
