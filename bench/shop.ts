@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -110,7 +110,11 @@ async function startServing(
   mailPort: number,
 ): Promise<{ child: ChildProcess; url: string; consoleUrl: string }> {
   const [port = 0, consolePort = 0] = await freePorts(2);
-  const { child } = await startProgram(new URL('sale-service.ts', import.meta.url), [], {
+  const tranche = readFileSync(new URL('../bin/tranche', import.meta.url), 'utf8');
+  const flags = /^v8_flags='(.*)'$/m.exec(tranche)?.[1]?.split(' ');
+  if (!flags) throw new Error('bin/tranche has no V8 flags');
+  const program = new URL('sale-service.ts', import.meta.url);
+  const { child } = await startProgram(program, [], flags, {
     DATABASE_URL: databaseUrl,
     MASTER_KEY: masterKey,
     PORT: String(port),
@@ -133,9 +137,10 @@ async function startServing(
 async function startProgram(
   program: URL,
   args: string[] = [],
+  execArgv: string[] = [],
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ child: ChildProcess; message: unknown }> {
-  const child = fork(fileURLToPath(program), args, { env: { ...process.env, ...env } });
+  const child = fork(fileURLToPath(program), args, { execArgv, env: { ...process.env, ...env } });
   const message = await new Promise<unknown>((resolve, reject) => {
     child.once('message', resolve);
     child.once('exit', () => reject(new Error(`${program.pathname} ended`)));
