@@ -138,7 +138,7 @@ function present(history: CheckoutHistory) {
     postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
     balances: history.balances,
     actions: history.actions,
-    timeline: timelineOf(history).map(({ at, description }) => ({ at, description })),
+    timeline: timelineOf(history, 'UTC').map(({ at, description }) => ({ at, description })),
   };
 }
 
@@ -185,7 +185,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     'Timeline',
     byDay(
       terminal,
-      timelineOf(history).map(({ at, description }) => ({ at, cells: [description] })),
+      timelineOf(history, 'UTC').map(({ at, description }) => ({ at, cells: [description] })),
     ),
   );
   if (postings.length > 0) section('Books', describeBooks(terminal, history, money));

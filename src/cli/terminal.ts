@@ -54,7 +54,10 @@ function toPrinted(page: string, hasColours: boolean): string {
 
 /** Replaces `tranche` in suggested commands with the name under which the program was called. */
 export const withProgram = (page: string, program: string): string =>
-  page.replace(/(^[\s\ufdd0]*|`|Usage: |Did you mean )tranche(?=\s+\S)/gm, `$1${program}`);
+  page.replace(
+    /(^[\s\ufdd0]*|`|Usage: |Did you mean )tranche(?=[\s\ufdd0-\ufdd3]+\S)/gm,
+    `$1${program}`,
+  );
 
 /** JSON on one line. */
 export const toPrintedJson = (answer: object): string => escapeJson(JSON.stringify(answer));

@@ -53,7 +53,7 @@ test('a checkout is shown with its whole history, in order of time', async () =>
   assert.deepEqual(descriptions, [
     'created, R 1 500,00',
     'attempt 1 to pay R 500,00, the first of 3 payments, declined: insufficient funds',
-    'attempt 2 to pay R 500,00, the first of 3 payments, with visa 5126, authorised',
+    'attempt 2 to pay R 500,00, the first of 3 payments, with Visa ending 5126, authorised',
     'successful, 3 payments',
     'callback, attempt 1, delivered',
     'payment 1, capture of R 500,00, collected',

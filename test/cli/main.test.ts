@@ -193,8 +193,14 @@ test('a page tells to run the program by the name under which it can be called',
     pages.join(''),
     /mean \.\.\/bin\/tranche merchants\? `\.\.\/bin\/tranche --help` lists/,
   );
-  // A line may end within the command.
-  assert.equal(withProgram('`tranche\n  find x`', 'bin/tranche'), '`bin/tranche\n  find x`');
+  // A line may end within the command, and so does its colour.
+  for (const [end, begin] of [
+    ['', ''],
+    ['\ufdd3', '\ufdd2'],
+  ]) {
+    const page = (program: string) => `\`${program}${end}\n${begin}  find x\``;
+    assert.equal(withProgram(page('tranche'), 'bin/tranche'), page('bin/tranche'));
+  }
 });
 
 test('only a terminal with colours gets them', async () => {

@@ -8,6 +8,8 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { runBulkActions } from '#operating/bulk-actions/run-bulk-actions.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
+import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
+import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
@@ -186,6 +188,11 @@ test('a payment whose bank does not answer says so, and when it is asked again',
     /Asked the bank at \d\d:\d\d, no answer yet; asked again (in a moment|at \d\d:\d\d)\. Nothing to do\.$/;
   assert.match(body.waiting, said);
   assert.match(body.timeline.at(-1).description, said);
+  // The command line shows all times in UTC.
+  const history = await readCheckoutHistory(paying.service.deps, 'all merchants', shopper.id);
+  assert(history);
+  const last = timelineOf(history, 'UTC').at(-1);
+  assert.equal(/at (\d\d:\d\d)/.exec(last?.description ?? '')?.[1], last?.at.slice(11, 16));
   await paying.clearFaults();
   await paying.pass({ hours: 1 });
   const { body: after } = await askExactly(console(), await person('support'), 'GET', url);

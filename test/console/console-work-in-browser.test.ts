@@ -127,6 +127,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await proof.getByText(/Refund R.10,50/).waitFor();
     await proof.getByRole('button', { name: 'Use the passkey' }).click();
     await page.getByRole('dialog', { name: 'Refund ORDER-1' }).waitFor({ state: 'detached' });
+    await page.locator('button:focus', { hasText: /^Refund…$/ }).waitFor();
     const requests = await shopper.rows('refund_requests');
     assert.equal(requests.filter(({ amount }) => amount === 1_050).length, 1);
     assert.deepEqual(complaints, []);

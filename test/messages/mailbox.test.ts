@@ -3,7 +3,7 @@ import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { startMailbox } from '#hosting/sandbox/mailbox.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { insertMailboxEntry } from '#purchases/messages/sending/mailbox.sql.ts';
+import { insertMailboxEntry, type MailboxEntry } from '#purchases/messages/sending/mailbox.sql.ts';
 import {
   type Account,
   createAccount,
@@ -30,7 +30,7 @@ after(async () => {
   await service.close();
 });
 
-async function keep(subject: string, html = '<html><head></head><body>Hello</body></html>') {
+async function keep(subject: string, given: Partial<MailboxEntry> = {}) {
   const { deps } = service;
   const id = deps.random.uuid();
   clock.advance({ seconds: 1 });
@@ -43,7 +43,8 @@ async function keep(subject: string, html = '<html><head></head><body>Hello</bod
     recipient: 'thandi@example.com',
     subject,
     text: 'Hello',
-    html,
+    html: '<html><head></head><body>Hello</body></html>',
+    ...given,
   });
   return id;
 }
@@ -87,8 +88,20 @@ test('a script reads the messages as JSON, the newest first, however far a clock
   ]);
 });
 
+test('mails to one address are found however many came since then', async () => {
+  const first = await keep('To Sipho', { recipient: 'Sipho+1@example.com' });
+  for (let i = 0; i < 200; i += 1) await keep('Later');
+  const found = async (to: string) =>
+    JSON.parse((await get(`/messages?to=${encodeURIComponent(to)}`)).body).data.map(
+      ({ id }: { id: string }) => id,
+    );
+  assert.deepEqual(await found('sipho+1@'), [first]);
+  for (const to of ['%', '_', "'", '\0']) assert.deepEqual(await found(to), [], to);
+});
+
 test('a message is shown without scripts, whatever is in it, and its links open beside it', async () => {
-  const id = await keep('Evil', '<html><head></head><body><script>alert(1)</script></body></html>');
+  const html = '<html><head></head><body><script>alert(1)</script></body></html>';
+  const id = await keep('Evil', { html });
   const answer = await get(`/messages/${id}/html`);
   assert.equal(answer.status, 200);
   const policy = String(answer.headers['content-security-policy']);

@@ -408,7 +408,7 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   assert.equal(evidence.customer_email, 'thandi@example.com');
   for (const said of [
     /number 1\. The cardholder made it themselves, on the payment page, with the order/,
-    /3-D Secure of the disputed payment: flow frictionless, result attempt_acknowledged/,
+    /3-D Secure of the disputed payment: flow frictionless, result attempt acknowledged, ECI 0/,
     /The card network's transaction id ntx_\w+\./,
     /agreed to these charges \(consent version /,
     /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
@@ -701,27 +701,27 @@ test('the evidence shows how the bank authenticated the disputed payment, or the
   await paying.pass({ days: 32 });
 
   const stored = await historyOf(challenged, 2);
-  assert.match(stored, /charged on .* to the stored card \(visa ending 3155\).* without the card/);
+  assert.match(stored, /charged on .* to the stored card \(Visa ending 3155\).* without the card/);
   assert.match(stored, /The card was stored by the first payment on /);
   assert.match(stored, /3-D Secure when the card was stored: flow challenge, result authenticated/);
 
   const verified = await historyOf(replaced, 2);
-  assert.match(verified, /to the stored card \(mastercard ending 4444\)/);
+  assert.match(verified, /to the stored card \(Mastercard ending 4444\)/);
   assert.match(
     verified,
     /The card network's transaction id ntx_\w+, transaction link id tlid_\w+\./,
   );
   assert.match(verified, /The card was stored by a verification of the bank on /);
-  assert.match(verified, /when the card was stored: flow frictionless, result attempt_acknow/);
+  assert.match(verified, /when the card was stored: flow frictionless, result attempt acknow/);
   assert.match(verified, /agreed anew, for the card that was charged \(consent version /);
   assert.match(verified, /“By saving this card you agree that it is charged …/);
 
   const present = await historyOf(inPerson, 2);
   assert.match(
     present,
-    /number 2\. The cardholder made it themselves, on the payment page, on .* with amex ending 0005/,
+    /number 2\. The cardholder made it themselves, on the payment page, on .* with American Express ending 0005/,
   );
-  assert.match(present, /3-D Secure of the disputed payment: result not_supported\./);
+  assert.match(present, /3-D Secure of the disputed payment: result not supported\./);
   assert.match(
     await historyOf(inPerson, 1),
     /3-D Secure of the disputed payment: flow challenge, result authenticated/,

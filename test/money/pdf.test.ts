@@ -65,6 +65,28 @@ test('a table goes on with its head on each page, wraps long cells, and loses no
   }
 });
 
+test('an amount is never cut, and what belongs together begins a new page', async () => {
+  const amount = 'R\u00a0123\u00a0456\u00a0789,00';
+  const pdf = await write(async function* (pdf) {
+    pdf.begin([
+      { head: 'Order', width: 80 },
+      { head: 'VAT', width: 48, right: true },
+      { head: 'Net', width: 48, right: true },
+    ]);
+    pdf.row(['Total', amount, amount], { bold: true });
+    pdf.finish();
+    pdf.space(600);
+    pdf.keepTogether(140);
+    pdf.text('Fees');
+    yield;
+  });
+  const { pages } = readPdf(pdf);
+  assert.deepEqual(pages, [
+    ['Order', 'VAT', 'Net', 'Total', amount, amount, '1'],
+    ['Fees', '2'],
+  ]);
+});
+
 test('a long document without tags is written in pieces, and others are answered between them', async () => {
   let turns = 0;
   let isOn = true;

@@ -5,7 +5,10 @@ const find = (id) => document.getElementById(id);
 const list = find('list');
 const tabs = ['html', 'text', 'source'];
 let messages = [];
+/** The message that is being read. */
 let shown = null;
+/** The address that the list was asked for. */
+let wanted = '';
 
 const day = { day: 'numeric', month: 'short', year: 'numeric' };
 const hour = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' };
@@ -27,28 +30,25 @@ function row(message) {
     location.hash = message.id;
   });
   item.dataset.id = message.id;
-  item.dataset.to = message.to.toLowerCase();
   item.append(button);
   return item;
 }
 
 function refreshList() {
-  const known = new Set([...list.children].map((item) => item.dataset.id));
-  const fresh = messages.filter(({ id }) => !known.has(id));
-  list.prepend(...fresh.map(row));
-  find('empty').hidden = messages.length > 0;
-  filterList();
-}
-
-/** Shows the mails to addresses that contain what was typed. */
-function filterList() {
-  const wanted = find('filter').value.trim().toLowerCase();
-  for (const item of list.children) item.hidden = !item.dataset.to.includes(wanted);
+  const known = new Map([...list.children].map((item) => [item.dataset.id, item]));
+  const items = messages.map((message) => known.get(message.id) ?? row(message));
+  const focused = document.activeElement;
+  if (items.length !== known.size || items.some((item, place) => item !== list.children[place])) {
+    list.replaceChildren(...items);
+    if (list.contains(focused)) focused.focus();
+  }
+  find('empty').hidden = wanted !== '' || messages.length > 0;
+  find('none').hidden = wanted === '' || messages.length > 0;
 }
 
 function show() {
   const id = location.hash.slice(1);
-  const message = messages.find((one) => one.id === id);
+  const message = shown?.id === id ? shown : messages.find((one) => one.id === id);
   document.body.classList.toggle('reading', message !== undefined);
   find('message').hidden = message === undefined;
   find('choose').hidden = message !== undefined;
@@ -57,8 +57,8 @@ function show() {
     if (item.dataset.id === id) button.setAttribute('aria-current', 'true');
     else button.removeAttribute('aria-current');
   }
-  if (message === undefined || shown === id) return;
-  shown = id;
+  if (message === undefined || shown === message) return;
+  shown = message;
   find('subject').textContent = message.subject;
   find('to').textContent = message.to;
   find('from').textContent = message.from;
@@ -94,18 +94,28 @@ find('shown-source').tabIndex = 0;
 find('back').addEventListener('click', () => {
   location.hash = '';
 });
-find('filter').addEventListener('input', filterList);
+find('filter').addEventListener('input', () => void read());
 addEventListener('hashchange', show);
 
-async function refresh() {
+/** Reads the mails to addresses that contain what was typed, also the old ones. */
+async function read() {
+  wanted = find('filter').value.trim();
+  const asked = wanted;
   try {
-    const response = await fetch('/messages');
-    if (response.ok) ({ data: messages } = await response.json());
+    const response = await fetch(`/messages?to=${encodeURIComponent(asked)}`);
+    const { data } = response.ok ? await response.json() : { data: messages };
+    // More was typed since then, and its answer comes too.
+    if (asked !== wanted) return;
+    messages = data;
     refreshList();
     show();
   } catch {
     // The sandbox may be stopping. The list stays as it is, and the next round retries.
   }
+}
+
+async function refresh() {
+  await read();
   setTimeout(refresh, document.hidden ? 10_000 : 2_000);
 }
 refresh();

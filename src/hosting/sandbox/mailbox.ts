@@ -78,7 +78,7 @@ async function answer(
   if (!isLoopback(hostOf(request))) {
     return send(421, 'text/plain', 'This mailbox answers on localhost only.\n');
   }
-  const [path = '/'] = (request.url ?? '/').split('?');
+  const [path = '/', query] = (request.url ?? '/').split('?');
   if (request.method === 'POST' && path === callbackPath) {
     request.resume();
     return send(200, 'text/plain', 'Received.\n');
@@ -89,7 +89,9 @@ async function answer(
   const asset = assets[path];
   if (asset) return send(200, asset.type, asset.body);
   if (path === '/messages') {
-    const data = (await listMailbox(db, entriesMax)).map(present);
+    // PostgreSQL has no text with a zero character, and an address has none either.
+    const to = (new URLSearchParams(query).get('to') ?? '').replaceAll('\0', ' ');
+    const data = (await listMailbox(db, { to, limit: entriesMax })).map(present);
     return send(200, 'application/json', JSON.stringify({ data }));
   }
   const [, id = '', part] = /^\/messages\/([^/]+)\/(html|text)$/.exec(path) ?? [];

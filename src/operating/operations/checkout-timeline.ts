@@ -1,3 +1,4 @@
+import { brandName } from '#platform/shared/card-names.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { writeDate } from '#platform/shared/words/write-date.ts';
@@ -109,13 +110,19 @@ export function extrasOf({
   ];
 }
 
-/** Lists the events of a checkout in order of time, on the merchant's clock. */
-export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
+/**
+ * Lists the events of a checkout in order of time, on the merchant's clock. Times inside of sentences
+ * are in the zone of the page that shows them.
+ */
+export function timelineOf(
+  history: CheckoutHistory,
+  zone = history.merchant.territory.time_zone,
+): TimelineEntry[] {
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
   const { number_of_payments } = checkout;
   const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
-  const noAnswer = (one: PaymentAttempt | Collection) => explainNoAnswer(history, one);
+  const noAnswer = (one: PaymentAttempt | Collection) => explainNoAnswer(history, one, zone);
   const settled = <
     Row extends { settled_at: Timestamp | null; created_at: Timestamp; status: string },
   >(
@@ -156,9 +163,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
     ...settled('attempt', history.planAttempts, (one) =>
       describePlanAttempt(one, money, noAnswer(one)),
     ),
-    ...history.disputes.flatMap((dispute) =>
-      disputeEntries(dispute, money, merchant.territory.time_zone),
-    ),
+    ...history.disputes.flatMap((dispute) => disputeEntries(dispute, money, zone)),
     ...history.refunds.flatMap((refund, index) =>
       refundEntries(history, refund, `refund ${history.earlier_refunds + index + 1}`, money),
     ),
@@ -174,13 +179,13 @@ export const inOrder = (entries: TimelineEntry[]) =>
  * service asks again when the row is due.
  */
 function explainNoAnswer(
-  { merchant, instalments }: CheckoutHistory,
+  { instalments }: CheckoutHistory,
   one: PaymentAttempt | Collection,
+  zone: string,
 ): string | null {
   if ((one.status !== 'starting' && one.status !== 'open') || one.asked_at === null) return null;
   const { due_at = null } =
     'due_at' in one ? one : (instalments.find(({ number }) => number === one.instalment) ?? {});
-  const zone = merchant.territory.time_zone;
   const timeOf = (at: Timestamp) =>
     Temporal.Instant.from(at).toZonedDateTimeISO(zone).toPlainTime().toString().slice(0, 5);
   const first = timeOf(one.created_at);
@@ -191,16 +196,18 @@ function explainNoAnswer(
 
 /** The same sentence about the newest request of a checkout. */
 export function explainWaiting(history: CheckoutHistory): string | null {
-  const { attempts, planAttempts, collections } = history;
+  const { attempts, planAttempts, collections, merchant } = history;
   const asked = [...attempts, ...planAttempts, ...collections];
-  return (
-    asked.map((one) => explainNoAnswer(history, one)).findLast((said) => said !== null) ?? null
-  );
+  const said = asked.map((one) => explainNoAnswer(history, one, merchant.territory.time_zone));
+  return said.findLast((one) => one !== null) ?? null;
 }
 
 type Money = (cents: number) => string;
 
 const countOf = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+const describeCard = (brand: string | null, last4: string) =>
+  `${brandName(brand) || 'card'} ending ${last4}`;
 
 const whyDeclined = (reason: string | null) =>
   reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`;
@@ -208,7 +215,7 @@ const whyDeclined = (reason: string | null) =>
 function describeAttempt(attempt: PaymentAttempt, money: Money, noAnswer: string | null): string {
   const { number, amount, number_of_payments, card_brand, card_last4, decline_reason } = attempt;
   const place = number_of_payments === 1 ? '' : `, the first of ${number_of_payments} payments`;
-  const card = card_last4 === null ? '' : `, with ${card_brand ?? 'card'} ${card_last4}`;
+  const card = card_last4 === null ? '' : `, with ${describeCard(card_brand, card_last4)}`;
   const what = `attempt ${number} to pay ${money(amount)}${place}${card}`;
   const why = whyDeclined(decline_reason);
   return noAnswer === null ? `${what}, ${attempt.status}${why}` : `${what}. ${noAnswer}`;
@@ -220,7 +227,7 @@ function describePlanAttempt(
   noAnswer: string | null,
 ): string {
   const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = attempt;
-  const card = card_last4 === null ? '' : ` with ${card_brand ?? 'card'} ${card_last4}`;
+  const card = card_last4 === null ? '' : ` with ${describeCard(card_brand, card_last4)}`;
   const why = whyDeclined(decline_reason);
   const what =
     purpose === 'plan_payment'

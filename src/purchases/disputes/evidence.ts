@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Evidence, EvidenceFileKind } from '#gateway/evidence.ts';
 import type { Authentication, SchemeData } from '#gateway/gateway.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
+import { brandName } from '#platform/shared/card-names.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { languages } from '#platform/shared/language.ts';
@@ -85,7 +86,7 @@ const dayOf = (at: Timestamp, place: Place) =>
 const timeOf = (at: Timestamp, place: Place) =>
   `${dayOf(at, place)} at ${zoned(at, place).toPlainTime().toString().slice(0, 5)}`;
 
-const sayCard = ({ brand, last4 }: FactCard) => `${brand ?? 'card'} ending ${last4}`;
+const sayCard = ({ brand, last4 }: FactCard) => `${brandName(brand) || 'card'} ending ${last4}`;
 
 /** The disputed payment: how it was made, its authentication, and the card network's ids of it. */
 function sayDisputed(dispute: Dispute, facts: Facts, time: Writer): string[] {
@@ -131,10 +132,17 @@ function sayMade({ instalment }: Dispute, facts: Facts, time: Writer): string[] 
 
 function saySecure(authentication: Authentication | null): string {
   if (authentication === null) return 'the bank did not authenticate the cardholder';
-  const names = ['flow', 'result', 'eci', 'version', 'transaction_id'] as const;
-  return names
-    .filter((name) => authentication[name] !== null)
-    .map((name) => `${name} ${authentication[name]}`)
+  const { flow, result, eci, version, transaction_id } = authentication;
+  const facts = {
+    flow,
+    result: result?.replaceAll('_', ' ') ?? null,
+    ECI: eci,
+    version,
+    'transaction id': transaction_id,
+  };
+  return Object.entries(facts)
+    .filter(([, fact]) => fact !== null)
+    .map(([name, fact]) => `${name} ${fact}`)
     .join(', ');
 }
 

@@ -6,7 +6,7 @@ import { kindTexts } from './line-names.ts';
 import type { Payout, Totals } from './payout.ts';
 import { describePayout, type LinePages, printedLinesMax } from './statement.ts';
 
-const widths = [34, 112, 107, 66, 58, 54, contentWidth - 431];
+const widths = [34, 102, 107, 68, 60, 60, contentWidth - 431];
 
 const columnsOf = (heads: string[]): PdfColumn[] =>
   heads.map((head, at) => ({ head, width: widths[at] as number, right: at > 2 }));
@@ -40,6 +40,7 @@ export function writeStatementPdf(
     pdf.row(['', words.total, '', ...amounts(totals)], { bold: true });
     pdf.finish();
     pdf.space(16);
+    pdf.keepTogether(140);
     pdf.text(words.payout_fees, { tag: 'H2', size: 14, bold: true });
     pdf.space(4);
     pdf.facts(shown.fees);

@@ -185,7 +185,7 @@ const titleOf = (
 const columnsOf = (words: Words['statement']): PdfColumn[] => {
   const heads = [words.line, words.on, words.kind, words.order];
   const amounts = [words.gross, words.fee, words.vat, words.net];
-  const widths = [36, 56, 92, 92, 62, 52, 48];
+  const widths = [34, 54, 82, 92, 64, 56, 56];
   const used = widths.reduce((sum, width) => sum + width, 0);
   return [...heads, ...amounts].map((head, at) => ({
     head,

@@ -32,9 +32,6 @@ export function PayoutStatus({ of: row }: { of: PayoutRow }) {
 const movedAt = (row: PayoutRow) =>
   row.returned_at ?? row.paid_at ?? row.exported_at ?? row.approved_at ?? row.created_at;
 
-/** A bank run is for many merchants, so its time is on no merchant's clock. */
-const aheadOf = (row: PayoutRow) => (row.status === 'exported' ? 0 : row.clock_ahead_ms);
-
 const columns: Column<PayoutRow>[] = [
   { head: 'Reference', cell: (row) => <span className="mono">{row.reference}</span> },
   {
@@ -69,7 +66,7 @@ const columns: Column<PayoutRow>[] = [
   {
     head: 'Since',
     right: true,
-    cell: (row) => <Time at={movedAt(row)} zone={row.time_zone} ahead={aheadOf(row)} />,
+    cell: (row) => <Time at={movedAt(row)} zone={row.time_zone} ahead={row.clock_ahead_ms} />,
     phone: 'hide',
   },
 ];

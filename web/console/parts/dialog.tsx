@@ -89,8 +89,11 @@ export function useFocusBack(isAway: boolean): void {
 /** Focuses the page if the element is gone: an approved row, for example, leaves its list. */
 function focusBack(to: EventTarget | null): void {
   const active = document.activeElement ?? document.body;
-  // A dialog that fades out is inert.
-  if (active !== document.body && active.closest('[inert]') === null) return;
-  const place = to instanceof HTMLElement && to.isConnected ? to : document.getElementById('main');
+  const main = document.getElementById('main');
+  // A dialog that fades out is inert. The page has the focus if the dialog's busy button was gone
+  // first.
+  const isLost = active === document.body || active === main || active.closest('[inert]') !== null;
+  if (!isLost) return;
+  const place = to instanceof HTMLElement && to.isConnected ? to : main;
   place?.focus({ preventScroll: true });
 }

@@ -138,6 +138,11 @@ export class Pdf {
     this.#y += points;
   }
 
+  /** Begins a new page unless this one has room for what must not be divided. */
+  keepTogether(points: number): void {
+    this.#room(points);
+  }
+
   /** Names beside values, as a table of two columns. */
   facts(rows: [name: string, value: string][]): void {
     const columns = [
@@ -197,17 +202,25 @@ export class Pdf {
     const room = this.#columns.map(({ width }, at) =>
       at === this.#columns.length - 1 ? width : width - columnGap,
     );
-    const wrapped = cells.map((cell, at) => this.#wrap(cell, room[at] ?? 0));
-    const lineHeight = this.#size * lineSpacing;
+    // An amount is never cut. A row whose amounts are too wide is written smaller.
+    const fitting = cells.map((cell, at) =>
+      this.#columns[at]?.right ? (room[at] ?? 0) / this.#widthOf(cell) : 1,
+    );
+    const size = this.#size * Math.min(1, ...fitting);
+    this.#style(size, { bold, quiet });
+    const wrapped = cells.map((cell, at) =>
+      this.#columns[at]?.right ? [this.#replaceMissing(cell)] : this.#wrap(cell, room[at] ?? 0),
+    );
+    const lineHeight = size * lineSpacing;
     const height = Math.max(...wrapped.map(({ length }) => length)) * lineHeight + 6;
     this.#room(height);
-    this.#style(this.#size, { bold, quiet });
+    this.#style(size, { bold, quiet });
     const row = tag && this.#table ? this.#doc.struct('TR') : null;
     if (row) this.#table?.add(row);
     let x = page.margin;
     for (const [at, lines] of wrapped.entries()) {
       const { width = 0, right = false } = this.#columns[at] ?? {};
-      if (quietFirst) this.#style(this.#size, { quiet: at === 0 });
+      if (quietFirst) this.#style(size, { quiet: at === 0 });
       const draw = () => this.#lines(lines, x, room[at] ?? 0, right);
       if (row && tag) row.add(this.#doc.struct(tag, {}, draw));
       else this.#artifact(draw);

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
@@ -22,11 +23,18 @@ export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promi
     .execute();
 }
 
-/** The newest entries come first, by their ids: a merchant's clock may be weeks ahead. */
-export async function listMailbox(db: Handle, limit: number): Promise<MailboxEntry[]> {
+/**
+ * Entries whose recipient contains a text. The newest come first, by their ids: a merchant's clock
+ * may be weeks ahead.
+ */
+export async function listMailbox(
+  db: Handle,
+  { to, limit }: { to: string; limit: number },
+): Promise<MailboxEntry[]> {
   return await db
     .selectFrom('mailbox')
     .selectAll()
+    .where(sql<boolean>`strpos(lower(recipient), ${to.toLowerCase()}) > 0`)
     .orderBy('id', 'desc')
     .orderBy('merchant_id', 'desc')
     .limit(limit)
