@@ -66,6 +66,8 @@ create index disputes_by_age on disputes (created_at, id);
 create index disputes_of_merchant on disputes (merchant_id, created_at, id);
 create index disputes_by_status on disputes (status, created_at, id);
 create index disputes_by_status_of_merchant on disputes (merchant_id, status, created_at, id);
+create index disputes_by_gateway on disputes (gateway, created_at, id);
+create index disputes_by_gateway_of_merchant on disputes (merchant_id, gateway, created_at, id);
 -- The console counts the disputes that wait for evidence. The indexes by status do not show whether
 -- evidence was submitted.
 create index disputes_to_answer on disputes (created_at, id)

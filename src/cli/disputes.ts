@@ -29,6 +29,7 @@ const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 const members = [
   'merchant_id',
   'id',
+  'gateway',
   'dispute_ref',
   'checkout_id',
   'instalment',
@@ -215,7 +216,7 @@ function describe(terminal: Terminal, dispute: ListedDispute): string {
   const money = (cents: number) => showMoney(cents, dispute);
   return fields(terminal, [
     ['ID', dispute.id],
-    ['Gateway', dispute.dispute_ref],
+    ['Gateway', `${dispute.gateway} ${dispute.dispute_ref}`],
     ['Payment', `${dispute.checkout_id}:${dispute.instalment}`],
     ['Amount', money(dispute.amount)],
     ['Withdrawn', `${money(dispute.withdrawn)}, fee ${money(dispute.fee)}`],

@@ -60,18 +60,18 @@ until \`tranche gateway release\`. It chooses the dates itself.
       async (deps) => {
         const gateway = named && (await findGatewayNamed(deps.config, named)).name;
         const read = gateway ? [gateway] : deps.gateways.names;
-        const knowsFees = read.every((name) => deps.gateways.of(name).capabilities.knowsFees);
+        const blind = read.filter((name) => !deps.gateways.of(name).capabilities.knowsFees);
+        for (const name of blind) terminal.warn(feesUnknown(name));
         return {
           ...(records
             ? await recordLost(deps, deps.operator, progress)
             : await reconcile(deps, { ...range, ...(gateway && { gateway }) }, progress)),
-          not_compared: knowsFees ? [] : ['charges', 'transactions'],
+          not_compared: blind.length === 0 ? [] : ['charges', 'transactions'],
         };
       },
       { whileStopped: true },
     ).finally(() => terminal.endProgress());
     const { checked, differences, recorded, not_compared } = answer;
-    if (not_compared.length > 0) terminal.warn(feesUnknown);
     context.print(records ? answer : { checked, differences, not_compared }, () => {
       const ending = records ? `, ${count.format(recorded)} recorded` : '';
       const of = `${count.format(checked)} records of the gateway${ending}`;
@@ -91,8 +91,8 @@ until \`tranche gateway release\`. It chooses the dates itself.
   },
 });
 
-const feesUnknown =
-  'A gateway reports neither its fees nor the movements of its balance: they were not compared.';
+const feesUnknown = (name: string) =>
+  `The gateway ${name} reports neither its fees nor the movements of its balance: they are not compared.`;
 
 const startOf = (date: string | null) =>
   date === null

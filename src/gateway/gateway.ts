@@ -371,7 +371,7 @@ export type CardVerification =
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
   | { outcome: 'declined'; verification_ref: string | null; decline: Decline }
-  | { outcome: 'processing'; verification_ref: string }
+  | { outcome: 'processing'; verification_ref: string; unknown_status?: string }
   | { outcome: 'voided'; verification_ref: string };
 
 export type Charge =
@@ -452,6 +452,8 @@ export type DisputeState = {
   network_reason_code: string | null;
   /** An `inquiry` withdraws nothing yet. `closed` means that it ended without a decision. */
   status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
+  /** The gateway's name for a state that the adapter does not know: it counts as open. */
+  unknown_status?: string;
   opened_at: Timestamp;
   /** The time by which evidence can be submitted. */
   due_by: Timestamp | null;

@@ -18,6 +18,8 @@ export type GatewaySettings = {
   apiUrl?: string;
   /** The address of the card form's script. If absent, the adapter's own default. */
   scriptUrl?: string;
+  /** The origins of the card form's frames. If absent, the script's own. */
+  frameOrigins?: string[];
   /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
   testGateway?: boolean;
   /** The prefix that the account puts before every statement descriptor. */
@@ -46,6 +48,7 @@ export type AdapterSettings = {
     webhookSecret: string;
     apiUrl?: string;
     scriptUrl?: string;
+    frameOrigins?: string;
     verificationAmount?: string;
   };
   /** Everything that is wrong with them, besides `commonProblems`. */
@@ -89,6 +92,12 @@ export function commonProblems(
     problems.push(`The statement prefix must have 2 to ${prefixCharactersMax} characters.`);
   }
   problems.push(...addressProblems({ address: apiUrl, script: scriptUrl }));
+  for (const frame of settings.frameOrigins ?? []) {
+    problems.push(...addressProblems({ frame }));
+    if (URL.canParse(frame) && new URL(frame).origin !== frame) {
+      problems.push(`${names.frameOrigins} takes origins, without a path.`);
+    }
+  }
   return problems;
 }
 

@@ -5,6 +5,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { createGateway } from '#gateway/adapters/create-gateway.ts';
+import { readGatewaySettings } from '#gateway/adapters/read-settings.ts';
 import {
   type CardVerification,
   type Charge,
@@ -15,10 +16,12 @@ import {
   type PaymentState,
   RequestRefused,
 } from '#gateway/gateway.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import { createHyperswitchGateway } from '#gateway/hyperswitch/hyperswitch.ts';
 import { customerId, paymentId, refundId, verificationId } from '#gateway/hyperswitch/ids.ts';
 import { verificationState } from '#gateway/hyperswitch/states.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { stripeSettings } from '#gateway/stripe/settings.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
@@ -1361,6 +1364,38 @@ describe('what only Hyperswitch’s protocol has', () => {
         const expected = { outcome: 'processing', payment_ref: 'pay_1', ...unknown };
         assert.deepEqual(await look(), expected, status);
       }
+      const refund = { refund_id: 'ref_1', payment_id: 'pay_1', amount: 100, currency: 'ZAR' };
+      const asked = { key: 'key', merchant, payment_ref: 'pay_1', amount: 100 };
+      const charged = {
+        ...{ checkout_id: 'one', instalment: 2, attempt_id: 'two', currency: 'ZAR' },
+        ...{ customer_ref: 'cus_1', card_ref: 'pm_1' },
+        statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
+      };
+      for (const [call, body] of [
+        [() => adapter.refundStatus(merchant, 'ref_1'), refund],
+        [() => adapter.capture(asked), payment],
+        [() => adapter.void(asked), payment],
+        [() => adapter.charge({ ...asked, ...charged }), payment],
+      ] as const) {
+        answers.push([200, { ...body, status: 'a_new_one' }]);
+        await assert.rejects(call(), StatusUnknown);
+      }
+      // One dispute of an unknown status hides no other one, and pauses its plan.
+      const disputed = { ...payment, amount: '100', dispute_stage: 'dispute' };
+      answers.push([
+        200,
+        ['a_new_one', 'dispute_won'].map((dispute_status) => ({
+          ...{ ...disputed, dispute_status, dispute_id: dispute_status, created_at: merchant.now },
+        })),
+      ]);
+      const { disputes } = await adapter.listDisputes(null);
+      assert.deepEqual(
+        disputes.map(({ status, unknown_status }) => [status, unknown_status]),
+        [
+          ['needs_response', 'a_new_one'],
+          ['won', undefined],
+        ],
+      );
       const unknown: [status: number, body: unknown, why: string][] = [
         [500, { error: { code: 'HE_00' } }, 'no_answer'],
         [502, '<html>', 'no_answer'],
@@ -1431,6 +1466,26 @@ describe('what only Hyperswitch’s protocol has', () => {
       frameOrigins: ['https://js.example.com'],
       connectOrigins: ['https://api.example.com'],
     });
+  });
+
+  test('frames may have origins of their own, which the page allows', () => {
+    const { frameOrigins: origins } = readGatewaySettings(
+      ...([mainGateway, 'hyperswitch', 'sandbox'] as const),
+      (name) =>
+        name === 'HYPERSWITCH_FRAME_ORIGINS'
+          ? 'https://frames.example.com,https://other.example.com'
+          : undefined,
+    );
+    assert(origins);
+    const scriptUrl = 'https://js.example.com/HyperLoader.js';
+    const open = (frameOrigins: string[]) => {
+      const addresses = { apiUrl: 'https://api.example.com', scriptUrl, frameOrigins };
+      return createHyperswitchGateway({ ...hyperswitchKeys, ...addresses }).cardEntry.frameOrigins;
+    };
+    assert.deepEqual(open(origins), ['https://frames.example.com', 'https://other.example.com']);
+    for (const bad of ['', 'frames', 'http://frames.example.com', 'https://a.example.com/path']) {
+      assert.throws(() => open([bad]), /frame|HYPERSWITCH_FRAME_ORIGINS/);
+    }
   });
 
   test('an event counts only with the signature of its very bytes', async () => {

@@ -98,6 +98,13 @@ test('a dispute is listed with its deadline, withdraws the money and pauses the 
   const { id } = await dispute(shopper);
   const { data } = await tranche.json('disputes', 'list', '--status', 'needs_response');
   const [listed] = data;
+  for (const [name, count] of [
+    ['main', data.length],
+    ['other', 0],
+  ] as const) {
+    const there = await tranche.json('disputes', 'list', '--gateway', name);
+    assert.equal(there.data.length, count, name);
+  }
   assert.deepEqual(
     [listed.id, listed.checkout_id, listed.instalment, listed.amount, listed.status],
     [id, shopper.id, 1, 30_000, 'needs_response'],

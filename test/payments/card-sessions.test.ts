@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import type { Gateway } from '#gateway/gateway.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import { paymentId } from '#gateway/hyperswitch/ids.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
 import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
@@ -8,6 +11,7 @@ import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { commandLine } from '../support/cli.ts';
 import { confirmInSession } from '../support/hyperswitch.ts';
+import { alertsOf, planOf } from '../support/money.ts';
 import {
   assertSound,
   challengeCard,
@@ -206,6 +210,59 @@ describe('an unknown outcome stays in flight until it is known', () => {
     const begun = await begin(shopper);
     const answer = await shopper.send('POST', 'confirm', {});
     assert.deepEqual([answer.body.status, answer.body.card_session], ['begun', begun.card_session]);
+  });
+});
+
+describe('a status that this version does not know', () => {
+  const unknown_status = 'a_new_one';
+  /** Replaces calls of the port while the work goes on. */
+  async function answering(calls: Partial<Gateway>, work: () => Promise<void>): Promise<void> {
+    const port = paying.service.deps.gateways.of(mainGateway);
+    const real = { ...port };
+    Object.assign(port, calls);
+    try {
+      await work();
+    } finally {
+      Object.assign(port, real);
+    }
+  }
+  /** There is one such alert a day for each merchant. */
+  const assertAlert = async (shopper: Shopper) => {
+    assert.deepEqual(await alertsOf(paying, shopper), ['gateway_trouble']);
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(`select detail from alerts where subject_id = $1`, [
+      shopper.id,
+    ]);
+    assert.match(rows[0].detail, /is a_new_one, which is not known here/);
+    await paying.pass({ days: 2 });
+  };
+
+  test('of a payment is in flight, and an alert is raised at once', async () => {
+    const shopper = await paying.shopper();
+    await enter(await begin(shopper));
+    const payment_ref = (await shopper.attempts())[0]?.payment_ref ?? '';
+    const state = { outcome: 'processing', payment_ref, unknown_status } as const;
+    await answering({ payment: async () => state }, async () => {
+      assert.equal((await shopper.send('POST', 'confirm', {})).body.status, 'paying');
+    });
+    await paying.pass({ minutes: 1 });
+    assert.equal((await shopper.state()).status, 'successful');
+    await assertAlert(shopper);
+  });
+
+  test('of a charge is in flight, and an alert is raised at once', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const second = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+    const charge = async () => {
+      throw new StatusUnknown('a charge', unknown_status);
+    };
+    await paying.pass(second.due_at);
+    await answering({ charge }, paying.work);
+    const open = (await shopper.rows('collections')).filter(({ status }) => status === 'open');
+    assert.equal(open.length, 1);
+    await assertAlert(shopper);
+    assert.equal((await planOf(shopper))[1], '2 collected');
   });
 });
 

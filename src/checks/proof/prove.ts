@@ -82,11 +82,17 @@ export async function proveGateway(
   progress: (checked: number) => void,
 ): Promise<Proof> {
   try {
+    const { names } = deps.gateways;
     const { checked, differences } = await reconcile(deps, { from: null, to: null }, progress);
     return prove('gateway', gatewayClaim, {
       compared: { records: checked },
       differences: differences.map(({ kind, reference }) => `${kind} ${reference}`),
-      cannot_compare: ['Payments whose outcome the gateway does not know yet.'],
+      cannot_compare: [
+        'Payments whose outcome the gateway does not know yet.',
+        ...names
+          .filter((name) => !deps.gateways.of(name).capabilities.knowsFees)
+          .map((name) => `Fees and the balance at ${name}, which does not report them.`),
+      ],
     });
   } catch (error) {
     if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;

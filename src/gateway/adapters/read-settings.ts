@@ -54,11 +54,13 @@ export function readGatewaySettings(
     webhookSecret: read(names.webhookSecret),
   };
   const amount = names.verificationAmount && read(names.verificationAmount);
+  const frames = names.frameOrigins && read(names.frameOrigins);
   const testUrl = read(testGatewaySetting)?.replace(/\/+$/, '');
   return {
     ...{ name, protocol, environment },
     ...(read(closedSetting) === 'true' && { isClosed: true }),
     ...(amount !== undefined && { verificationAmount: Number(amount) }),
+    ...(frames !== undefined && { frameOrigins: frames.split(',') }),
     secretKey: read(names.secretKey) ?? '',
     publicKey: read(names.publicKey) ?? '',
     ...(Object.fromEntries(

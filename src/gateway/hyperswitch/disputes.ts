@@ -1,11 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { DisputeCalls } from '#gateway/adapter.ts';
-import {
-  type DisputeState,
-  type Gateway,
-  OutcomeUnknown,
-  RequestRefused,
-} from '#gateway/gateway.ts';
+import { type DisputeState, type Gateway, RequestRefused } from '#gateway/gateway.ts';
 import { networkEvidence } from '#gateway/network-evidence.ts';
 import type { Dispute } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
@@ -14,7 +9,8 @@ import { timeOf } from './states.ts';
 /** An inquiry of the bank withdraws nothing yet. */
 const isInquiry = ({ dispute_stage }: Dispute) => dispute_stage === 'pre_dispute';
 
-function statusOf(dispute: Dispute): DisputeState['status'] {
+/** Null if we do not know its status. */
+function knownStatus(dispute: Dispute): DisputeState['status'] | null {
   switch (dispute.dispute_status) {
     case 'dispute_opened':
       return isInquiry(dispute) ? 'inquiry' : 'needs_response';
@@ -30,8 +26,13 @@ function statusOf(dispute: Dispute): DisputeState['status'] {
     case 'dispute_cancelled':
       return 'closed';
     default:
-      throw new OutcomeUnknown(`a dispute is ${dispute.dispute_status.slice(0, 50)}`);
+      return null;
   }
+}
+
+/** A dispute whose status we do not know counts as open, so that its plan is paused. */
+function statusOf(dispute: Dispute): DisputeState['status'] {
+  return knownStatus(dispute) ?? (isInquiry(dispute) ? 'inquiry' : 'needs_response');
 }
 
 /**
@@ -45,7 +46,7 @@ function withdrawnBy(dispute: Dispute): number {
 const unanswered = new Set(['dispute_opened', 'dispute_accepted', 'dispute_expired']);
 
 export function disputeState(dispute: Dispute): DisputeState {
-  const { challenge_required_by: due } = dispute;
+  const { challenge_required_by: due, dispute_status } = dispute;
   return {
     dispute_ref: dispute.dispute_id,
     payment_ref: dispute.payment_id,
@@ -54,9 +55,10 @@ export function disputeState(dispute: Dispute): DisputeState {
     reason: dispute.connector_reason ?? 'general',
     network_reason_code: dispute.connector_reason_code ?? null,
     status: statusOf(dispute),
+    ...(knownStatus(dispute) === null && { unknown_status: dispute_status.slice(0, 50) }),
     opened_at: timeOf(dispute.created_at),
     due_by: due ? timeOf(due) : null,
-    has_answer: !unanswered.has(dispute.dispute_status),
+    has_answer: knownStatus(dispute) !== null && !unanswered.has(dispute_status),
     withdrawn: withdrawnBy(dispute),
     fee: 0,
     other_currency: null,

@@ -1,12 +1,8 @@
-import {
-  type Gateway,
-  type MerchantTime,
-  OutcomeUnknown,
-  RequestRefused,
-} from '#gateway/gateway.ts';
+import { type Gateway, type MerchantTime, RequestRefused } from '#gateway/gateway.ts';
 import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { retrieve } from './payments.ts';
+import { undecidedError } from './states.ts';
 
 /** Cancels a payment. If it was voided or captured before, its state tells. */
 export async function cancel(
@@ -53,11 +49,11 @@ function captured(payment: Payment, amount: number): { outcome: 'captured' | 'la
     );
   }
   if (['cancelled', 'expired', 'failed'].includes(status)) return { outcome: 'lapsed' };
-  throw new OutcomeUnknown(`a payment that is captured is ${status.slice(0, 50)}`);
+  throw undecidedError('a payment that is captured', status);
 }
 
 function voided({ status }: Payment): { outcome: 'voided' | 'captured' } {
   if (['cancelled', 'expired', 'failed'].includes(status)) return { outcome: 'voided' };
   if (status === 'succeeded' || status === 'partially_captured') return { outcome: 'captured' };
-  throw new OutcomeUnknown(`a payment that is voided is ${status.slice(0, 50)}`);
+  throw undecidedError('a payment that is voided', status);
 }

@@ -27,7 +27,8 @@ export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
 }
 
 /** The script, its frames and the API may have different origins. */
-function cardEntry({ publicKey, scriptUrl = '', apiUrl = '' }: GatewaySettings): CardEntry {
+function cardEntry(settings: GatewaySettings): CardEntry {
+  const { publicKey, scriptUrl = '', apiUrl = '' } = settings;
   const { origin } = new URL(scriptUrl);
   return {
     form: 'hyperswitch',
@@ -36,7 +37,7 @@ function cardEntry({ publicKey, scriptUrl = '', apiUrl = '' }: GatewaySettings):
     publicKey,
     apiUrl,
     scriptOrigins: [origin],
-    frameOrigins: [origin],
+    frameOrigins: settings.frameOrigins ?? [origin],
     connectOrigins: [new URL(apiUrl).origin],
   };
 }

@@ -2,7 +2,6 @@ import {
   type Charge,
   type Gateway,
   type MerchantTime,
-  OutcomeUnknown,
   type PaymentState,
   type RefusedData,
   RequestRefused,
@@ -14,7 +13,7 @@ import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
 import { paymentId } from './ids.ts';
-import { isStored, paymentState } from './states.ts';
+import { isStored, paymentState, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
 
@@ -246,7 +245,7 @@ async function charge(
     return { outcome: 'charged', payment_ref: state.payment_ref, scheme: state.scheme };
   }
   if (state.outcome === 'declined') return state;
-  throw new OutcomeUnknown(`a charge without the shopper is ${made.status}`);
+  throw undecidedError('a charge without the shopper', made.status);
 }
 
 /** Describes a payment on statements and in the gateway's records. */

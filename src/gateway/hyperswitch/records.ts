@@ -1,5 +1,5 @@
 import { noMembers } from '#gateway/adapter.ts';
-import type { Gateway, GatewayRecord } from '#gateway/gateway.ts';
+import type { DisputeState, Gateway, GatewayRecord } from '#gateway/gateway.ts';
 import type { Payment, Refund } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
 import { disputeState, listDisputes } from './disputes.ts';
@@ -122,6 +122,11 @@ async function listRefunds(api: HyperswitchApi, page: Page): Promise<Listed> {
   };
 }
 
+function disputeRecordState({ withdrawn, unknown_status }: DisputeState): GatewayRecord['state'] {
+  if (unknown_status !== undefined) return 'in_flight';
+  return withdrawn === 0 ? 'nothing' : 'taken';
+}
+
 async function listDisputeRecords(api: HyperswitchApi, page: Page): Promise<Listed> {
   const { disputes, next } = await listDisputes(api, page.after);
   const records = disputes.map(disputeState).map((dispute) => ({
@@ -130,7 +135,7 @@ async function listDisputeRecords(api: HyperswitchApi, page: Page): Promise<List
     own_id: dispute.payment_ref,
     payment_ref: dispute.payment_ref,
     amount: dispute.withdrawn,
-    state: dispute.withdrawn === 0 ? ('nothing' as const) : ('taken' as const),
+    state: disputeRecordState(dispute),
     created_at: dispute.opened_at,
   }));
   return { records: records.filter((record) => isWithin(record, page)), next };

@@ -5,6 +5,7 @@ import {
   type RefundState,
   RequestRefused,
 } from '#gateway/gateway.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Refund } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { refundId } from './ids.ts';
@@ -81,5 +82,6 @@ function sameAmount(refund: Refund, amount: number): Refund {
 function refundState({ refund_id: refund_ref, status }: Refund): RefundState {
   if (!refund_ref) throw new OutcomeUnknown('a refund has no id');
   if (status === 'succeeded' || status === 'failed') return { refund_ref, status };
-  return { refund_ref, status: 'pending' };
+  if (status === 'pending' || status === 'review') return { refund_ref, status: 'pending' };
+  throw new StatusUnknown('a refund', status);
 }

@@ -15,6 +15,7 @@ export const hyperswitchSettings: AdapterSettings = {
     webhookSecret: 'HYPERSWITCH_WEBHOOK_SECRET',
     apiUrl: 'HYPERSWITCH_API_URL',
     scriptUrl: 'HYPERSWITCH_SCRIPT_URL',
+    frameOrigins: 'HYPERSWITCH_FRAME_ORIGINS',
     verificationAmount: 'HYPERSWITCH_VERIFICATION_AMOUNT',
   },
 

@@ -6,6 +6,7 @@ import type {
   SchemeData,
 } from '#gateway/gateway.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Payment } from './answers.ts';
 import { cardOf } from './card.ts';
@@ -78,8 +79,23 @@ const undecidedStatuses = new Set([
   'review',
 ]);
 
+const decidedStatuses = new Set([
+  'cancelled',
+  'expired',
+  'failed',
+  'partially_captured',
+  'requires_capture',
+  'succeeded',
+]);
+
 const unknownOf = (status: string) =>
   undecidedStatuses.has(status) ? {} : { unknown_status: status.slice(0, 50) };
+
+/** The error for a payment that should have ended by now. */
+export const undecidedError = (what: string, status: string): OutcomeUnknown =>
+  decidedStatuses.has(status) || undecidedStatuses.has(status)
+    ? new OutcomeUnknown(`${what} is ${status}`)
+    : new StatusUnknown(what, status);
 
 /**
  * A payment that stores a card. It is for nothing, or it is a small hold that is voided once it has

@@ -15,7 +15,18 @@ import {
 import { messageStatuses } from '#purchases/messages/message.ts';
 import { Action, ActorSummary } from './audit.schema.ts';
 import { EventName } from './callback.schema.ts';
-import { Cents, Day, FilterDay, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+import {
+  Cents,
+  Day,
+  FilterDay,
+  GatewayName,
+  Id,
+  nullable,
+  oneOf,
+  owner,
+  paging,
+  Time,
+} from './list.schema.ts';
 import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
 
 /** GET /api/checkouts, the newest first. `from` and `to` are days; both are included. */
@@ -30,7 +41,7 @@ export const CheckoutsQuery = Type.Object({
   /** The amount in cents. Checkouts that have not ended are left out. */
   amount: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000_000_000 })),
   /** The name of a gateway. Checkouts that have not ended are left out. */
-  gateway: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9]{0,19}$' })),
+  gateway: Type.Optional(GatewayName),
   /** An e-mail address or a name, as in the search. */
   shopper: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
 });

@@ -5,18 +5,31 @@ import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 import { disputeStatuses } from '#purchases/disputes/dispute.ts';
 import { fileNameMax, lineMax, statementMax, suppliedNames } from '#purchases/disputes/supplied.ts';
 import { Action } from './audit.schema.ts';
-import { base64, Cents, Day, Id, nullable, oneOf, owner, paging, Time } from './list.schema.ts';
+import {
+  base64,
+  Cents,
+  Day,
+  GatewayName,
+  Id,
+  nullable,
+  oneOf,
+  owner,
+  paging,
+  Time,
+} from './list.schema.ts';
 
 /** GET /api/disputes. The newest first. */
 export const DisputesQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(disputeStatuses)),
+  gateway: Type.Optional(GatewayName),
 });
 
 export const DisputeRow = Type.Object({
   id: Id,
   checkout_id: Id,
   ...owner,
+  gateway: Type.String(),
   /** The gateway's own ID. */
   dispute_ref: Type.String(),
   /**

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -8,11 +9,12 @@ import { type Page, type PageOf, readRange } from './range.sql.ts';
 export async function pageDisputes(
   db: Handle,
   scope: Scope,
-  status: DisputeStatus | null,
+  { status, gateway }: { status?: DisputeStatus | undefined; gateway?: string | undefined },
   page: PageOf,
 ): Promise<Page<Dispute>> {
   let query = db.selectFrom('disputes').selectAll();
-  if (status !== null) query = query.where('status', '=', status);
+  if (status !== undefined) query = query.where('status', '=', status);
+  if (gateway !== undefined) query = query.where(sql<boolean>`gateway = ${gateway}`);
   return await readRange(scoped(query, scope), page, ['created_at', 'id'], 'desc');
 }
 

@@ -45,7 +45,7 @@ export const disputeList = defineList({
     return readList(
       viewer.deps,
       page,
-      (db, range) => pageDisputes(db, scope, query.status ?? null, range),
+      (db, range) => pageDisputes(db, scope, query, range),
       (db, rows) => presentDisputes(db, scope, rows),
     );
   },
@@ -65,7 +65,8 @@ export const disputeList = defineList({
     ['Submitted', (row) => row.submitted_at],
     ['Ended', (row) => row.closed_at],
     ['Checkout', (row) => row.checkout_id],
-    ['Gateway', (row) => row.dispute_ref],
+    ['Gateway', (row) => row.gateway],
+    ['Reference', (row) => row.dispute_ref],
     ['ID', (row) => row.id],
   ],
 });

@@ -5,6 +5,8 @@ import Type, { type TSchema } from 'typebox';
 
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });
+/** The name of a gateway in the settings. */
+export const GatewayName = Type.String({ pattern: '^[a-z][a-z0-9]{0,19}$' });
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 /**
  * A day in a filter. The years are limited, because the database does not accept every four-digit

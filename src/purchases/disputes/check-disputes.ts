@@ -2,6 +2,7 @@ import { type DisputeState, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Gateways } from '#gateway/gateways.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
@@ -81,6 +82,9 @@ export async function readAgain(
 ): Promise<Dispute> {
   const time = merchant.forGateway();
   const state = await deps.gateways.of(dispute.gateway).dispute(time, dispute.dispute_ref);
+  if (state.unknown_status !== undefined) {
+    throw new StatusUnknown('the dispute', state.unknown_status);
+  }
   const { payment_ref } = dispute;
   return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
 }
@@ -139,7 +143,9 @@ async function isSettled(
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    return (await recordNew(deps, gateway, state)) !== null || isOld(deps, opened_at);
+    const recorded = await recordNew(deps, gateway, state);
+    if (recorded) await alertUnknown(deps, recorded, state);
+    return recorded !== null || isOld(deps, opened_at);
   } catch (error) {
     deps.log.error({ err: error, dispute_ref }, 'a dispute could not be recorded');
     const detail = `Dispute ${dispute_ref} of payment ${payment_ref} could not be recorded. The log says why. The service keeps retrying.`;
@@ -148,6 +154,23 @@ async function isSettled(
     }
     return false;
   }
+}
+
+/** An operator must look at a state that this version does not know. */
+async function alertUnknown(
+  deps: DisputeDeps,
+  { merchant_id, id }: Dispute,
+  { unknown_status }: DisputeState,
+): Promise<void> {
+  if (unknown_status === undefined) return;
+  await raiseGatewayAlert(
+    deps,
+    { id: merchant_id },
+    {
+      ...{ what: 'A dispute', subject_id: id, isOutcomeUnknown: true, retries: 0 },
+      error: new StatusUnknown('the dispute', unknown_status),
+    },
+  );
 }
 
 const isOld = ({ clock }: DisputeDeps, opened_at: string) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import { newLease, releaseDue } from '#platform/database/due-work.sql.ts';
@@ -89,9 +90,9 @@ async function alertUnknown(
   await raiseGatewayAlert(deps, merchant, {
     what: `Payment attempt ${number}`,
     subject_id: checkout_id,
-    error: new OutcomeUnknown(`the gateway says ${unknown_status}, which is not known here`),
+    error: new StatusUnknown('the payment', unknown_status),
     isOutcomeUnknown: true,
-    retries: Number.POSITIVE_INFINITY,
+    retries: 0,
   });
 }
 

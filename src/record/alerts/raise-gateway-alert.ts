@@ -1,3 +1,4 @@
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
@@ -26,21 +27,22 @@ export async function raiseGatewayAlert(
     error: unknown;
     /** False when the gateway answered and refused. */
     isOutcomeUnknown: boolean;
-    /** Retries before the one that failed now. `Infinity` if the alert must not wait for more. */
+    /** Retries before the one that failed now. */
     retries: number;
     /** The service does not retry, so the alert is raised at once. */
     isGivenUp?: boolean;
   },
 ): Promise<void> {
   const { what, subject_id, error, isOutcomeUnknown, retries, isGivenUp = false } = failed;
-  if (!isGivenUp && retries < (isOutcomeUnknown ? unknownRetriesMin : refusedRetriesMin)) return;
+  const isUrgent = isGivenUp || error instanceof StatusUnknown;
+  if (!isUrgent && retries < (isOutcomeUnknown ? unknownRetriesMin : refusedRetriesMin)) return;
   const { db } = deps.database;
   const kind = 'gateway_trouble';
   const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
   if (await hasAlertSince(db, kind, merchant.id, since)) return;
   const { message } = error as Error;
   const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;
-  const often = Number.isFinite(retries) ? ` in ${retries + 1} attempts` : '';
+  const often = isUrgent ? '' : ` in ${retries + 1} attempts`;
   const unsettled = `${what} has not been settled${often} (${message}). The service keeps retrying.`;
   await raiseAlert(deps, db, {
     kind,

@@ -117,8 +117,9 @@ export default function DisputePage({ id }: { id: string }) {
                 dispute.submitted_at && <Time at={dispute.submitted_at} zone={zone} exact />,
               ],
               ['Ended', dispute.closed_at && <Time at={dispute.closed_at} zone={zone} exact />],
+              ['Gateway', dispute.gateway],
               [
-                'At the gateway',
+                'Reference there',
                 <span key="ref" className="mono">
                   {dispute.dispute_ref}
                 </span>,

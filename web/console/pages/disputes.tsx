@@ -1,8 +1,9 @@
 import type { DisputeRow } from '#operating/operations/dispute.schema.ts';
 import { sentence, words } from '../format.ts';
 import { Money, NthPayment, PageHead, Status, Time } from '../parts/basics.tsx';
-import { MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { useSession } from '../session.tsx';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
 /** The card on a checkout's page does not show whether the merchant was asked. */
@@ -87,6 +88,7 @@ const columns: Column<DisputeRow>[] = [
 ];
 
 export default function DisputesPage() {
+  const { scope } = useSession();
   return (
     <>
       <PageHead
@@ -109,10 +111,11 @@ export default function DisputesPage() {
           ]}
         />
         <MerchantFilter />
+        {scope === 'all' && <TextFilter name="gateway" label="Gateway" placeholder="Gateway" />}
       </div>
       <List
         path="/api/disputes"
-        takes={['status', 'merchant']}
+        takes={['status', 'merchant', 'gateway']}
         label="Disputes"
         columns={columns}
         keyOf={(row) => row.id}
