@@ -203,14 +203,22 @@ test('the records of each gateway are compared with its own payments alone', asy
 });
 
 test('an event is believed only with the secret of the gateway at whose address it comes', async () => {
-  const payload = JSON.stringify({ event_id: 'evt_1', event_type: 'x', content: { type: 'x' } });
+  const hint = { type: 'dispute_details', object: { dispute_id: 'dp_1' } };
+  const payload = JSON.stringify({ event_id: 'evt_1', event_type: 'x', content: hint });
   const signature = createHmac('sha512', webhookSecret).update(payload).digest('hex');
   const post = async (url: string, app: FastifyInstance = atMain.service.app) => {
     const headers = { 'content-type': 'application/json', 'x-webhook-signature-512': signature };
     const answer = await app.inject({ method: 'POST', url, headers, payload });
     return answer.statusCode;
   };
+  calls.length = 0;
   assert.equal(await post('/gateway/events/peach'), 200);
+  const reads = () =>
+    calls.flatMap(({ gateway, name }) => (name === 'readEvent' ? [] : [`${gateway} ${name}`]));
+  assert.deepEqual(reads(), ['peach listDisputes']);
+  // The gateway repeats an event until it gets an answer.
+  assert.equal(await post('/gateway/events/peach'), 200);
+  assert.deepEqual(reads(), ['peach listDisputes']);
   assert.equal(await post('/gateway/events/main'), 400);
   assert.equal(await post('/gateway/events'), 400);
   assert.equal(await post('/gateway/events/other'), 404);
