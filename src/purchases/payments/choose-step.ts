@@ -20,6 +20,7 @@ import {
   isOver,
   nextShopperLookUp,
   type PaymentAttempt,
+  waitsForShopper,
 } from './payment-attempt.ts';
 
 // The choices of the attempt machine. They are pure: `ask-gateway.ts` and `record-outcome.ts` carry
@@ -139,7 +140,7 @@ export function chooseMove(
       const { payment_ref } = answer;
       const due_at = timestamp(nextRetryAt(now, attempt.attempts));
       const to = { ...released, payment_ref, due_at, attempts: attempt.attempts + 1 };
-      return { to, effect: 'nothing' };
+      return { to: { ...to, ...(waitsForShopper(attempt) && sent) }, effect: 'nothing' };
     }
     case 'declined':
     case 'voided': {
@@ -156,6 +157,12 @@ export function chooseMove(
     }
   }
 }
+
+/**
+ * The shopper has entered the card, or passed their bank's challenge. Until the outcome is known,
+ * the page must not ask for that again.
+ */
+const sent = { status: 'starting', sealed_card_token: null } as const;
 
 /**
  * The shopper has to enter the card, or to pass their bank's challenge. Their browser reports when
