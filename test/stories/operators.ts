@@ -30,10 +30,13 @@ export type Operation = {
   run(deps: Deps, operator: string): Promise<unknown>;
 };
 
-/** The operation that comes before another one. */
-export const earlier: Partial<Record<Operation['does'], Operation['does']>> = {
-  ...{ 'retry refund': 'approve', submit: 'stage' },
-  ...{ export: 'approve payout', 'note paid': 'export', 'return payout': 'note return' },
+/** The operations that may come before another one. */
+export const earlier: Partial<Record<string, Operation['does'][]>> = {
+  'retry refund': ['approve'],
+  submit: ['stage'],
+  export: ['approve payout'],
+  'note paid': ['approve payout', 'export'],
+  'return payout': ['approve payout', 'export', 'note paid', 'note return'],
 };
 
 type Row = { kind: string; id: string; status: string; amount: number; number: number };

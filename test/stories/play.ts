@@ -310,7 +310,8 @@ async function operationOf(
     if (one) return { about: one.about, run: ({ deps }) => one.run(deps, operator) };
     if (rounds === 7) return null;
     if (rounds === 0) await by.arrange(does, pick);
-    const first = all.find((other) => other.does === earlier[does as Operation['does']]);
+    const before = all.filter((other) => earlier[does]?.includes(other.does));
+    const first = before[pick % Math.max(1, before.length)];
     if (first) {
       await by.calm();
       await prepare(scene, first, who);
