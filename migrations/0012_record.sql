@@ -27,6 +27,9 @@ create table operator_actions (
 create unique index operator_actions_by_number on operator_actions (number);
 create index operator_actions_by_time on operator_actions (at, id);
 create index operator_actions_of_subject on operator_actions (subject_id, at);
+-- A merchant's drills. A subject may have many other actions.
+create index operator_actions_drills on operator_actions (subject_id)
+  where action = 'sandbox drill';
 create index operator_actions_of_operator on operator_actions (operator, at, id);
 create index operator_actions_of_person on operator_actions (person_id, at, id)
   where person_id is not null;

@@ -5,7 +5,8 @@
 create table people (
   id           uuid primary key,
   -- A to Z are in lower case. Other letters stay as they are, whatever the database's locale.
-  email        text not null check (email = lower(email collate "C")),
+  -- Sorted in byte order, so that the beginning of an address is a range of the index.
+  email        text collate "C" not null check (email = lower(email)),
   name         text not null,
   roles        text[] not null check (cardinality(roles) > 0),
   -- The merchants whose rows the person may see. Null means all.
@@ -31,6 +32,7 @@ create table people (
 );
 create unique index people_once_by_email on people (email) where identity_id is null;
 create index people_by_email on people (email, id);
+create index people_by_name on people ((lower(name) collate "C"), id);
 create index people_by_identity on people (identity_id) where identity_id is not null;
 
 -- The people of one merchant, for its administrators.

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { CheckoutStatus, Customer } from '#purchases/checkouts/checkout.ts';
@@ -293,7 +293,7 @@ export async function listOfCheckouts(
   return rows.map(({ id }) => id);
 }
 
-/** People of the console whose name or address begins with a text. There are few people. */
+/** People of the console whose name or address begins with a text. Each is a range of an index. */
 export async function findPeopleByBeginning(
   db: Handle,
   scope: Scope,
@@ -301,15 +301,18 @@ export async function findPeopleByBeginning(
   limit: number,
 ): Promise<OperatorsRow[]> {
   if (scope !== 'all merchants') return [];
-  const text = beginning.toLowerCase();
-  const found = await db
-    .selectFrom('people')
-    .select(['id', 'name', 'email', 'created_at'])
-    .where(sql<boolean>`starts_with(lower(name), ${text}) or starts_with(lower(email), ${text})`)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute();
-  return found.map((row) => ({ ...row, merchant_id: null }));
+  const text = beginning.replaceAll('\u0000', '');
+  const by = (column: RawBuilder<string>, start: RawBuilder<string>) => sql`(
+    select id, name, email, created_at from people
+    where ${column} >= ${start} and ${column} < ${start} || ${'\u{10ffff}'}
+    order by ${column}, id limit ${limit})`;
+  const byName = by(sql`(lower(name) collate "C")`, sql`lower(${text})`);
+  // Addresses have A to Z in lower case, and other letters as they are.
+  const byEmail = by(sql`email`, sql`lower(${text} collate "C")`);
+  const { rows } = await sql<Omit<OperatorsRow, 'merchant_id'>>`
+    ${byName} union all ${byEmail}`.execute(db);
+  const found = new Map(rows.map((row) => [row.id, { ...row, merchant_id: null }]));
+  return [...found.values()].slice(0, limit);
 }
 
 /**
