@@ -145,7 +145,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   {
     name: 'callback_delivered',
     label: 'Callback taken',
-    how: 'Your server verifies the callback of an order and answers 2xx. A shop without a server sells by payment link, and this step goes',
+    how: 'Your server verifies the callback of an order and answers 2xx. A shop without a server sells by payment link and skips this',
     href: '/callbacks',
   },
   {
