@@ -202,7 +202,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     {
       list: 'statements, the newest first',
       show: 'one statement, also as a PDF or a CSV file',
-      correct: 'issue one again, with names and VAT numbers as they are now',
+      correct: 'issue one again, with names as they are now',
     },
   ),
   group('money', 'what moved, by merchant', async () => (await import('./money-day.ts')).money, {
