@@ -14,7 +14,7 @@ import { beginSettlement, createIssuer, recountOrders } from './settlement.ts';
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
-import { createTime, dueWork } from './time.ts';
+import { createTime, dueWork, nextKind } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -139,11 +139,14 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
       const due = (await time.listDue()).map((table) => dueWork[table].does);
-      if (due.length > 0)
-        return due.find((one) => one === does) ?? (due[pick % due.length] as Deed);
+      const same = due.find((one) => one === does);
+      if (same) return same;
+      // Some wait for their own work, while another worker is in the middle of what is due.
+      const insists = isPatient && rounds === 0 && pick % 3 === 0;
+      if (due.length > 0 && !insists) return due[pick % due.length] as Deed;
       if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
       if ((await time.findDue()) === null) break;
-      await time.nextDue(0);
+      await time.nextDue(insists ? nextKind : 0);
     }
     return does;
   }

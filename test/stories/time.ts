@@ -48,6 +48,8 @@ const lateHours = [
   ...[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
   ...[3, 3, 22, 22, 25, 25, 24 * 3, 24 * 8, 24 * 33],
 ];
+/** A pick with which several kinds of work fall due. */
+export const nextKind = 3;
 const short = [6, 41, 81, 6, 41, 81, 14 * 60];
 const long = [25 * 3_600, 8 * 24 * 3_600];
 
@@ -127,7 +129,8 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       await pass(seconds * 1000);
     },
     async nextDue(pick: number): Promise<void> {
-      const due = nextOf(await readDue(), pick % 5 > 2 ? 2 : 0) ?? now().add({ hours: 24 * 20 });
+      const due =
+        nextOf(await readDue(), pick % 5 >= nextKind ? 2 : 0) ?? now().add({ hours: 24 * 20 });
       await passUntil(due.add({ hours: lateHours[pick % lateHours.length] ?? 0 }));
     },
   };
