@@ -54,6 +54,7 @@ const shelf: [group: string, files: string[]][] = [
       'docs/operators/console.md',
       'docs/operators/cli.md',
       'docs/operators/runbook.md',
+      'docs/operators/scale.md',
       'docs/operators/privacy.md',
       'docs/operators/asvs.md',
     ],
