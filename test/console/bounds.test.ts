@@ -525,6 +525,37 @@ test('a hundred searches that find different people in an hour are reading in bu
   assert.deepEqual(rows, [{ text: ids[100].id }]);
 });
 
+test('who works for more than fifty shops reads in bulk in the audit of those that were shown, or chooses one', async () => {
+  const { deps } = paying.service;
+  const { rows: found } = await deps.database.pool.query(
+    'select id, merchant_id from checkouts order by number desc limit 101',
+  );
+  const [shown] = found.map(({ merchant_id }) => merchant_id);
+  const others = Array.from({ length: 50 }, () => crypto.randomUUID());
+  const person = await addPerson(paying.service, {
+    roles: ['merchant-admin'],
+    merchant_ids: [shown, ...others],
+  });
+  const read = async (url: string) => {
+    const { status, body } = await ask({ app, deps }, person, 'GET', url);
+    return status === 200 ? 200 : body.error.code;
+  };
+  for (const { id } of found) assert.equal(await read(`/api/search?q=${id}`), 200);
+  const tooMany = 'choose_merchant';
+  assert.equal(await read('/api/checkouts?limit=7'), tooMany);
+  assert.equal(await read('/api/checkouts.csv'), tooMany);
+  assert.equal(await read(`/api/checkouts?limit=7&merchant=${shown}`), 200);
+  const { rows } = await deps.database.pool.query(
+    `select merchant_id, details->>'list' as list from operator_actions
+     where action = 'lists read' and person_id = $1 order by number`,
+    [person.id],
+  );
+  assert.deepEqual(rows, [
+    { merchant_id: shown, list: 'search' },
+    { merchant_id: shown, list: 'checkouts' },
+  ]);
+});
+
 test('a file that names people needs a fresh proof, and a refusal is a security event', async () => {
   const { deps } = paying.service;
   const counted = async () => {
