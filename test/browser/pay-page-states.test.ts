@@ -68,7 +68,6 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     const card = page.frameLocator('iframe[title="Imininingwane yekhadi"]');
     assert.match(await card.getByLabel('Card number').inputValue(), /^4242/);
     assert.deepEqual(await axeViolations(page), []);
-    await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     await page.getByRole('button', { name: 'Khokha R 250,00 manje' }).click();
     await page.getByText('Inkokhelo ivunyiwe').waitFor();
     const { language, number_of_payments } = lastAsked(gallery, '/pay/approved/pay') as Record<
@@ -272,6 +271,8 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
       ...options,
     });
     t.after(() => context.close());
+    // Final states return to the shop. Without an answer the test can look at the page.
+    await context.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     const complaints: string[] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
     context.on('console', (message) => {
@@ -282,22 +283,12 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
   }
 
   /** Opens a state of the gallery and performs the attempt that leads to it. */
-  async function reach(
-    gallery: Gallery,
-    page: Page,
-    name: string,
-    { toTheEnd = false } = {},
-  ): Promise<void> {
+  async function reach(gallery: Gallery, page: Page, name: string): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);
-    // Final states redirect the browser. Stop that, so that the test can look at the page.
-    // The last page may redirect at this moment, which would abort the next navigation.
-    await page.goto('about:blank').catch(() => {});
-    await page.unrouteAll();
-    if (!toTheEnd) {
-      await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
-    }
-    await page.goto(`${gallery.url}/pay/${name}${state.link ? '/manage#token' : ''}`);
+    const address = `${gallery.url}/pay/${name}${state.link ? '/manage#token' : ''}`;
+    // The last page may return to the shop at this moment, once, which aborts the navigation.
+    await page.goto(address).catch(() => page.goto(address));
     if (state.page?.status === 'open' && name !== 'card-form-missing') await ready(page);
     for (const click of state.clicks ?? []) {
       const button = page.getByRole('button', { name: click });
@@ -325,7 +316,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
         if (await toggle.isVisible()) await toggle.click();
       }
     }
-    if (state.sees && !toTheEnd) await page.getByText(state.sees).first().waitFor();
+    if (state.sees) await page.getByText(state.sees).first().waitFor();
   }
 
   function lastAsked(gallery: Gallery, path: string): unknown {
