@@ -259,7 +259,12 @@ export async function readEverything(scene: Scene): Promise<void> {
   for (const merchant of scene.merchants) {
     for (const list of [calls.list, calls.refunds]) {
       for (let page = 1, more = true; more; page += 1) {
-        const output = await list(merchant, page, 100);
+        let output = await list(merchant, page, 100);
+        // A node that was killed last may still be starting.
+        for (let attempts = 1; output?.status !== 200 && attempts < 20; attempts += 1) {
+          await sleep(500);
+          output = await list(merchant, page, 100);
+        }
         if (output?.status !== 200)
           throw new Error(`a list was not answered: ${JSON.stringify(output)}`);
         more = output.more ?? false;
