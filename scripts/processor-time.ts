@@ -17,10 +17,10 @@ export function readProcessorSeconds(): number {
 
 /**
  * The processor time of a running program and of all processes below it, with their children that
- * have ended. Null where the system does not tell.
+ * have ended. Null if the program has ended, or where the system does not tell.
  */
 export function readProgramSeconds(pid: number | undefined): number | null {
-  if (process.platform !== 'linux' || pid === undefined) return null;
+  if (process.platform !== 'linux') return null;
   const running = fs
     .readdirSync('/proc')
     .map(Number)
@@ -33,13 +33,14 @@ export function readProgramSeconds(pid: number | undefined): number | null {
         return [];
       }
     });
-  const sum = (parents: number[]): number => {
-    const children = running.filter(({ parent }) => parents.includes(parent));
-    if (children.length === 0) return 0;
-    const seconds = children.reduce((total, child) => total + child.seconds, 0);
-    return seconds + sum(children.map((child) => child.pid));
+  const sum = (processes: typeof running): number => {
+    if (processes.length === 0) return 0;
+    const seconds = processes.reduce((total, each) => total + each.seconds, 0);
+    const pids = processes.map((each) => each.pid);
+    return seconds + sum(running.filter(({ parent }) => pids.includes(parent)));
   };
-  return readProcess(pid).seconds + sum([pid]);
+  const program = running.filter((each) => each.pid === pid);
+  return program.length === 0 ? null : sum(program);
 }
 
 function readProcess(pid: number | 'self'): { parent: number; seconds: number } {
