@@ -61,21 +61,19 @@ export const released = { lease: null, leased_until: null } as const;
 export const dueRows = (work: AnyDueWork, now: Timestamp, isOf = sql<boolean>`true`) =>
   // The furthest clock bounds the index scan; the merchant's own decides. The planner does not know
   // that bound. Without the first two conditions it would expect a third of all rows, most of which
-  // will never fall due again, and read the whole table.
+  // will never fall due again, and read the whole table. A join with the merchants would probe the
+  // index once for each of them.
   sql`(
-    select d.*
-    from (
-      select * from ${sql.table(work.table)}
-      where ${sql.ref(work.due)} is not null and ${sql.ref(work.due)} > '-infinity'
-        and ${sql.ref(work.due)} <= ${now}::timestamptz
-          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
-        and ${isFree(now)}
-        and ${work.where ?? sql`true`}
-        and ${isOf}
-    ) d
-    join merchants m on m.id = d.merchant_id
-    where ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
-        + m.clock_ahead_ms * interval '1 millisecond'
+    select * from ${sql.table(work.table)} d
+    where ${sql.ref(`d.${work.due}`)} is not null and ${sql.ref(`d.${work.due}`)} > '-infinity'
+      and ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
+        + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+      and ${isFree(now)}
+      and ${work.where ?? sql`true`}
+      and ${isOf}
+      and ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
+        + (select m.clock_ahead_ms from merchants m where m.id = d.merchant_id)
+          * interval '1 millisecond'
   )`;
 
 /** Tables with due rows that belong to no merchant. */
