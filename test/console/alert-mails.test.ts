@@ -17,6 +17,7 @@ import { merchantAlerts } from '#purchases/messages/merchant-mail.ts';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { openPaymentLink } from '#purchases/payment-links/open-payment-link.ts';
 import { payPayout, returnPayout } from '#purchases/payouts/review-payout.ts';
+import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import { commandLine } from '../support/cli.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
@@ -268,17 +269,21 @@ test('those who chose it, a till too, get a mail when a payment link is paid', a
   const of = { merchant_id: merchantId(), id };
   const merchant = await findMerchant(deps.database.db, deps.clock, of.merchant_id);
   assert(merchant);
-  const shopper = { email: 'thandi@example.com', amount: null };
+  const shopper = { email: 'bean@example.com', amount: null };
   const opened = await openPaymentLink(deps, merchant, of, shopper);
   assert(typeof opened === 'object');
   assert.deepEqual(await kindsTo(seller), []);
-  await paying.open(opened.id).pay(3);
+  await paying.open(opened.id).pay(1);
   const [mail, another] = await mailsTo(seller);
   assert.deepEqual([mail.kind, another], ['link_paid', undefined]);
   const created_at = timestamp(paying.clock.now());
   const { subject } = composePersonMail({ ...mail, created_at }, { url: 'https://c', link: null });
   assert.equal(subject.replaceAll('\u00a0', ' '), 'R 1 500,00 was paid by link for bean-9');
   assert.deepEqual(await kindsTo(manager), []);
+  // The order may name the shopper, so the mail is erased with them.
+  await paying.pass({ days: 2 });
+  assert.deepEqual((await eraseShopper(deps, 'nomsa', shopper.email)).erased, [opened.id]);
+  assert.deepEqual(await kindsTo(seller), []);
 });
 
 test('the command shows and changes what one of a merchant’s people gets by mail', async () => {

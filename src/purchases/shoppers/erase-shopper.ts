@@ -228,7 +228,7 @@ async function eraseCheckout(
   const disputes = await listCheckoutDisputes(db, key);
   await deleteErasedPersonMails(
     db,
-    merchant_id,
+    checkout,
     disputes.map(({ id }) => id),
   );
   const sent = [...(callback ? [callback] : []), ...events];

@@ -269,16 +269,17 @@ export async function deleteErasedRequests(db: Handle, email: string): Promise<v
   await sql`delete from refused_requests where ${isInBody(email)}`.execute(db);
 }
 
-/** Mails to the merchant's people about these disputes name the order, which may name the shopper. */
+/** Mails to the merchant's people name the order, and the order may name the shopper. */
 export async function deleteErasedPersonMails(
   db: Handle,
-  merchant_id: string,
+  { merchant_id, id, payment_link_id }: Checkout,
   dispute_ids: string[],
 ): Promise<void> {
-  if (dispute_ids.length === 0) return;
-  const events = dispute_ids
-    .flatMap(disputeEvents)
-    .map((event) => `dispute_opened ${merchant_id} ${event}`);
+  const events = [
+    ...(payment_link_id === null ? [] : [`link_paid ${merchant_id} ${id}`]),
+    ...dispute_ids.flatMap(disputeEvents).map((event) => `dispute_opened ${merchant_id} ${event}`),
+  ];
+  if (events.length === 0) return;
   await sql`delete from person_mails where event = any(${events}::text[])`.execute(db);
 }
 
