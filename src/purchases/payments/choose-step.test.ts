@@ -214,6 +214,14 @@ describe('what follows from the outcome of an attempt', () => {
     }
   }
 
+  for (const status of ['begun', 'challenged'] as const) {
+    test(`what was sent after a long time as ${status} is looked up soon`, () => {
+      const attempt = attemptOf({ status, attempts: 8 });
+      const { to } = chooseMove(attempt, checkout, outcomes.processing, at(opened));
+      assert.deepEqual([to.due_at, to.attempts], ['2026-11-01T10:00:05.000Z', 1]);
+    });
+  }
+
   test('a challenge is looked up more and more seldom, and at the end', () => {
     const lookUps: string[] = [];
     let attempt = attemptOf({});

@@ -138,9 +138,12 @@ export function chooseMove(
         : waitForShopper(attempt, checkout, answer, now);
     case 'processing': {
       const { payment_ref } = answer;
-      const due_at = timestamp(nextRetryAt(now, attempt.attempts));
-      const to = { ...released, payment_ref, due_at, attempts: attempt.attempts + 1 };
-      return { to: { ...to, ...(waitsForShopper(attempt) && sent) }, effect: 'nothing' };
+      const isSent = waitsForShopper(attempt);
+      // Look-ups while the shopper was busy do not delay those of what they sent.
+      const attempts = isSent ? 0 : attempt.attempts;
+      const due_at = timestamp(nextRetryAt(now, attempts));
+      const to = { ...released, payment_ref, due_at, attempts: attempts + 1 };
+      return { to: { ...to, ...(isSent && sent) }, effect: 'nothing' };
     }
     case 'declined':
     case 'voided': {
