@@ -1691,9 +1691,13 @@ describe('the money of merchants', () => {
     const { url } = await findDraft(payee);
     const [one, other] = [await person('finance'), await person('finance')];
     for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    const owed = `/api/merchants/${payee.merchant.id}/balance`;
     const stateOf = async (by: ConsolePerson) => {
       const { body } = await askExactly(console(), by, 'GET', url);
       const { approvals, may_approve, approved_account, account } = body;
+      const { body: balance } = await askExactly(console(), by, 'GET', owed);
+      const [row] = balance.payouts;
+      assert.deepEqual([row.approvals, row.approved_account], [approvals, approved_account]);
       return { approvals, may_approve, account: account.last4, for: approved_account?.last4 };
     };
     assert.deepEqual(await stateOf(one), {

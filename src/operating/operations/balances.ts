@@ -5,6 +5,7 @@ import { snapshot } from '#platform/database/transaction.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Amounts } from '#platform/shared/fees.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
+import { listConfirmedAccounts } from '#purchases/payouts/bank-account.sql.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
 import { entriesBefore, planPayout } from '#purchases/payouts/make-payouts.ts';
 import { findPayoutDay, listUnpaid } from '#purchases/payouts/payout.sql.ts';
@@ -20,6 +21,7 @@ import {
   sumEntriesFrom,
 } from './money.sql.ts';
 import { listMerchantNames, type MerchantName } from './owner.sql.ts';
+import { approvalsOf } from './payouts.ts';
 import { scopeOf, type Viewer } from './viewer.ts';
 
 /** Only the oldest payouts are shown, but their sum covers all. */
@@ -44,6 +46,7 @@ async function sumUp(db: Handle, merchant: Merchant): Promise<Balance> {
   const { id, name, territory, clock_ahead_ms } = merchant;
   const kinds = openKinds(await sumEntries(db, id));
   const unpaid = await listUnpaid(db, id, payoutsMax);
+  const accounts = await listConfirmedAccounts(db, [id]);
   const dueAt = await findPayoutDay(db, id);
   const of = (member: keyof Amounts, ...names: EntryKind[]) =>
     names.reduce((sum, kind) => sum + (kinds.open.get(kind)?.[member] ?? 0), 0);
@@ -68,7 +71,7 @@ async function sumUp(db: Handle, merchant: Merchant): Promise<Balance> {
     sums: { ...entries, payouts: unpaid.amount, reserve: kinds.reserve },
     open,
     owed: open + unpaid.amount + kinds.reserve,
-    payouts: unpaid.payouts,
+    payouts: unpaid.payouts.map((row) => ({ ...row, ...approvalsOf(row, accounts) })),
     payout_count: unpaid.count,
     next_payout: dueAt === null ? null : await planNext(db, merchant, dueAt, kinds.open),
   };

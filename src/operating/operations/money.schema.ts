@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import { payoutStatuses } from '#purchases/payouts/payout.ts';
 import { entryKinds } from '#record/ledger/settlement.ts';
 import { Cents, Day, FilterDay, Id, nullable, oneOf, paging, Time } from './list.schema.ts';
+import { PayoutRow } from './payout.schema.ts';
 
 /** The merchants' current day, unless a day is given. */
 const date = Type.Optional(FilterDay);
@@ -104,13 +104,16 @@ export const Balance = Type.Object({
   owed: Cents,
   /** The oldest 100 payouts that are not paid yet. */
   payouts: Type.Array(
-    Type.Object({
-      id: Id,
-      reference: Type.String(),
-      business_on: Day,
-      status: oneOf(payoutStatuses),
-      amount: Cents,
-    }),
+    Type.Pick(PayoutRow, [
+      'id',
+      'reference',
+      'business_on',
+      'status',
+      'amount',
+      'approvals',
+      'approved_account',
+      'compare_since',
+    ]),
   ),
   payout_count: Type.Integer(),
   /**

@@ -5,6 +5,7 @@ import { isUuid } from '#platform/shared/uuid.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { listConfirmedAccounts } from '#purchases/payouts/bank-account.sql.ts';
+import type { BankAccount } from '#purchases/payouts/bank-account.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
 import { listLines, sumLines } from '#purchases/payouts/payout.sql.ts';
 import { countApprovals, mayApprove, type Payout } from '#purchases/payouts/payout.ts';
@@ -85,14 +86,19 @@ async function presentPayouts({ scope, operator }: Viewer, db: Handle, rows: Pay
       locale,
       clock_ahead_ms,
       line_count: row.lines,
-      approvals: countApprovals(row, account),
+      ...approvalsOf(row, own),
       may_approve: mayApprove(row, account, operator),
       account,
       is_disputed: disputed.has(row.id),
-      approved_account: own.find(({ number }) => number === row.bank_account) ?? null,
     };
   });
 }
+
+/** Counts a payout's approvals. The merchant's confirmed accounts begin with the one in use. */
+export const approvalsOf = (row: Payout, accounts: BankAccount[]) => ({
+  approvals: countApprovals(row, accounts[0] ?? null),
+  approved_account: accounts.find(({ number }) => number === row.bank_account) ?? null,
+});
 
 /** These payouts, if the viewer may see them. */
 export const findPayouts = ({ deps, scope }: Viewer, ids: string[]) =>

@@ -4,13 +4,14 @@ import { Link } from 'wouter';
 import type { Balance, BalanceLine } from '#operating/operations/money.schema.ts';
 import { get, withQuery } from '../api.ts';
 import { longDate, money, plural, shortDate } from '../format.ts';
-import { Card, Money, Notice, PageHead, Status, Table, Time } from '../parts/basics.tsx';
+import { Card, Money, Notice, PageHead, Table, Time } from '../parts/basics.tsx';
 import { Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantSelect, useFoundMerchants } from '../parts/merchants.tsx';
 import { State, Unread } from '../parts/states.tsx';
 import { useSession, useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
+import { PayoutStatus } from './payouts.tsx';
 
 /** The chosen merchant, or the only one that the person sees. */
 function useMerchant(): { merchant: string | undefined; isOnly: boolean } {
@@ -194,10 +195,7 @@ function Payouts({ of: balance }: { of: Balance }) {
                   </Link>
                 </td>
                 <td>
-                  <Status
-                    of={payout.status === 'draft' ? 'requested' : 'pending'}
-                    name={states[payout.status]}
-                  />
+                  <PayoutStatus of={payout} />
                 </td>
                 <td className="right number">{show(payout.amount)}</td>
               </tr>
@@ -213,14 +211,6 @@ function Payouts({ of: balance }: { of: Balance }) {
     </div>
   );
 }
-
-const states: Record<Balance['payouts'][number]['status'], string> = {
-  draft: 'To approve',
-  approved: 'Approved',
-  exported: 'At the bank',
-  paid: 'Paid',
-  returned: 'Returned',
-};
 
 const kinds = [
   { value: '', label: 'All' },

@@ -13,11 +13,13 @@ import { useCan } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn } from './checkouts.tsx';
 
+type PayoutState = Pick<PayoutRow, 'status' | 'approvals' | 'approved_account' | 'compare_since'>;
+
 /** Whether its approvals are for an account that is no longer in use. */
-export const mustApproveAgain = (row: PayoutRow) =>
+export const mustApproveAgain = (row: PayoutState) =>
   row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
 
-export function PayoutStatus({ of: row }: { of: PayoutRow }) {
+export function PayoutStatus({ of: row }: { of: PayoutState }) {
   if (mustApproveAgain(row)) return <Status of="requested" name="Approve again" />;
   if (row.status === 'draft') {
     return <Status of="requested" name={row.approvals === 0 ? 'To approve' : 'Second person'} />;
