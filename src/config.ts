@@ -198,13 +198,13 @@ function readPayingAccount({ text, problem, isProduction }: Reader): PayingAccou
 
 /** An invoice without the issuer's VAT number is not a tax invoice. */
 function readIssuer({ text, problem, isProduction }: Reader): Issuer {
-  const name = text('ISSUER_NAME') ?? 'Tranche';
-  if (isProduction && text('ISSUER_NAME') === undefined) {
+  const name = text('ISSUER_NAME') ?? null;
+  if (isProduction && name === null) {
     problem('ISSUER_NAME must be set in production: your company’s name on merchants’ invoices.');
   }
   const address = text('ISSUER_ADDRESS') ?? null;
-  const vat_number = text('ISSUER_VAT_NUMBER') ?? (isProduction ? null : '0000000000');
-  if (!isPlainLine(name) || name.length > 100) {
+  const vat_number = text('ISSUER_VAT_NUMBER') ?? null;
+  if (name !== null && (!isPlainLine(name) || name.length > 100)) {
     problem('ISSUER_NAME must be one line of at most 100 characters.');
   }
   if (address !== null && (!isPlainLine(address) || address.length > 300)) {

@@ -150,8 +150,8 @@ const correct = actionCommand(correctionAction, {
   name: 'statements correct',
   help: `Issues a statement again under the next number, with the merchant's name, address, VAT number
 and language, and yours (ISSUER_NAME and others), as they are now. The new one has the same lines and
-refers to the old one, which stays as it is. It is refused while nothing has changed. An amount is not
-corrected so: an entry in the books is a line of the next statement.
+refers to the old one, which stays as it is. It is refused while nothing has changed. Amounts are not
+corrected this way. Post an entry; it appears on the next statement.
 
   tranche statements correct ${example}`,
   open: withIssuer,

@@ -421,6 +421,9 @@ test('a correction is a new statement with the same lines that refers to the old
   assert.ok(old);
   const correct = (of: string) => ['statements', 'correct', of];
   await tranche.refused(1, /nothing to correct/, ...correct(old.id));
+  // A shell without the settings of the service does not name it otherwise.
+  const bare = commandLine({ DATABASE_URL: service.databaseUrl }, { clock });
+  await bare.refused(1, /nothing to correct/, ...correct(old.id));
   const oldFile = ['statements', 'show', old.id, '--format', 'pdf'];
   const before = (await tranche.run(...oldFile)).stdout;
   await changePage(service.deps, 'test', {
@@ -428,19 +431,26 @@ test('a correction is a new statement with the same lines that refers to the old
     address: '7 Loop Street',
     vat_number: '4000000002',
   });
-  // Two processes correct it at once, while another makes the statements that are due.
+  // Two processes correct it at once, while another makes the statement of the next month.
+  await sell(account, '2027-07-06T08:00:00Z');
+  goTo('2027-08-02T08:00:00Z');
   const [one, other] = await Promise.all([
     tranche.run(...correct(old.id), '--json'),
     tranche.run(...correct(old.id), '--json'),
     makeAll(),
   ]);
+  // One that met a correction has left its statement for later.
+  await makeAll();
   const [made, refused] = one.code === 0 ? [one, other] : [other, one];
   assert.deepEqual([made.code, refused.code], [0, 1]);
-  assert.match(refused.stderr, /is replaced by \w+-0002\. Correct that\./);
   const corrected = JSON.parse(made.stdout);
   const { id: newId, number, reference, created_at, corrects, ...rest } = corrected;
+  assert.ok(refused.stderr.includes(`is replaced by ${reference}. Correct that.`));
+  const months = number === 2 ? ['06', '06', '07'] : ['06', '07', '06'];
+  const inTurn = months.map((month, at) => [at + 1, `2027-${month}`, 1]);
+  assert.deepEqual(await monthsOf(account), inTurn);
   const was = await tranche.json('statements', 'show', old.id);
-  assert.deepEqual([number, corrects], [2, { id: old.id, reference: was.reference }]);
+  assert.deepEqual(corrects, { id: old.id, reference: was.reference });
   assert.deepEqual(was.corrected_by, { id: newId, reference });
   const { id: oldId, number: first, reference: of, created_at: at, ...same } = was;
   assert.deepEqual({ ...rest, corrects: null }, { ...same, corrected_by: null });
@@ -458,27 +468,22 @@ test('a correction is a new statement with the same lines that refers to the old
   // A correction can be corrected, and the next month has the number after it and its balance.
   await changePage(service.deps, 'test', { id, address: '8 Loop Street' });
   await tranche.json(...correct(newId));
-  await sell(account, '2027-07-06T08:00:00Z');
-  goTo('2027-08-02T08:00:00Z');
+  await sell(account, '2027-08-06T08:00:00Z');
+  goTo('2027-09-01T08:00:00Z');
   await makeAll();
-  assert.deepEqual(await monthsOf(account), [
-    [1, '2027-06', 1],
-    [2, '2027-06', 1],
-    [3, '2027-06', 1],
-    [4, '2027-07', 1],
-  ]);
-  assert.equal((await statementsOf(account)).at(-1)?.closing, 2 * 94_250);
+  assert.deepEqual(await monthsOf(account), [...inTurn, [4, '2027-06', 1], [5, '2027-08', 1]]);
+  assert.equal((await statementsOf(account)).at(-1)?.closing, 3 * 94_250);
   const mails = 'select count(*)::integer from statement_mails where merchant_id = $1';
-  assert.equal((await service.deps.database.pool.query(mails, [id])).rows[0].count, 4);
+  assert.equal((await service.deps.database.pool.query(mails, [id])).rows[0].count, 5);
   assert.deepEqual(await statementDifferences(), []);
 });
 
 test('no correction takes the number of a statement that is being made', async () => {
-  goTo('2027-08-07T08:00:00Z');
+  goTo('2027-09-07T08:00:00Z');
   const account = await merchantWith();
   const { id } = account.merchant;
-  await sell(account, '2027-08-08T08:00:00Z');
-  goTo('2027-09-01T08:00:00Z');
+  await sell(account, '2027-09-08T08:00:00Z');
+  goTo('2027-10-01T08:00:00Z');
   await makeAll();
   const [old] = await statementsOf(account);
   await changePage(service.deps, 'test', { id, address: '7 Loop Street' });
@@ -488,7 +493,7 @@ test('no correction takes the number of a statement that is being made', async (
       [id, count],
     );
   await lines(1);
-  await tranche.refused(1, /2027-09 is being made/, 'statements', 'correct', old?.id ?? '');
+  await tranche.refused(1, /2027-10 is being made/, 'statements', 'correct', old?.id ?? '');
   await lines(0);
   assert.equal((await tranche.json('statements', 'correct', old?.id ?? '')).number, 2);
 });

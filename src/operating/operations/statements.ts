@@ -107,7 +107,7 @@ export async function readStatement(
   });
 }
 
-/** Answers with the new statement. Who may change the merchant's page may have it stated. */
+/** Answers with the new one. Who may change the merchant's page may also correct statements. */
 export const correctionAction = defineAction({
   method: 'POST',
   url: '/api/statements/:id/correct',

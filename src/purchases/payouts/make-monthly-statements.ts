@@ -5,6 +5,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import { stateEntries } from '#record/ledger/post-entries.ts';
 import { sumStatement } from '#record/ledger/settlement.sql.ts';
 import { findStatementAddress } from './bank-account.sql.ts';
@@ -22,6 +23,7 @@ import {
   endOfMonth,
   type Issuer,
   type MonthlyStatement,
+  namedIssuer,
   nextMonth,
   partiesOf,
   type StatementMonth,
@@ -33,6 +35,7 @@ import { insertStatementMail } from './statement-mail.sql.ts';
 
 export type MonthlyDeps = PayoutDeps & {
   issuer: Issuer;
+  environment: Environment;
   /** Whether mails are sent at all. */
   sendsMessages: boolean;
 };
@@ -157,7 +160,7 @@ async function issue(
     lines,
     ...balancesAfter(await findBalancesBefore(db, merchant.id, month), sums),
     sums,
-    ...partiesOf(merchant, deps.issuer),
+    ...partiesOf(merchant, namedIssuer(deps.issuer, deps.environment)),
     locale,
     time_zone,
   };

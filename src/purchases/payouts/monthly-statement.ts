@@ -1,5 +1,6 @@
 import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Amounts } from '#platform/shared/fees.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { EntryKind, KindSums } from '#record/ledger/settlement.ts';
@@ -43,8 +44,15 @@ export type MonthlyStatement = {
   time_zone: string;
 };
 
-/** The service as its invoices name it. */
-export type Issuer = { name: string; address: string | null; vat_number: string | null };
+/** The service as the settings name it. Those that are not set are null. */
+export type Issuer = { name: string | null; address: string | null; vat_number: string | null };
+
+/** The service as a new statement names it. A sandbox has a made-up VAT number. */
+export const namedIssuer = ({ name, address, vat_number }: Issuer, environment: Environment) => ({
+  name: name ?? 'Tranche',
+  address,
+  vat_number: vat_number ?? (environment === 'production' ? null : '0000000000'),
+});
 
 /** The facts that a correction takes from today. Amounts are those of the books. */
 export const correctable = [
@@ -57,16 +65,17 @@ export const correctable = [
   'language',
 ] as const satisfies (keyof MonthlyStatement)[];
 type Correctable = Pick<MonthlyStatement, (typeof correctable)[number]>;
+type Parties<Name> = Omit<Correctable, 'issuer_name'> & { issuer_name: Name };
 export type Correction = {
   name: keyof Correctable;
   from: string | null;
   to: string | null;
 };
 
-export const partiesOf = (
+export const partiesOf = <Named extends Issuer>(
   merchant: Pick<MerchantRow, 'name' | 'address' | 'vat_number' | 'language'>,
-  issuer: Issuer,
-): Correctable => ({
+  issuer: Named,
+): Parties<Named['name']> => ({
   merchant_name: merchant.name,
   merchant_address: merchant.address,
   merchant_vat_number: merchant.vat_number,
@@ -77,10 +86,10 @@ export const partiesOf = (
 });
 
 /**
- * The facts about the two parties that are no longer as a statement says. A setting that is absent corrects
- * nothing, because a command may run without the settings of the service.
+ * The facts about the two parties that are no longer as a statement says. A setting that is absent
+ * corrects nothing, because a command may run without the settings of the service.
  */
-export const correctionsOf = (statement: Correctable, now: Correctable): Correction[] =>
+export const correctionsOf = (statement: Correctable, now: Parties<string | null>): Correction[] =>
   correctable
     .map((name) => ({ name, from: statement[name], to: now[name] }))
     .filter(({ from, to }) => from !== to)

@@ -121,7 +121,7 @@ function Correction({ of: { id, reference, corrections } }: { of: StatementDetai
         <Facts
           rows={corrections.map(({ name, from, to }) => [
             correctionLabels[name],
-            `Here ${shown(name, from) ?? 'none'}, now ${shown(name, to) ?? 'none'}`,
+            `${shown(name, from) ?? 'None'} here, ${shown(name, to) ?? 'none'} today`,
           ])}
         />
         <p className="quiet small">
