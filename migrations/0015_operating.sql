@@ -56,6 +56,8 @@ create table person_links (
   -- The operator who created it. Another one releases it where a second person must agree.
   made_by           text not null,
   made_by_person_id uuid,
+  -- Whether the service's staff made it. Such a link replaces the ways in of all accesses of the person.
+  by_staff          boolean not null,
   -- The name, roles and merchants that the person gets when a second person releases it.
   access     jsonb,
   -- The link does not work before this time.

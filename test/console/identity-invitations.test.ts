@@ -748,6 +748,97 @@ describe('a merchant’s administrator who invites', () => {
     assert.deepEqual([rest.scope, rest.accesses], [[shop], []]);
   });
 
+  test('lets no old sign-in without a passkey add one by a change of access', async () => {
+    const [shop, other] = [await createShop(), await createShop()];
+    const merchant_ids = [other];
+    const person = await addPerson(service, {
+      ...{ roles: ['till'], merchant_ids, method: 'oidc', proved: false },
+    });
+    const wanted = { email: person.email, roles: ['till'], merchant_ids: [shop] };
+    await post(withMail, await shopAdmin(shop), '/api/people', wanted);
+    const token = (await mailsTo(person.email)).at(-1)?.token ?? '';
+    clock.advance({ minutes: 5 });
+    const adds = async (answer: Answer) => {
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+      const { status, body } = await post(withMail, { cookie }, '/api/passkeys/options');
+      assert.deepEqual([status, body.error?.code], [403, 'sign_in_again']);
+      return { cookie };
+    };
+    const accepted = await adds(await post(withMail, person, '/api/session/invitation', { token }));
+    const choose = (one: { cookie: string }) =>
+      post(withMail, one, '/api/session/access', { id: person.id });
+    const chosen = await adds(await choose(accepted));
+    assert.equal((await choose(chosen)).status, 409, 'it is the access of this session');
+  });
+
+  test('does not let a lost passkey use the access that the service’s staff gives again', async () => {
+    const replaceBy = {
+      console: async ({ id, ...wanted }: Wanted) => {
+        const asked = await post(withMail, await admin(), '/api/people', wanted);
+        assert.equal(asked.body.delivery, 'held');
+        const { roles, merchant_ids } = wanted;
+        const was = { was: { roles, merchant_ids } };
+        const released = await post(withMail, await admin(), `/api/people/${id}/release`, was);
+        assert.equal(released.status, 200, JSON.stringify(released.body));
+        return (await mailsTo(wanted.email)).findLast(({ token }) => token)?.token;
+      },
+      'command line': async ({ id: _, ...wanted }: Wanted) =>
+        new URL((await invitePerson(service.deps, 'test', wanted)).url).hash.slice(1),
+      'wider access': async ({ id, email }: Wanted, both: string[]) => {
+        const { token } = (await mailsTo(email)).find((mail) => mail.token) ?? {};
+        await changeAccess(service.deps, 'test', id, { merchant_ids: both });
+        return token;
+      },
+    };
+    type Wanted = { id: string; email: string; roles: string[]; merchant_ids: string[] };
+    for (const [way, replace] of Object.entries(replaceBy)) {
+      const email = `lost-${crypto.randomUUID()}@example.com`;
+      const both = [await createShop(), await createShop()].sort();
+      const [first, second] = both as [string, string];
+      const inviteFor = async (shop: string) => {
+        const wanted = { email, roles: ['till'], merchant_ids: [shop] };
+        const answer = await post(withMail, await shopAdmin(shop), '/api/people', wanted);
+        return { ...wanted, id: answer.body.person.id as string };
+      };
+      const wanted = await inviteFor(first);
+      const ignored = await mailsTo(email);
+      await inviteFor(second);
+      const token = (await mailsTo(email)).find((mail) => mail.token !== ignored[0]?.token)?.token;
+      const { authenticator } = await register(token ?? '');
+      const found = await register((await replace(wanted, both)) ?? '');
+      const { options } = (await post(withMail, null, '/api/sign-in/options')).body;
+      const response = authenticator.get(options, here());
+      assert.equal((await post(withMail, null, '/api/sign-in', { response })).status, 403, way);
+      assert.ok((await read(await signIn(found.authenticator), '/api/session')).person, way);
+      if (way === 'wider access') continue;
+      const alert = await alertAbout(wanted.id);
+      assert.equal(alert.kind, 'ways_in_replaced', way);
+      assert.match(alert.detail ?? '', /1 passkeys and 1 sessions ended/);
+    }
+  });
+
+  test('reopens no other access of a person whose ways in have ended', async () => {
+    const [shop, other] = [await createShop(), await createShop()];
+    const email = 'reopened@example.com';
+    const first = { email, roles: ['till'], merchant_ids: [other] };
+    const { url } = await invitePerson(service.deps, 'test', first);
+    await register(new URL(url).hash.slice(1));
+    const again = await invitePerson(service.deps, 'test', first);
+    const wanted = { email, roles: ['till'], merchant_ids: [shop] };
+    await post(withMail, await shopAdmin(shop), '/api/people', wanted);
+    const token = (await mailsTo(email)).findLast((mail) => mail.token)?.token ?? '';
+    assert.equal((await post(withMail, null, '/api/invitation', { token })).body.can_sign_in, true);
+    const refused = await post(withMail, null, '/api/invitation/options', { token });
+    assert.equal(refused.status, 409);
+    // The invitation of that access itself opens both.
+    const { cookie } = await register(new URL(again.url).hash.slice(1));
+    assert.equal(
+      (await post(withMail, { cookie }, '/api/session/invitation', { token })).status,
+      200,
+    );
+  });
+
   test('keeps one access of a person for a merchant, whoever gives it', async () => {
     const [shop, other] = [await createShop(), await createShop()];
     const [by, staff] = [await shopAdmin(shop), await admin()];

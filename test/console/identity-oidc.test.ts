@@ -216,6 +216,33 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('lindiwe')).answer);
   });
 
+  test('accepts no invitation of a merchant in place of the access that a person has', async () => {
+    const { merchant } = await createAccount(service);
+    const merchant_ids = [merchant.id];
+    const by = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
+    const elsewhere = (await createAccount(service)).merchant.id;
+    const inviteHere = (email: string) =>
+      post('/api/people', by.cookie, { email, roles: ['till'], merchant_ids });
+    // Their ways in have ended, and the new link was not used in time.
+    const email = 'reopened@example.com';
+    accounts.reopened = { email, email_verified: true };
+    const wanted = { email, roles: ['till'], merchant_ids: [elsewhere] };
+    const { person } = await invitePerson(service.deps, 'test', wanted);
+    assert.equal((await signIn('reopened')).answer.headers.location, '/');
+    await invitePerson(service.deps, 'test', wanted);
+    await service.deps.database.pool.query(
+      "update person_links set expires_at = now() - interval '1 hour' where person_id = $1",
+      [person.id],
+    );
+    assert.equal((await inviteHere(email)).status, 200);
+    isRefused((await signIn('reopened')).answer);
+    // A new colleague of the service's staff begins with the access that the staff gave.
+    await invite('recruit');
+    assert.equal((await inviteHere('recruit@example.com')).status, 200);
+    const { answer } = await signIn('recruit');
+    assert.equal((await get('/api/session', cookieOf(answer, session))).body.scope, 'all');
+  });
+
   test('is tied anew after another invitation, and the old subject no longer signs in', async () => {
     const { person } = await invite('zanele');
     assert.equal((await signIn('zanele')).answer.headers.location, '/');

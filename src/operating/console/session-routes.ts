@@ -6,6 +6,7 @@ import {
   closeConsoleSession,
   listSessions,
   proofUntil,
+  signedInAt,
 } from '#operating/people/console-session.ts';
 import { endOtherSessions, revokeSession } from '#operating/people/manage-people.ts';
 import { beginTie } from '#operating/people/oidc.ts';
@@ -229,8 +230,8 @@ async function requireAdding(context: Context): Promise<void> {
   const { deps, person, session } = context;
   const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
   if (passkeys.length > 0) return requireProof(context);
-  const since = Temporal.Instant.from(session.created_at).add({ minutes: enrolMinutes });
-  if (Temporal.Instant.compare(deps.clock.now(), since) < 0) return;
+  const until = signedInAt(session).add({ minutes: enrolMinutes });
+  if (Temporal.Instant.compare(deps.clock.now(), until) < 0) return;
   throw new ConsoleError(
     403,
     'sign_in_again',

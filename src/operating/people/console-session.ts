@@ -106,6 +106,10 @@ export function originOf(
   return { person_id, access_id, roles, merchant_ids, address, session_id, counts_from };
 }
 
+/** When the person signed in. A session that continues another one has its end, and so its sign-in. */
+export const signedInAt = ({ expires_at }: Pick<ConsoleSession, 'expires_at'>): Temporal.Instant =>
+  Temporal.Instant.from(expires_at).subtract({ hours: sessionHours });
+
 export function idleSince(clock: Clock): Timestamp {
   return timestamp(clock.now().subtract({ minutes: idleMinutes }));
 }

@@ -40,9 +40,9 @@ import {
   unconfirmedBy,
 } from './manage-people.ts';
 import {
-  findPerson,
   identityOf,
   insertPerson,
+  isOfStaff,
   listAccesses,
   lockPersonByEmail,
   type Person,
@@ -80,11 +80,12 @@ export async function invitePerson(
   const token = newToken(deps.random);
   return await operate(deps, operator, 'operators invite', async (db, now) => {
     const { known, isNew, giver } = await admit(deps, db, invited, now);
-    const wantedAccess = wantedOf(invited);
-    const given = isNew ? null : await giveAccess(deps, db, known, wantedAccess, { giver, now });
+    const by_staff = confirms(giver);
+    const terms = { giver, by_staff, now };
+    const given = isNew ? null : await giveAccess(deps, db, known, wantedOf(invited), terms);
     const person = given?.person ?? known;
     await tell(deps, db, operator, { person, given, link: 'command line', now });
-    const expires_at = await insertInvitation(deps, db, operator, person, { token, now });
+    const expires_at = await insertInvitation(deps, db, operator, person, { token, by_staff, now });
     const url = linkOf(deps, person, token);
     return {
       subject_id: person.id,
@@ -115,18 +116,21 @@ export async function requestInvitation(
     const isRepeated = !isNew && isOpen(giver, known);
     if (isRepeated) refuseOtherTerms(giver, known, invited);
     const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
-    const isHeld = !deps.sendsMessages || known.registered_at !== null;
+    const by_staff = confirms(giver);
+    const isReplacing = await replacesWaysIn(db, known, by_staff);
+    const isHeld = !deps.sendsMessages || isReplacing;
     if (isHeld) await deleteHeldLinks(db, known.id);
     const given =
       isHeld || isNew || isRepeated
         ? null
-        : await giveAccess(deps, db, known, access, { giver, now });
+        : await giveAccess(deps, db, known, access, { giver, by_staff, now });
     const person = given?.person ?? known;
-    if (isHeld && known.registered_at !== null)
-      await tellRequested(deps, db, operator, known, access, now);
+    if (isReplacing) await tellRequested(deps, db, operator, known, access, now);
     else await tell(deps, db, operator, { person, given, link: 'mail', now });
-    const link = isHeld ? { token: null, access, now } : { token, now };
-    const expires_at = await insertInvitation(deps, db, operator, person, link);
+    const link = isHeld ? { token: null, access } : { token };
+    const expires_at = await insertInvitation(deps, db, operator, person, {
+      ...{ ...link, by_staff, now },
+    });
     if (!isHeld) {
       const by = actorOf(deps, operator);
       await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
@@ -178,16 +182,18 @@ export async function releaseInvitation(
       throw new OperatorError('This invitation was changed meanwhile. Look at it again.');
     }
     mustCountAsPerson(deps);
-    const given = await giveAccess(deps, db, known, access, { giver, now });
+    const { by_staff } = held;
+    const given = await giveAccess(deps, db, known, access, { giver, by_staff, now });
     const { person } = given;
     const expires_at = endOf(now);
     await insertPersonLink(db, {
       ...{ person_id: id, purpose: 'register' as const, created_at: now, expires_at },
-      ...{ made_by: held.made_by, made_by_person_id: held.made_by_person_id, access: null },
+      ...{ made_by: held.made_by, made_by_person_id: held.made_by_person_id, by_staff },
+      access: null,
       token_hash: hashToken(token),
       released_at: now,
     });
-    if (person.registered_at !== null) {
+    if (given.isReplaced) {
       await tell(deps, db, operator, { person, given, link: 'mail', by: held.made_by, now });
     }
     if (deps.sendsMessages) {
@@ -311,20 +317,35 @@ async function admit(
 }
 
 /** `before` is their earlier access as the giver knows it: a merchant's people read the audit too. */
-type Given = { person: Person; before: Access; sessions: number; passkeys: number };
+type Given = {
+  person: Person;
+  before: Access;
+  isReplaced: boolean;
+  sessions: number;
+  passkeys: number;
+};
 
 /**
- * Gives a person who exists the roles of an invitation. If they had accepted this access, their
- * address may have passed to a colleague, or their device may be lost. So every way to act as them ends
- * at once: passkeys, sessions, links, and their subject at the issuer. None of these can use the new
- * roles (decision 0072). An access that was never accepted replaces nothing.
+ * Whether an invitation replaces the person's ways in, because they had accepted this access. The
+ * service's staff decides about the person, who may have accepted another one.
+ */
+async function replacesWaysIn(db: Handle, known: Person, by_staff: boolean): Promise<boolean> {
+  const accesses = by_staff ? await listAccesses(db, identityOf(known)) : [known];
+  return accesses.some(({ registered_at }) => registered_at !== null);
+}
+
+/**
+ * Gives a person who exists the roles of an invitation. If it replaces their ways in, their address may
+ * have passed to a colleague, or their device may be lost. So every way to act as them ends at once:
+ * passkeys, sessions, links, and their subject at the issuer. None of these can use the new roles
+ * (decision 0072).
  */
 async function giveAccess(
   deps: InviteDeps,
   db: Handle,
   known: Person,
   { name, roles, merchant_ids }: InvitedAccess,
-  { giver, now }: { giver: Access | null; now: Timestamp },
+  { giver, by_staff, now }: { giver: Access | null; by_staff: boolean; now: Timestamp },
 ): Promise<Given> {
   const unconfirmed = unconfirmedBy(deps, giver, now);
   const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
@@ -333,20 +354,21 @@ async function giveAccess(
   const person = { ...known, ...change };
   await takeFromOthers(db, person, now);
   const before = knownTo(giver, known);
-  if (known.registered_at === null) {
+  const isReplaced = await replacesWaysIn(db, known, by_staff);
+  if (!isReplaced) {
     await deleteUnusedLinks(db, [known.id]);
-    return { person, before, sessions: 0, passkeys: 0 };
+    return { person, before, isReplaced, sessions: 0, passkeys: 0 };
   }
   const identity = identityOf(known);
   await updatePerson(db, identity, { oidc_subject: null });
-  return { person, before, ...(await endWaysIn(db, identity, now)) };
+  return { person, before, isReplaced, ...(await endWaysIn(db, identity, now)) };
 }
 
 function detailsOf(
   { email, roles, merchant_ids }: Access & { email: string },
   given: Given | null,
 ): object {
-  const { person: _, ...ended } = given ?? { person: null };
+  const { person: _, isReplaced: __, ...ended } = given ?? { person: null, isReplaced: false };
   return { email, roles, merchant_ids, ...ended };
 }
 
@@ -374,7 +396,7 @@ async function tell(
   const by = actorOf(deps, operator);
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
-  if (person.registered_at === null) {
+  if (!given?.isReplaced) {
     const known = person.identity_id === null ? '' : ' They have access already, which stays.';
     const detail = `${by.name} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
@@ -387,7 +409,7 @@ async function tell(
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
     ...about,
-    detail: `${did} ${given?.passkeys ?? 0} passkeys and ${given?.sessions ?? 0} sessions ended.${next} ${undo}`,
+    detail: `${did} ${given.passkeys} passkeys and ${given.sessions} sessions ended.${next} ${undo}`,
   });
   const facts = { link };
   await queuePersonMail(deps, db, { person_id, kind: 'invited_again', by, facts, at: now });
@@ -427,8 +449,9 @@ async function insertInvitation(
   db: Handle,
   operator: string,
   person: Person,
-  { token, access, now }: { token: string | null; access?: InvitedAccess; now: Timestamp },
+  link: { token: string | null; access?: InvitedAccess; by_staff: boolean; now: Timestamp },
 ): Promise<Timestamp> {
+  const { token, access, by_staff, now } = link;
   const expires_at = endOf(now);
   await insertPersonLink(db, {
     token_hash: token === null ? deps.random.bytes(32) : hashToken(token),
@@ -438,17 +461,11 @@ async function insertInvitation(
     expires_at,
     made_by: operator,
     made_by_person_id: personOf(deps),
+    by_staff,
     access: access ?? null,
     released_at: token === null ? null : now,
   });
   return expires_at;
-}
-
-/** Whether an access was given to one of the service's staff, who has all merchants already. */
-async function isOfStaff(db: Handle, { identity_id }: Person): Promise<boolean> {
-  if (identity_id === null) return false;
-  const first = await findPerson(db, identity_id);
-  return first?.merchant_ids === null && first.revoked_at === null;
 }
 
 async function mailLink(

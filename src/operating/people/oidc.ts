@@ -19,7 +19,7 @@ import {
   type Person,
   updatePerson,
 } from './person.sql.ts';
-import { deleteUnusedLinks, hasLiveInvitation, listInvitations } from './person-link.sql.ts';
+import { deleteUnusedLinks, listLiveInvitations } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 import { type Browser, findAccess, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
@@ -188,8 +188,11 @@ async function acceptByIssuer(
       throw new NotRecognised('tied to another subject');
     if (current?.oidc_subject !== person.oidc_subject)
       throw new NotRecognised('tied meanwhile to another subject');
-    if (!(await hasLiveInvitation(db, invited.id, at)))
-      throw new NotRecognised('no live invitation');
+    const links = await listLiveInvitations(db, [invited.id], at);
+    if (links.length === 0) throw new NotRecognised('no live invitation');
+    // Another merchant's invitation does not reopen the accesses whose ways in have ended.
+    if (isUsed && invited.registered_at === null && !links.some(({ by_staff }) => by_staff))
+      throw new NotRecognised('the person has another access');
     // A person with passkeys must link the account themselves, from a session with a fresh proof.
     if ((await listPasskeys(db, person.id)).length > 0)
       throw new NotRecognised('the person has passkeys');
@@ -241,18 +244,19 @@ async function tie(
   });
 }
 
-/** The access that a first sign-in accepts: one with an invitation, or else the first one. */
+/**
+ * The access that a first sign-in accepts: one with an invitation, or else the first one. A merchant
+ * that invites the address too must not divert the sign-in, so an access that was accepted before comes
+ * first, and then the person's first one.
+ */
 async function findInvitedAccess(deps: OidcDeps, person: Person): Promise<Person> {
   const now = timestamp(deps.clock.now());
   return await reading(deps, async (db) => {
     const accesses = await listAccesses(db, person.id);
-    const links = await listInvitations(
-      db,
-      accesses.map(({ id }) => id),
-      now,
-    );
-    const link = links.find(({ released_at }) => released_at !== null);
-    return accesses.find(({ id }) => id === link?.person_id) ?? person;
+    const ids = accesses.map(({ id }) => id);
+    const links = await listLiveInvitations(db, ids, now);
+    const invited = accesses.filter(({ id }) => links.some(({ person_id }) => person_id === id));
+    return invited.find(({ registered_at }) => registered_at !== null) ?? invited[0] ?? person;
   });
 }
 

@@ -30,6 +30,7 @@ declare module '#platform/database/tables.ts' {
       expires_at: Fixed<Timestamp>;
       made_by: Fixed<string>;
       made_by_person_id: Fixed<string | null>;
+      by_staff: Fixed<boolean>;
       access: JSONColumnType<InvitedAccess | null, string | null, never>;
       released_at: Fixed<Timestamp | null>;
       used_at: Timestamp | null;

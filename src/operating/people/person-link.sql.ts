@@ -15,6 +15,11 @@ export type PersonLink = {
   made_by: string;
   /** Null at the command line. */
   made_by_person_id: string | null;
+  /**
+   * Whether the service's staff made it, or the command line. It replaces the ways in of all accesses
+   * of the person. A merchant's invitation replaces those of a person who had accepted it before.
+   */
+  by_staff: boolean;
   /** The access that the person gets when the link is released. Null if they already have it. */
   access: InvitedAccess | null;
   /** Null while it waits for a second administrator. Until then it does not work. */
@@ -29,6 +34,7 @@ const columns = [
   'expires_at',
   'made_by',
   'made_by_person_id',
+  'by_staff',
   'access',
   'released_at',
 ] as const;
@@ -117,22 +123,14 @@ export async function listInvitations(
     .execute();
 }
 
-/** Whether the person has an invitation that is released, and neither used nor expired. */
-export async function hasLiveInvitation(
+/** The invitations of these people that are released, and neither used nor expired. */
+export async function listLiveInvitations(
   db: Handle,
-  person_id: string,
+  person_ids: string[],
   now: Timestamp,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom('person_links')
-    .select('person_id')
-    .where('person_id', '=', person_id)
-    .where('purpose', '=', 'register')
-    .where('released_at', 'is not', null)
-    .where('used_at', 'is', null)
-    .where('expires_at', '>', now)
-    .executeTakeFirst();
-  return row !== undefined;
+): Promise<PersonLink[]> {
+  const links = await listInvitations(db, person_ids, now);
+  return links.filter(({ released_at }) => released_at !== null);
 }
 
 export async function deleteAllUnusedLinks(db: Handle): Promise<void> {

@@ -41,6 +41,13 @@ export async function findPerson(db: Handle, id: string): Promise<Person | null>
   return (await query.executeTakeFirst()) ?? null;
 }
 
+/** Whether an access was given to one of the service's staff, who has all merchants already. */
+export async function isOfStaff(db: Handle, { identity_id }: Person): Promise<boolean> {
+  if (identity_id === null) return false;
+  const first = await findPerson(db, identity_id);
+  return first?.merchant_ids === null && first.revoked_at === null;
+}
+
 /**
  * The lock is held until the transaction ends. The person's first row is locked before, so that
  * changes of two of their accesses wait for each other.

@@ -43,7 +43,8 @@ export async function createSignInLink(
     if (person.revoked_at !== null) await updatePerson(db, person.id, { revoked_at: null });
     const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: linkHours }));
     const link = { person_id: person.id, purpose: 'sign_in' as const, created_at: now };
-    const made = { made_by: operator, made_by_person_id: null, access: null, released_at: now };
+    const by = { made_by: operator, made_by_person_id: null, by_staff: true };
+    const made = { ...by, access: null, released_at: now };
     await insertPersonLink(db, { ...link, ...made, token_hash: hashToken(token), expires_at });
     // The token is in the fragment, which neither servers nor Referer headers see.
     const result = `${deps.console.url}/sign-in#${token}`;

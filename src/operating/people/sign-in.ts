@@ -23,6 +23,7 @@ import { hashToken, newToken, openConsoleSession } from './console-session.ts';
 import { checkName } from './manage-people.ts';
 import {
   deletePasskey,
+  deletePasskeysOf,
   insertPasskey,
   listPasskeys,
   movePasskeyUsed,
@@ -31,6 +32,7 @@ import {
 import {
   findPerson,
   identityOf,
+  isOfStaff,
   listLiveAccesses,
   listWithWayIn,
   lockPerson,
@@ -72,25 +74,35 @@ export async function findInvited(
   deps: WebauthnDeps,
   token: string,
   purpose: LinkPurpose,
-): Promise<{ person: Person; expires_at: string; can_sign_in: boolean }> {
+): Promise<{ person: Person; by_staff: boolean; expires_at: string; can_sign_in: boolean }> {
   const found = await reading(deps, async (db) => {
     const link = await findLiveLink(db, hashToken(token), purpose, timestamp(deps.clock.now()));
     const person = link && (await findPerson(db, link.person_id));
     if (!link || !person) return null;
-    const can_sign_in = await canSignIn(db, identityOf(person));
-    return { person, expires_at: link.expires_at, can_sign_in };
+    const { by_staff, expires_at } = link;
+    return { person, by_staff, expires_at, can_sign_in: await mustSignIn(db, person, by_staff) };
   });
   if (!found || found.person.revoked_at !== null) throw new LinkEnded();
   if (!mayUse(deps.console, found.person)) throw new LinkEnded();
   return found;
 }
 
-const canSignIn = async (db: Handle, identity: string): Promise<boolean> =>
-  (await listLiveAccesses(db, identity)).length > 0 &&
-  (await listWithWayIn(db, [identity])).size > 0;
+/**
+ * Whether a person accepts an invitation in a session, because they have another access. If their ways
+ * in have ended, an invitation of that access opens it again, or one of the service's staff. Another
+ * merchant's invitation does not.
+ */
+async function mustSignIn(db: Handle, invited: Person, by_staff: boolean): Promise<boolean> {
+  const identity = identityOf(invited);
+  if ((await listLiveAccesses(db, identity)).length === 0) return false;
+  if (invited.registered_at === null && !by_staff) return true;
+  return (await listWithWayIn(db, [identity])).size > 0;
+}
 
 const signInFirst = () =>
-  new OperatorError('You can sign in already. Sign in, then open this link again.');
+  new OperatorError(
+    'You have access already. Sign in, then open this link again. If you can no longer sign in, ask for a new invitation of the access that you have.',
+  );
 
 export async function offerInvited(deps: WebauthnDeps, token: string) {
   const { person, can_sign_in } = await findInvited(deps, token, 'register');
@@ -115,9 +127,10 @@ export async function registerInvited(
   return await open(deps, browser, person, 'passkey', 'passkeys register', async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
     // Another invitation of the person may have been accepted meanwhile.
-    if (await canSignIn(db, person_id)) throw signInFirst();
-    // It may be the account of an earlier holder of the address, whose last access ended.
+    if (await mustSignIn(db, person, invited.by_staff)) throw signInFirst();
+    // They may be those of an earlier holder of the address, whose last access ended.
     await updatePerson(db, person_id, { oidc_subject: null });
+    await deletePasskeysOf(db, person_id);
     const passkey = { ...verified, person_id, name: 'First passkey' };
     const passkey_id = await keepPasskey(deps, db, passkey, now);
     await moveRegistered(db, person.id, now);
@@ -154,6 +167,7 @@ export async function chooseAccess(
   const accesses = await reading(deps, (db) => listLiveAccesses(db, session.person_id));
   const access = accesses.find(({ id }) => id === access_id);
   if (!access) throw new OperatorError('You have no such access.');
+  if (access_id === session.access_id) throw new OperatorError('You use this access already.');
   return await enter(deps, browser, session, access, 'console sign-in', async () => {});
 }
 
@@ -251,6 +265,7 @@ export async function open(
     // too.
     const person = await lockPerson(db, access_id);
     if (person?.revoked_at !== null || !mayUse(deps.console, person)) throw new NotRecognised();
+    if (await isOfStaff(db, person)) throw new NotRecognised('the person has all merchants');
     if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
     const { passkey_id, details } = await before(db, now);
     const session = { id, token, person_id, access_id, method, ...browser, ...begun, passkey_id };
