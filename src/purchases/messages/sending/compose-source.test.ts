@@ -29,6 +29,19 @@ test('quoted-printable text decodes to the text, in short plain lines', () => {
   }
 });
 
+test('the headers of a mail are lines that a server takes', () => {
+  const domain = `${'pay.'.repeat(20)}example`;
+  for (const name of ['Karoo, Pay', 'Karoo Betaal ê', 'ü'.repeat(90), 'K'.repeat(70)]) {
+    const sender = `pay@${domain}`;
+    const source =
+      compose({ subject: 'é'.repeat(100) }, `${name} <${sender}>`, `<m-${sender}>`) ?? '';
+    const lines = source.split('\r\n\r\n')[0]?.split('\r\n') ?? [];
+    for (const line of lines) assert.ok(line.length <= 76 || !line.includes('=?'), line);
+    assert.match(source, /boundary="[\w=-]{1,70}"/);
+  }
+  assert.match(compose({}, 'Karoo,\tPay <pay@example.com>') ?? '', /^From: "Karoo, Pay" </);
+});
+
 test('a text in a header decodes to the text, and cannot begin another header', () => {
   for (const text of [...texts.slice(1, 3), 'Plain', '=?UTF-8?B?eA==?=', 'ü'.repeat(200)]) {
     const words = headerText(text).split('\r\n ');
@@ -46,14 +59,18 @@ const mail = {
   ...{ merchant_id: null, checkout_id: null, message_id: 'm', sent_at: '' },
   ...{ to: 'thandi@example.com', subject: 'Paid', text: 'Text', html: '<p>Text</p>' },
 };
-const compose = (changed: object, from = 'Karoo "K" Pay <pay@example.com>') =>
+const compose = (
+  changed: object,
+  from = 'Karoo "K" Pay <pay@example.com>',
+  messageId = '<m-1@example.com>',
+) =>
   composeSource(
     { ...mail, ...changed },
-    { from, messageId: '<m-1@example.com>', date: Temporal.Instant.from('2026-11-17T22:00:00Z') },
+    { from, messageId, date: Temporal.Instant.from('2026-11-17T22:00:00Z') },
   );
 
 test('a mail has its headers and both parts', () => {
-  const boundary = '=_m-1examplecom';
+  const boundary = '=_m';
   assert.deepEqual(compose({})?.split('\r\n'), [
     'From: "Karoo \\"K\\" Pay" <pay@example.com>',
     'To: thandi@example.com',

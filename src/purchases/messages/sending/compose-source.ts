@@ -11,13 +11,13 @@ const plainAddress = /^[\w.!#$%&'*+/=?^`{|}~-]+@[\w.-]+$/;
  * that is not plain.
  */
 export function composeSource(
-  { to, subject, text, html, attachments }: Mail,
+  { message_id, to, subject, text, html, attachments }: Mail,
   { from, messageId, date }: { from: string; messageId: string; date: Temporal.Instant },
 ): string | null {
   const [, name = '', sender = from] = /^(.*)<([^<>]+)>\s*$/.exec(from) ?? [];
   if (attachments || !plainAddress.test(to) || !plainAddress.test(sender)) return null;
   // Quoted-printable text never contains `=_`, so no line of a part equals the boundary.
-  const boundary = `=_${messageId.replaceAll(/[^\w-]/g, '')}`;
+  const boundary = `=_${message_id}`;
   const part = (type: string, content: string) => [
     `--${boundary}`,
     `Content-Type: text/${type}; charset=utf-8`,
@@ -57,12 +57,16 @@ function mailbox(name: string, address: string): string {
   if (name === '') return address;
   const unquoted = name.replace(/^"(.*)"$/, '$1').replaceAll(/\\(.)/g, '$1');
   const written = headerText(unquoted);
-  const isPlain = written !== unquoted || /^[\w ]+$/.test(written);
+  if (written.startsWith('=?')) return `${written}\r\n <${address}>`;
+  const isPlain = /^[\w ]+$/.test(written);
   return `${isPlain ? written : `"${written.replaceAll(/["\\]/g, '\\$&')}"`} <${address}>`;
 }
 
-/** An encoded word has at most 75 characters: 45 bytes, and what is around them. */
-const wordBytesMax = 45;
+/**
+ * A line with an encoded word has at most 76 characters (RFC 2047): the header's name, 39 bytes as 52
+ * characters, and what is around them.
+ */
+const wordBytesMax = 39;
 
 /** A text in a header, as encoded words (RFC 2047) if it is long or not plain. */
 export function headerText(text: string): string {
