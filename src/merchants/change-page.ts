@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rewritePng } from '#platform/shared/rewrite-png.ts';
 import { logoBounds } from '#platform/shared/uploads.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { findMerchantRow, lockMerchant, movePage } from './merchant.sql.ts';
 import {
@@ -31,7 +31,7 @@ export async function changePage(
     const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
     const before = isFound ? await findMerchantRow(db, id) : null;
     if (!before) throw new OperatorError(`There is no merchant ${id}.`);
-    await refuseStale(db, before, was, personOf(deps));
+    await refuseStale(db, before, was, deps);
     await movePage(db, id, to);
     const result = (await findMerchantRow(db, id)) as MerchantRow;
     const names = Object.keys(wanted) as (keyof typeof wanted)[];

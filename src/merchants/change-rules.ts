@@ -57,7 +57,7 @@ export async function changeRules(
     const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
     const before = isFound ? await findMerchantRow(db, id) : null;
     if (!before) throw noMerchant(id);
-    await refuseStale(db, before, wanted.was, personOf(deps));
+    await refuseStale(db, before, wanted.was, deps);
     if (rules !== undefined) {
       const mayWiden = personOf(deps) === null || wanted.mayWidenBands === true;
       if (!mayWiden && isWider(rules, before.rules)) throw new NotPermitted(bandsRefused);

@@ -129,7 +129,7 @@ describe('an invitation at the console', () => {
     assert.ok(before.every(({ token }) => token === undefined));
     for (const subject of [
       'A new invitation to the console was requested for you',
-      'You can no longer use the console',
+      'Your access to the console was revoked',
     ]) {
       assert.ok(before.some((mail) => mail.subject === subject));
     }
@@ -281,7 +281,7 @@ test('a person is told by mail of each passkey that is added or removed, and of 
       'A passkey was registered with your invitation',
       'A passkey was added',
       'A passkey was removed',
-      'You can no longer use the console',
+      'Your access to the console was revoked',
     ],
   );
 });
@@ -556,11 +556,24 @@ describe('a merchant’s administrator', () => {
     const { own, merchant_ids, merchant } = await shop();
     const staff = await admin();
     const email = `new-${merchant.id}@example.com`;
-    await post(withMail, staff, '/api/people', { email, roles: ['till'], merchant_ids });
+    const { person } = (
+      await post(withMail, staff, '/api/people', { email, roles: ['till'], merchant_ids })
+    ).body;
     const { body } = await people(own, 'GET', '/api/people');
     assert.doesNotMatch(JSON.stringify(body), new RegExp(staff.email));
-    const made = body.data.find((one: { email: string }) => one.email === email);
+    // A guess at the address of one of the staff, who is invited and never accepts, shows nothing.
+    const guess = { email: staff.email, name: 'A guess', roles: ['till'], merchant_ids };
+    assert.equal((await post(withMail, own, '/api/people', guess)).status, 200);
+    const { data } = (await people(own, 'GET', '/api/people')).body;
+    const made = data.find((one: { email: string }) => one.email === email);
     assert.equal(made.invitation.made_by, 'admin');
+    await post(withMail, staff, `/api/people/${person.id}/revoke`);
+    await mailsTo(email);
+    const { rows } = await service.deps.database.pool.query(
+      'select text from mailbox where recipient = $1',
+      [email],
+    );
+    assert.match(rows[0].text, /^The payment service revoked/m);
   });
 });
 
@@ -676,7 +689,7 @@ describe('a merchant’s administrator who invites', () => {
       assert.deepEqual((await read(by, `${about}/sessions`)).data, []);
       assert.equal((await post(withMail, by, `${about}/revoke`)).body.revoked_at === null, false);
       const subjects = (await mailsTo(email)).map(({ subject }) => subject);
-      assert.equal(subjects.at(-1), 'You can no longer use the console');
+      assert.equal(subjects.at(-1), 'Your access to the console was revoked');
       const seen = await read(staff, about);
       assert.deepEqual([seen.identity_id === null, seen.is_registered], [false, false]);
     }
@@ -855,6 +868,48 @@ describe('a merchant’s administrator who invites', () => {
     const ids = listed.filter(({ email }) => email === known.email).map(({ id }) => id);
     assert.deepEqual(ids, [known.id]);
     assert.notEqual((await read(staff, `/api/people/${person.id}`)).revoked_at, null);
+  });
+
+  test('sees the access that a person has, and not an earlier one whose merchants it took', async () => {
+    const [shop, other] = [await createShop(), await createShop()];
+    const [by, theirs] = [await shopAdmin(shop), await shopAdmin(other)];
+    const known = await addPerson(service, { roles: ['admin'], merchant_ids: [shop] });
+    const wanted = { email: known.email, roles: ['till'], merchant_ids: [other] };
+    const { person } = (await post(withMail, theirs, '/api/people', wanted)).body;
+    const widen = (one: ConsolePerson) =>
+      ask({ app: withMail, deps: service.deps }, one, 'PATCH', `/api/people/${person.id}`, {
+        body: { merchant_ids: [shop, other] },
+      });
+    // An administrator takes nothing from an access that they may not manage.
+    const roles = ['merchant-admin' as const];
+    const ofBoth = await addPerson(service, { roles, merchant_ids: [shop, other] });
+    assert.equal((await widen(ofBoth)).status, 409);
+    assert.equal((await read(known, '/api/session')).person.id, known.id);
+    const changed = await widen(await admin());
+    assert.equal(changed.status, 200, JSON.stringify(changed.body));
+    assert.equal((await read(known, '/api/session')).person, undefined);
+    for (const one of [by, theirs, ofBoth]) {
+      const { data } = await read(one, '/api/people');
+      const listed = data.filter(({ email }: { email: string }) => email === known.email);
+      assert.deepEqual(
+        listed.map(({ id, revoked_at }: { id: string; revoked_at: string }) => [id, revoked_at]),
+        [[person.id, null]],
+      );
+    }
+    assert.equal((await read(by, `/api/people/${known.id}`)).id, person.id);
+    const again = { ...wanted, merchant_ids: [shop] };
+    assert.equal((await post(withMail, by, '/api/people', again)).body.person.id, person.id);
+    // The end of the earlier one is told like every revocation.
+    const { rows } = await service.deps.database.pool.query(
+      'select kind from alerts where subject_id = $1 order by kind',
+      [known.id],
+    );
+    assert.deepEqual(
+      rows.map(({ kind }) => kind),
+      ['access_ended', 'person_revoked'],
+    );
+    const subjects = (await mailsTo(known.email)).map(({ subject }) => subject);
+    assert.ok(subjects.includes('Your access to the console was revoked'));
   });
 
   test('adds no one who counts as a second person before the service’s staff confirms them', async () => {

@@ -1,5 +1,5 @@
 import type { Handle } from '#platform/database/database.ts';
-import { listActors } from './audit.sql.ts';
+import { listActors } from '#record/actions/person-names.sql.ts';
 import type { Viewer } from './viewer.ts';
 
 /** Returns the name of a person who acted. The command line gives only a name, without a person. */
@@ -17,7 +17,7 @@ export async function namesFor(
   db: Handle,
   ids: (string | null)[],
 ): Promise<ShowActor> {
-  const people = await listActors(db, scope, ids);
+  const people = await listActors(db, scope === 'all merchants' ? null : scope.merchant_ids, ids);
   return (person_id, name) => {
     const person = people.get(person_id ?? '');
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);

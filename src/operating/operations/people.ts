@@ -5,6 +5,7 @@ import {
   listAccesses,
   listPeople,
   listWithWayIn,
+  liveFirst,
   type Person as PersonRow,
 } from '#operating/people/person.sql.ts';
 import { listInvitations } from '#operating/people/person-link.sql.ts';
@@ -64,7 +65,8 @@ const merchantsOf = ({ scope }: Pick<Viewer, 'scope'>): string[] | null =>
 
 /**
  * A person whom the viewer may see; null for anyone else, whether they exist or not. A merchant may
- * have known a person by the id of their first access, before it was separated.
+ * have known a person by the id of another access, before it was separated or its merchants were given
+ * to this one.
  */
 export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonRow | null> {
   const own = merchantsOf(viewer);
@@ -72,8 +74,11 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
     own === null || merchant_ids?.some((one) => own.includes(one)) === true;
   return await reading(viewer.deps, async (db) => {
     const person = await findPerson(db, id);
-    if (!person || isSeen(person)) return person;
-    return (await listAccesses(db, id)).find(isSeen) ?? null;
+    if (!person || own === null || (isSeen(person) && person.revoked_at === null)) return person;
+    const seen = (await listAccesses(db, identityOf(person))).filter(isSeen);
+    const isSame = ({ merchant_ids }: PersonRow) =>
+      !isSeen(person) || merchant_ids?.some((one) => person.merchant_ids?.includes(one)) === true;
+    return seen.filter(isSame).sort(liveFirst)[0] ?? null;
   });
 }
 

@@ -69,9 +69,9 @@ const texts: Record<PersonMailKind, (told: Told) => Text> = {
     text: [`${by} gave you more roles or merchants in the console at ${when}.`],
   }),
   revoked: ({ by, when }) => ({
-    subject: 'You can no longer use the console',
+    subject: 'Your access to the console was revoked',
     text: [
-      `${by} revoked your access to the console at ${when}. Your passkeys and sessions ended.`,
+      `${by} revoked an access of yours to the console at ${when}. Its sessions ended. If it was your last one, your passkeys ended too.`,
     ],
   }),
   confirmed: ({ by, when }) => ({

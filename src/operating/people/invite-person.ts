@@ -14,15 +14,14 @@ import {
 } from '#record/actions/operate.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { checkEmail, checkName } from './check-person.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken, newToken } from './console-session.ts';
 import {
   type Access,
   accessOf,
   checkAccess,
-  checkEmail,
   checkMerchants,
-  checkName,
   confirms,
   endWaysIn,
   explainUnconfirmed,
@@ -44,6 +43,7 @@ import {
   insertPerson,
   isOfStaff,
   listAccesses,
+  liveFirst,
   lockPersonByEmail,
   type Person,
   updatePerson,
@@ -82,7 +82,9 @@ export async function invitePerson(
     const { known, isNew, giver } = await admit(deps, db, invited, now);
     const by_staff = confirms(giver);
     const terms = { giver, by_staff, now };
-    const given = isNew ? null : await giveAccess(deps, db, known, wantedOf(invited), terms);
+    const given = isNew
+      ? null
+      : await giveAccess(deps, db, operator, known, wantedOf(invited), terms);
     const person = given?.person ?? known;
     await tell(deps, db, operator, { person, given, link: 'command line', now });
     const expires_at = await insertInvitation(deps, db, operator, person, { token, by_staff, now });
@@ -123,7 +125,7 @@ export async function requestInvitation(
     const given =
       isHeld || isNew || isRepeated
         ? null
-        : await giveAccess(deps, db, known, access, { giver, by_staff, now });
+        : await giveAccess(deps, db, operator, known, access, { giver, by_staff, now });
     const person = given?.person ?? known;
     if (isReplacing) await tellRequested(deps, db, operator, known, access, now);
     else await tell(deps, db, operator, { person, given, link: 'mail', now });
@@ -183,7 +185,7 @@ export async function releaseInvitation(
     }
     mustCountAsPerson(deps);
     const { by_staff } = held;
-    const given = await giveAccess(deps, db, known, access, { giver, by_staff, now });
+    const given = await giveAccess(deps, db, operator, known, access, { giver, by_staff, now });
     const { person } = given;
     const expires_at = endOf(now);
     await insertPersonLink(db, {
@@ -304,9 +306,8 @@ async function admit(
   if (await insertPerson(db, fresh)) return { known: fresh, isNew: true, giver };
   const known = (await lockPersonByEmail(db, email)) as Person;
   refuseOwnAccess(deps, known);
-  const seen = sees(giver, known)
-    ? known
-    : (await listAccesses(db, known.id)).find((one) => sees(giver, one));
+  const all = giver?.merchant_ids ? await listAccesses(db, known.id) : [known];
+  const [seen] = all.filter((one) => sees(giver, one)).sort(liveFirst);
   if (seen) {
     refuseToManage(giver, seen);
     return { known: seen, isNew: false, giver };
@@ -343,6 +344,7 @@ async function replacesWaysIn(db: Handle, known: Person, by_staff: boolean): Pro
 async function giveAccess(
   deps: InviteDeps,
   db: Handle,
+  operator: string,
   known: Person,
   { name, roles, merchant_ids }: InvitedAccess,
   { giver, by_staff, now }: { giver: Access | null; by_staff: boolean; now: Timestamp },
@@ -352,7 +354,7 @@ async function giveAccess(
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
   const person = { ...known, ...change };
-  await takeFromOthers(db, person, now);
+  await takeFromOthers(deps, db, operator, { giver, person, now });
   const before = knownTo(giver, known);
   const isReplaced = await replacesWaysIn(db, known, by_staff);
   if (!isReplaced) {

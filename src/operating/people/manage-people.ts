@@ -9,10 +9,12 @@ import {
   OperatorError,
   operate,
   personOf,
+  showOperator,
 } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { checkName, foldAddress } from './check-person.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
 import type { SecondPersonSettings } from './console-session.ts';
 import { deletePasskeysOf, listWithPasskey } from './passkey.sql.ts';
@@ -34,8 +36,6 @@ import {
 import { deleteHeldLinks, deleteUnusedLinks } from './person-link.sql.ts';
 import { moveMails } from './person-mail.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
-
-const nameMax = 100;
 
 export type Access = { roles: string[]; merchant_ids: string[] | null };
 
@@ -61,7 +61,7 @@ export async function changeAccess(
     const giver = await giverOf(deps, db);
     refuseToManage(giver, known);
     const person = await separateOwn(deps, db, giver, known);
-    await refuseStale(db, person, wanted.was, personOf(deps));
+    await refuseStale(db, person, wanted.was, deps);
     const before = accessOf(person);
     const access = checkAccess({ ...before, ...definedOf(wanted) });
     refuseBeyondOwn(giver, access);
@@ -86,7 +86,7 @@ export async function changeAccess(
       await endSessionsOf(db, { access_id: id }, now);
     }
     const changed = { ...person, ...change };
-    if (isWider) await takeFromOthers(db, changed, now);
+    if (isWider) await takeFromOthers(deps, db, operator, { giver, person: changed, now });
     if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
     const merchant_id = onlyMerchantOf(before, access);
@@ -232,11 +232,28 @@ async function separateOwn(
   return { ...person, merchant_ids };
 }
 
-/** One access has these merchants now, so the person's other accesses lose them. */
-export async function takeFromOthers(db: Handle, person: Person, now: Timestamp): Promise<void> {
-  for (const access_id of await takeMerchants(db, person, now)) {
-    await endSessionsOf(db, { access_id }, now);
-    await deleteUnusedLinks(db, [access_id]);
+/**
+ * One access has these merchants now, so the person's other accesses lose them. The giver must manage
+ * each of those. One that has no merchant left is revoked, and told like any other revocation.
+ */
+export async function takeFromOthers(
+  deps: OperatorDeps & QueueDeps & { log: Logger },
+  db: Handle,
+  operator: string,
+  { giver, person, now }: { giver: Access | null; person: Person; now: Timestamp },
+): Promise<void> {
+  for (const one of await listAccesses(db, identityOf(person))) {
+    const isOther = one.id !== person.id && one.revoked_at === null;
+    if (isOther && one.merchant_ids !== null && sees(person, one)) refuseToManage(giver, one);
+  }
+  for (const ended of await takeMerchants(db, person, now)) {
+    await endSessionsOf(db, { access_id: ended.id }, now);
+    await deleteUnusedLinks(db, [ended.id]);
+    await tellRevoked(deps, db, operator, ended, now);
+    const access = JSON.stringify({ email: ended.email, ...accessOf(ended) });
+    const detail = `${showOperator(deps, operator)} gave the merchants of an access to another one of the same person: ${access}`;
+    const about = { subject_id: ended.id, caused_by: operator };
+    await raiseAlert(deps, db, { kind: 'access_ended', ...about, detail });
   }
 }
 
@@ -432,37 +449,6 @@ export function refuseOwnAccess(deps: OperatorDeps, person: Person): void {
   if (identityOf(person) === personOf(deps)) {
     throw new OperatorError('You cannot change your own access. Ask another administrator.');
   }
-}
-
-/**
- * The characters that an address may have without quotation marks, and letters of other scripts.
- * `$`, "`" and `|` are allowed by the standard but not used in practice, and dangerous in a copied
- * command.
- */
-const emailPattern =
-  /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
-
-/**
- * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
- * would turn two addresses into one.
- */
-export const foldAddress = (address: string) =>
-  address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-
-export function checkEmail(text: string): string {
-  const email = foldAddress(text.trim());
-  if (email.length > 254 || !emailPattern.test(email)) {
-    throw new OperatorError(`"${text}" is not an e-mail address.`);
-  }
-  return email;
-}
-
-export function checkName(text: string): string {
-  const name = text.trim();
-  if (name === '' || name.length > nameMax || /\p{C}/u.test(name)) {
-    throw new OperatorError(`A name has 1 to ${nameMax} characters, without control characters.`);
-  }
-  return name;
 }
 
 export function checkAccess({ roles, merchant_ids }: Access): Access {

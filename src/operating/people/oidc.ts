@@ -5,9 +5,9 @@ import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { operate } from '#record/actions/operate.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
+import { foldAddress } from './check-person.ts';
 import { type ConsoleSession, findOpenSession } from './console-session.sql.ts';
 import { hashToken, newToken, originOf, type SecondPersonSettings } from './console-session.ts';
-import { foldAddress } from './manage-people.ts';
 import { listPasskeys } from './passkey.sql.ts';
 import {
   findPersonByEmail,

@@ -36,6 +36,10 @@ export type Person = {
 export const identityOf = ({ id, identity_id }: Pick<Person, 'id' | 'identity_id'>): string =>
   identity_id ?? id;
 
+/** The order of a person's accesses if one of several counts: live ones, then the one revoked last. */
+export const liveFirst = (one: Person, other: Person): number =>
+  (other.revoked_at ?? '9').localeCompare(one.revoked_at ?? '9');
+
 export async function findPerson(db: Handle, id: string): Promise<Person | null> {
   const query = db.selectFrom('people').selectAll().where('id', '=', id);
   return (await query.executeTakeFirst()) ?? null;
@@ -103,13 +107,13 @@ export async function listLiveAccesses(db: Handle, identity: string): Promise<Pe
 
 /**
  * Takes merchants from the other accesses of a person, because one access has them now. Null takes
- * all. Returns the accesses that have none left, which are revoked.
+ * all. Returns the accesses that have none left, which are revoked and keep their merchants.
  */
 export async function takeMerchants(
   db: Handle,
   person: Pick<Person, 'id' | 'identity_id' | 'merchant_ids'>,
   now: Timestamp,
-): Promise<string[]> {
+): Promise<Person[]> {
   const { id, merchant_ids } = person;
   const others = db
     .updateTable('people')
@@ -121,7 +125,7 @@ export async function takeMerchants(
     .where(
       sql<boolean>`(${merchant_ids}::uuid[] is null or merchant_ids <@ ${merchant_ids}::uuid[])`,
     )
-    .returning('id')
+    .returningAll()
     .execute();
   await others
     .set({
@@ -130,7 +134,7 @@ export async function takeMerchants(
     })
     .where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]`)
     .execute();
-  return ended.map((row) => row.id);
+  return ended;
 }
 
 /** Those of these people who can sign in: they have a passkey, or an account at the issuer. */
@@ -184,10 +188,13 @@ export async function listPeople(
 ): Promise<Person[]> {
   let query = db.selectFrom('people').selectAll().orderBy('email').orderBy('id').limit(limit);
   if (merchant_ids !== null) {
-    // Another access of the person has the merchants of this one now.
+    // A revoked access is not listed beside a later one of the same person to the same merchant.
     query = query.where(sql<boolean>`merchant_ids && ${merchant_ids}::uuid[]
-      and not exists (select from people as known
-        where known.id = people.identity_id and known.merchant_ids && people.merchant_ids)`);
+      and (revoked_at is null or not exists (select from people as later
+        where coalesce(people.identity_id, people.id) in (later.id, later.identity_id)
+          and later.merchant_ids && people.merchant_ids and later.merchant_ids && ${merchant_ids}::uuid[]
+          and (later.revoked_at is null
+            or (later.revoked_at, later.id) > (people.revoked_at, people.id))))`);
   }
   if (after !== null) {
     query = query.where(sql<boolean>`(email, id) > (${after[0]}, ${after[1]}::uuid)`);

@@ -2,7 +2,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import { findPerson, listAccesses } from './person.sql.ts';
+import { listActors } from '#record/actions/person-names.sql.ts';
+import { findPerson } from './person.sql.ts';
 import { insertPersonMails } from './person-mail.sql.ts';
 import type { PersonMailFacts, PersonMailKind } from './person-mail.ts';
 
@@ -46,9 +47,7 @@ export async function nameToMerchants(
   merchant_ids: string[],
   person_id: string | null,
 ): Promise<string> {
-  const accesses = person_id === null ? [] : await listAccesses(db, person_id);
-  const colleague = accesses.find((one) =>
-    one.merchant_ids?.some((id) => merchant_ids.includes(id)),
-  );
-  return colleague?.email ?? 'The payment service';
+  const actor = (await listActors(db, merchant_ids, [person_id])).get(person_id ?? '');
+  const isColleague = actor?.merchant_ids?.some((id) => merchant_ids.includes(id));
+  return actor && isColleague ? actor.email : 'The payment service';
 }

@@ -10,6 +10,7 @@ import {
   SessionEnded,
 } from '#record/actions/operate.ts';
 import { operateOnAccess } from '#record/alerts/operate-on-access.ts';
+import { checkName } from './check-person.ts';
 import { mayUse } from './console-place.ts';
 import {
   type ConsoleSession,
@@ -20,7 +21,6 @@ import {
   type SessionMethod,
 } from './console-session.sql.ts';
 import { hashToken, newToken, openConsoleSession } from './console-session.ts';
-import { checkName } from './manage-people.ts';
 import {
   deletePasskey,
   deletePasskeysOf,

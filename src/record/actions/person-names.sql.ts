@@ -1,16 +1,42 @@
+import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 
-/** The names of people by their ids. Those without merchants are the staff of the service. */
-export async function listPersonNames(
+type Actor = {
+  id: string;
+  email: string;
+  name: string;
+  roles: string[];
+  merchant_ids: string[] | null;
+};
+
+/**
+ * People by their ids, as a reader of these merchants knows them, or of all if null. Each has the
+ * access to the reader's merchants that they accepted, or else the first one. Those without merchants
+ * are the service's staff: a merchant that guesses their address and invites them learns no name.
+ */
+export async function listActors(
   db: Handle,
+  merchant_ids: string[] | null,
   ids: (string | null)[],
-): Promise<Map<string, { name: string; merchant_ids: string[] | null }>> {
+): Promise<Map<string, Actor>> {
   const known = [...new Set(ids)].filter((id) => id !== null);
   if (known.length === 0) return new Map();
   const rows = await db
     .selectFrom('people')
-    .select(['id', 'name', 'merchant_ids'])
-    .where('id', 'in', known)
+    .select(['id', 'identity_id', 'email', 'name', 'roles', 'merchant_ids'])
+    .where((where) => where.or([where('id', 'in', known), where('identity_id', 'in', known)]))
+    .orderBy(sql`case
+      when merchant_ids is null and revoked_at is null then 1
+      when registered_at is null then 4
+      when merchant_ids && ${merchant_ids}::uuid[] then case when revoked_at is null then 2 else 3 end
+      else 4 end`)
+    .orderBy(sql`identity_id is not null`)
+    .orderBy('id')
     .execute();
-  return new Map(rows.map(({ id, ...person }) => [id, person]));
+  const actors = new Map<string, Actor>();
+  for (const { identity_id, ...row } of rows) {
+    const id = identity_id ?? row.id;
+    if (!actors.has(id)) actors.set(id, row);
+  }
+  return actors;
 }

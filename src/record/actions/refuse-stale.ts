@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
-import { OperatorError } from './operate.ts';
+import { type OperatorDeps, OperatorError } from './operate.ts';
 import { listOperatorActions, type OperatorAction } from './operator-action.sql.ts';
-import { listPersonNames } from './person-names.sql.ts';
+import { listActors } from './person-names.sql.ts';
 
 type Members = Record<string, unknown>;
 
@@ -11,13 +11,13 @@ const actionsMax = 20;
 
 /**
  * Refuses a change to values that differ from what the operator read (decision 0076). `read` holds
- * those values by name, and may be absent. `row` is locked. `reader` is the operator's person.
+ * those values by name, and may be absent. `row` is locked. The origin is the operator's.
  */
 export async function refuseStale(
   db: Handle,
   row: { id: string } & object,
   read: object | undefined,
-  reader: string | null,
+  { origin }: Pick<OperatorDeps, 'origin'>,
 ): Promise<void> {
   const stale = Object.entries(read ?? {})
     .filter(([name, value]) => !isDeepStrictEqual(value, (row as Members)[name]))
@@ -27,20 +27,20 @@ export async function refuseStale(
   const action = actions.find(({ details }) =>
     stale.some((name) => hasChanged(details as Members, name)),
   );
-  const by = action ? ` by ${await nameFor(db, reader, action)}` : '';
+  const own = (origin && 'person_id' in origin && origin.merchant_ids) || null;
+  const by = action ? ` by ${await nameFor(db, own, action)}` : '';
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
 }
 
 /** A merchant's people see only the role of the service's staff, not a name. */
 async function nameFor(
   db: Handle,
-  reader: string | null,
+  merchant_ids: string[] | null,
   { person_id, operator, roles }: OperatorAction,
 ): Promise<string> {
-  const people = await listPersonNames(db, [person_id, reader]);
-  const actor = people.get(person_id ?? '');
-  const isScoped = (people.get(reader ?? '')?.merchant_ids ?? null) !== null;
-  if (isScoped && (actor?.merchant_ids ?? null) === null) return roles?.[0] ?? 'operator';
+  const actor = (await listActors(db, merchant_ids, [person_id])).get(person_id ?? '');
+  if (merchant_ids !== null && (actor?.merchant_ids ?? null) === null)
+    return roles?.[0] ?? 'operator';
   return actor?.name ?? operator;
 }
 

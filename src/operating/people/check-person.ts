@@ -1,0 +1,34 @@
+import { OperatorError } from '#record/actions/operate.ts';
+
+const nameMax = 100;
+
+/**
+ * The characters that an address may have without quotation marks, and letters of other scripts.
+ * `$`, "`" and `|` are allowed by the standard but not used in practice, and dangerous in a copied
+ * command.
+ */
+const emailPattern =
+  /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
+
+/**
+ * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A,
+ * would turn two addresses into one.
+ */
+export const foldAddress = (address: string) =>
+  address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+export function checkEmail(text: string): string {
+  const email = foldAddress(text.trim());
+  if (email.length > 254 || !emailPattern.test(email)) {
+    throw new OperatorError(`"${text}" is not an e-mail address.`);
+  }
+  return email;
+}
+
+export function checkName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > nameMax || /\p{C}/u.test(name)) {
+    throw new OperatorError(`A name has 1 to ${nameMax} characters, without control characters.`);
+  }
+  return name;
+}
