@@ -10,6 +10,7 @@ import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { CollectDeps } from '#purchases/instalments/collect-instalments.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
@@ -245,9 +246,12 @@ const kinds: Record<BulkActionKind, Kind> = {
   'instalments retry': {
     needs: 'instalments.retry',
     find: (db, scope, id) => findRowById(db, scope, 'checkouts', id.split(':')[0] ?? ''),
-    async run(deps, operator, _row, { id }) {
-      const { status } = await retryInstalment(deps, operator, id);
-      return status === 'collected' ? null : `Payment ${id} is ${status}.`;
+    async run(deps, operator, row, { id }) {
+      const { status, number } = await retryInstalment(deps, operator, id);
+      if (status === 'collected') return null;
+      const checkout = await findCheckout(deps.database.db, row.merchant_id, row.id);
+      const payment = `${checkout?.client_reference_id}: payment ${number}`;
+      return status === 'overdue' ? `${payment} was declined again.` : `${payment} is ${status}.`;
     },
   },
 };
