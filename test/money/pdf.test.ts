@@ -65,9 +65,11 @@ test('a table goes on with its head on each page, wraps long cells, and loses no
   }
 });
 
-test('an amount is never cut, and what belongs together begins a new page', async () => {
+test('an amount and a hash are never cut, and what belongs together begins a new page', async () => {
   const amount = 'R\u00a0123\u00a0456\u00a0789,00';
+  const hash = `10:${'0123456789abcdef'.repeat(4)}`;
   const pdf = await write(async function* (pdf) {
+    pdf.facts([['Record', hash]]);
     pdf.begin([
       { head: 'Order', width: 80 },
       { head: 'VAT', width: 48, right: true },
@@ -82,7 +84,7 @@ test('an amount is never cut, and what belongs together begins a new page', asyn
   });
   const { pages } = readPdf(pdf);
   assert.deepEqual(pages, [
-    ['Order', 'VAT', 'Net', 'Total', amount, amount, '1'],
+    ['Record', hash, 'Order', 'VAT', 'Net', 'Total', amount, amount, '1'],
     ['Fees', '2'],
   ]);
 });

@@ -202,10 +202,7 @@ export class Pdf {
     const room = this.#columns.map(({ width }, at) =>
       at === this.#columns.length - 1 ? width : width - columnGap,
     );
-    // An amount is never cut. A row whose amounts are too wide is written smaller.
-    const fitting = cells.map((cell, at) =>
-      this.#columns[at]?.right ? (room[at] ?? 0) / this.#widthOf(cell) : 1,
-    );
+    const fitting = cells.map((cell, at) => this.#fit(cell, at, room[at] ?? 0));
     const size = this.#size * Math.min(1, ...fitting);
     this.#style(size, { bold, quiet });
     const wrapped = cells.map((cell, at) =>
@@ -229,6 +226,17 @@ export class Pdf {
     row?.end();
     this.#y += height;
     this.#rule();
+  }
+
+  /**
+   * How much smaller a row is written to fit this cell. An amount is never cut. A word beside a name
+   * is cut only if it is far too long; a hash fits.
+   */
+  #fit(cell: string, at: number, room: number): number {
+    if (this.#columns[at]?.right) return room / this.#widthOf(cell);
+    if (this.#hasHead) return 1;
+    const fitting = Math.min(...cell.split(' ').map((word) => room / this.#widthOf(word)));
+    return fitting < 0.8 ? 1 : fitting;
   }
 
   /** Draws lines at the present position without moving it. */
