@@ -15,6 +15,7 @@ export default function AlertsPage() {
   const mayHandle = can('alerts.handle');
   const [picked, setPicked] = useState(new Set<string>());
   const [rows, setRows] = useState<AlertRow[]>([]);
+  const [version, setVersion] = useState(0);
   const chosen = rows.filter((row) => picked.has(row.id));
   const actions = (row: AlertRow, href: string) =>
     row.state === 'closed' ? null : (
@@ -53,6 +54,7 @@ export default function AlertsPage() {
         actions={actions}
         withKinds
         onRows={setRows}
+        version={version}
         {...(mayHandle && {
           picking: {
             picked,
@@ -61,13 +63,20 @@ export default function AlertsPage() {
           },
         })}
       />
-      {chosen.length > 0 && <Selected rows={chosen} clear={() => setPicked(new Set())} />}
+      {chosen.length > 0 && (
+        <Selected
+          rows={chosen}
+          clear={() => setPicked(new Set())}
+          done={() => setVersion((value) => value + 1)}
+        />
+      )}
     </>
   );
 }
 
 /** Closes the selected alerts, all with the same reason. */
-function Selected({ rows, clear }: { rows: AlertRow[]; clear: () => void }) {
+function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void }) {
+  const { rows, clear } = props;
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
   const [reason, setReason] = useState('');
@@ -88,6 +97,7 @@ function Selected({ rows, clear }: { rows: AlertRow[]; clear: () => void }) {
     } finally {
       setDone(null);
       await client.invalidateQueries();
+      props.done();
     }
   }
   return (

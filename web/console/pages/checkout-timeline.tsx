@@ -173,7 +173,7 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
               ],
             ]}
           />
-          <pre className="mail">{data.text}</pre>
+          <MailText of={data.text} />
           <p className="quiet small">
             As it would be written now. The shopper’s own link is not shown here.
           </p>
@@ -181,6 +181,50 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
         </>
       )}
     </ActionDialog>
+  );
+}
+
+/** An amount stays on one line. */
+const wholeAmount = (cell: string) =>
+  /^\D{1,4}[\d .,]+$/.test(cell) ? cell.replaceAll(' ', '\u00a0') : cell;
+
+/** Lines of a mail: running text, or rows whose cells are columns. */
+type MailPart = { at: number; text: string; rows: string[][] };
+
+function partsOf(text: string): MailPart[] {
+  const parts: MailPart[] = [];
+  for (const [at, line] of text.split('\n').entries()) {
+    const row = /\S {2,}\S/.test(line) ? line.trim().split(/ {2,}/) : null;
+    const last = parts.at(-1);
+    if (last && row && last.rows.length > 0) last.rows.push(row);
+    else if (last && !row && last.rows.length === 0) last.text += `\n${line}`;
+    else parts.push({ at, text: row ? '' : line, rows: row ? [row] : [] });
+  }
+  return parts;
+}
+
+/** The text of a mail. Its columns are a table, which fits a narrow screen. */
+function MailText({ of: text }: { of: string }) {
+  return (
+    <div className="mail">
+      {partsOf(text).map((part) =>
+        part.rows.length === 0 ? (
+          <p key={part.at}>{part.text}</p>
+        ) : (
+          <table key={part.at}>
+            <tbody>
+              {part.rows.map((cells) => (
+                <tr key={cells.join()}>
+                  {cells.map((cell) => (
+                    <td key={cell}>{wholeAmount(cell)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        ),
+      )}
+    </div>
   );
 }
 

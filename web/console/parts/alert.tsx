@@ -135,6 +135,8 @@ export function AlertsFrame(props: {
   withKinds?: boolean;
   picking?: Picking<AlertRow>;
   onRows?: (rows: AlertRow[]) => void;
+  /** A higher number shows the newest alerts at once. */
+  version?: number;
 }) {
   const { path, noun, nameOf, heads, actions } = props;
   const [filters] = useFilters();
@@ -174,7 +176,7 @@ export function AlertsFrame(props: {
         columns={columns}
         keyOf={(row) => row.id}
         hrefOf={(row) => hrefOf(row.id)}
-        version={version}
+        version={version + (props.version ?? 0)}
         empty={{
           icon: 'check',
           ...props.empty,

@@ -87,11 +87,11 @@ function optionsOf(
   setLabels: (labels: Label[]) => void,
 ): Omit<uPlot.Options, 'width' | 'height'> {
   const { days, series, max } = drawn;
-  // Names are written at the ends of the lines, and need room there.
+  // Names are written at the ends of the lines, and need room there. The last day needs less.
   const isNamed = series.length > 1;
   return {
     legend: { show: false },
-    padding: [8, isNamed ? 74 : 8, 0, 0],
+    padding: [8, isNamed ? 74 : 24, 0, 0],
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: {
       // Bars stand on both sides of their day.
