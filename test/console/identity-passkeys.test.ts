@@ -84,7 +84,7 @@ describe('an invitation', () => {
     assert.equal(session.person.name, invited.email.split('@')[0]);
     assert.ok(session.proof_until, 'a registration is a proof of presence');
     const { rows } = await service.deps.database.pool.query(
-      `select * from operator_actions where action = 'passkeys register' and subject_id = $1`,
+      `select * from operator_actions where action = 'operators accept' and subject_id = $1`,
       [session.person.id],
     );
     assert.equal(rows.length, 1);

@@ -137,7 +137,6 @@ export const Sessions = Type.Object({
       user_agent: Type.String(),
       created_at: Type.String(),
       seen_at: Type.String(),
-      expires_at: Type.String(),
       /** Whether it is the session of this request. */
       current: Type.Boolean(),
     }),

@@ -21,7 +21,7 @@ import {
 } from './person.sql.ts';
 import { deleteUnusedLinks, listLiveInvitations } from './person-link.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
-import { type Browser, findAccess, type Opened, open } from './sign-in.ts';
+import { accepting, type Browser, findAccess, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
 /** An OpenID Connect issuer that proves people's identities. We decide what they may do. */
@@ -181,7 +181,7 @@ async function acceptByIssuer(
   // An earlier holder of the address may have the account to which the person was tied.
   if (addressOf(claims) !== person.email) throw new NotRecognised('another address');
   const invited = await findInvitedAccess(deps, person);
-  return await open(deps, browser, invited, 'oidc', 'console sign-in', async (db, at) => {
+  return await open(deps, browser, invited, 'oidc', accepting, async (db, at) => {
     const current = await lockPerson(db, person.id);
     const isUsed = (await listLiveAccesses(db, person.id)).length > 0;
     if (isUsed && current?.oidc_subject !== null)
@@ -199,7 +199,7 @@ async function acceptByIssuer(
     await writeTie(deps, db, settings, browser, { person_id: person.id, subject, at });
     await moveRegistered(db, invited.id, at);
     await deleteUnusedLinks(db, [invited.id]);
-    return { passkey_id: null, details: { issuer: settings.issuer } };
+    return { passkey_id: null, details: {} };
   });
 }
 

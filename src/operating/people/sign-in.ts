@@ -60,6 +60,12 @@ export type Browser = { address: string; user_agent: string };
 /** A new session's token, for the cookie. */
 export type Opened = { token: string };
 
+/**
+ * The action of each way to accept an invitation. It is the same for a person who could sign in before,
+ * because the merchant need not know that.
+ */
+export const accepting = 'operators accept';
+
 const passkeysMax = 10;
 
 /** A restore may have revived people who were revoked, and passkeys that were removed. */
@@ -124,7 +130,7 @@ export async function registerInvited(
   const { person } = invited;
   const person_id = identityOf(person);
   const verified = await verifyRegistration(deps, person_id, wanted.response);
-  return await open(deps, browser, person, 'passkey', 'passkeys register', async (db, now) => {
+  return await open(deps, browser, person, 'passkey', accepting, async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
     // Another invitation of the person may have been accepted meanwhile.
     if (await mustSignIn(db, person, invited.by_staff)) throw signInFirst();
@@ -151,15 +157,19 @@ export async function acceptInvited(
   token: string,
 ): Promise<Opened> {
   const { person } = await findInvited(deps, token, 'register');
-  return await enter(deps, browser, session, person, 'operators accept', async (db, now) => {
+  return await enter(deps, browser, session, person, accepting, async (db, now) => {
     if (!(await moveLinkUsed(db, hashToken(token), now))) throw new LinkEnded();
     await moveRegistered(db, person.id, now);
+    return {};
   });
 }
 
-/** A person continues with another of their accesses, in a new session that ends with this one. */
+/**
+ * A person continues with another of their accesses, in a new session that ends with this one. The
+ * audit has the details of any sign-in.
+ */
 export async function chooseAccess(
-  deps: WebauthnDeps,
+  deps: WebauthnDeps & { console: { oidc: { issuer: string } | null } },
   browser: Browser,
   session: ConsoleSession,
   access_id: string,
@@ -168,7 +178,13 @@ export async function chooseAccess(
   const access = accesses.find(({ id }) => id === access_id);
   if (!access) throw new OperatorError('You have no such access.');
   if (access_id === session.access_id) throw new OperatorError('You use this access already.');
-  return await enter(deps, browser, session, access, 'console sign-in', async () => {});
+  return await enter(deps, browser, session, access, 'console sign-in', async (db) => {
+    const { oidc } = deps.console;
+    if (session.method === 'oidc') return oidc ? { issuer: oidc.issuer } : {};
+    const passkeys = await listPasskeys(db, session.person_id);
+    const used = passkeys.find(({ id }) => id === session.passkey_id);
+    return used ? { passkey: used.name } : {};
+  });
 }
 
 /**
@@ -181,7 +197,7 @@ async function enter(
   earlier: ConsoleSession,
   access: Person,
   action: string,
-  before: (db: Handle, now: Timestamp) => Promise<void>,
+  before: (db: Handle, now: Timestamp) => Promise<object>,
 ): Promise<Opened> {
   if (identityOf(access) !== earlier.person_id) {
     throw new OperatorError('This invitation is for another person. Sign in as that person.');
@@ -196,8 +212,7 @@ async function enter(
     action,
     async (db, now) => {
       if (!(await endConsoleSession(db, earlier.id, now))) throw new SessionEnded();
-      await before(db, now);
-      return { passkey_id, details: {} };
+      return { passkey_id, details: await before(db, now) };
     },
     continued,
   );
