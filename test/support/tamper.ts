@@ -11,7 +11,7 @@ export async function tamper(
     await client.query('begin');
     // Triggers do not fire in a replication session.
     await client.query('set local session_replication_role = replica');
-    // A busy machine takes longer over many rows than the service may take over a statement.
+    // Many rows may take longer than the service may take over a statement.
     await client.query('set local statement_timeout = 0');
     const result = await client.query(text, values);
     await client.query('commit');
