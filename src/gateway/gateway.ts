@@ -326,6 +326,8 @@ export type RefusedData = { outcome: 'refused'; detail: string };
 
 /** The secret with which the page's card form confirms a payment that has begun. */
 export type CardSession = { client_secret: string };
+/** The gateway's name for a state that we do not know, and whether the card form still asks. */
+export type Undecided = { unknown_status?: string; asks_shopper?: true };
 
 export type PaymentState =
   /** The shopper has not entered a card in the session yet. Nothing is held. */
@@ -343,8 +345,7 @@ export type PaymentState =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** `unknown_status` is the gateway's name for a state that the adapter does not know. */
-  | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
+  | ({ outcome: 'processing'; payment_ref: string } & Undecided)
   | {
       outcome: 'captured';
       payment_ref: string;
@@ -371,7 +372,7 @@ export type CardVerification =
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
   | { outcome: 'declined'; verification_ref: string | null; decline: Decline }
-  | { outcome: 'processing'; verification_ref: string; unknown_status?: string }
+  | ({ outcome: 'processing'; verification_ref: string } & Undecided)
   | { outcome: 'voided'; verification_ref: string };
 
 export type Charge =

@@ -1352,16 +1352,22 @@ describe('what only Hyperswitch’s protocol has', () => {
     const merchant = merchantAt();
     const payment = { payment_id: 'pay_1', amount: 100, currency: 'ZAR', colour: 'blue' };
     const look = () => adapter.payment(merchant, 'pay_1');
+    const asking = ['requires_payment_method', 'requires_confirmation', 'requires_customer_action'];
     try {
       for (const status of [
         'conflicted',
         'review',
         'a_new_one',
         'partially_captured_and_processing',
+        // Without the session's secret, or the address of the bank.
+        ...asking,
       ]) {
         answers.push([200, { ...payment, status }]);
-        const unknown = status === 'a_new_one' ? { unknown_status: status } : {};
-        const expected = { outcome: 'processing', payment_ref: 'pay_1', ...unknown };
+        const more = {
+          ...(status === 'a_new_one' && { unknown_status: status }),
+          ...(asking.includes(status) && { asks_shopper: true }),
+        };
+        const expected = { outcome: 'processing', payment_ref: 'pay_1', ...more };
         assert.deepEqual(await look(), expected, status);
       }
       const refund = { refund_id: 'ref_1', payment_id: 'pay_1', amount: 100, currency: 'ZAR' };
@@ -1394,6 +1400,26 @@ describe('what only Hyperswitch’s protocol has', () => {
         [
           ['needs_response', 'a_new_one'],
           ['won', undefined],
+        ],
+      );
+      const evidence_details = { due_by: null, submission_count: 1 };
+      const ofStripe = {
+        ...{ ...payment, payment_intent: null, created: 0 },
+        ...{ evidence_details, balance_transactions: [] },
+      };
+      const statuses = ['a_new_one', 'warning_closed'];
+      answers.push([200, { data: statuses.map((status) => ({ ...ofStripe, status })) }]);
+      const stripeKeys = { secretKey: 'sk_test_1', publicKey: 'pk_test_1', apiUrl };
+      const other = createStripeGateway({
+        ...{ ...stripeKeys, protocol: 'stripe', environment: 'sandbox' },
+      });
+      assert.deepEqual(
+        (await other.listDisputes(null)).disputes.map(({ status, unknown_status, has_answer }) => [
+          ...[status, unknown_status, has_answer],
+        ]),
+        [
+          ['needs_response', 'a_new_one', false],
+          ['closed', undefined, true],
         ],
       );
       const unknown: [status: number, body: unknown, why: string][] = [
@@ -1473,7 +1499,7 @@ describe('what only Hyperswitch’s protocol has', () => {
       ...([mainGateway, 'hyperswitch', 'sandbox'] as const),
       (name) =>
         name === 'HYPERSWITCH_FRAME_ORIGINS'
-          ? 'https://frames.example.com,https://other.example.com'
+          ? 'https://frames.example.com/, https://other.example.com'
           : undefined,
     );
     assert(origins);

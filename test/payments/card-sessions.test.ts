@@ -9,6 +9,7 @@ import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { commandLine } from '../support/cli.ts';
 import { confirmInSession } from '../support/hyperswitch.ts';
 import { alertsOf, planOf } from '../support/money.ts';
@@ -226,7 +227,7 @@ describe('a status that this version does not know', () => {
       Object.assign(port, real);
     }
   }
-  /** There is one such alert a day for each merchant. */
+  /** There is one such alert a day for each merchant and status. */
   const assertAlert = async (shopper: Shopper) => {
     assert.deepEqual(await alertsOf(paying, shopper), ['gateway_trouble']);
     const { pool } = paying.service.deps.database;
@@ -259,6 +260,12 @@ describe('a status that this version does not know', () => {
     const { charge: real } = paying.service.deps.gateways.of(mainGateway);
     const charge: Gateway['charge'] = async (payment) => {
       if (payment.checkout_id !== shopper.id) return await real(payment);
+      // Another alert of the same merchant does not hide it.
+      const { deps } = paying.service;
+      await raiseGatewayAlert(deps, paying.account.merchant, {
+        ...{ what: 'A refund', subject_id: deps.random.uuid(), error: new Error('closed') },
+        ...{ isOutcomeUnknown: false, retries: 9 },
+      });
       throw new StatusUnknown('a charge', unknown_status);
     };
     await answering({ charge }, () => paying.pass(second.due_at));

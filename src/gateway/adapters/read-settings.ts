@@ -39,6 +39,8 @@ export const givenProtocols = (read: Read): Protocol[] =>
     (protocol) => read(adapters[protocol].names.secretKey) !== undefined,
   );
 
+const bareUrl = <Url extends string | undefined>(url: Url) => url?.replace(/\/+$/, '') as Url;
+
 /** The settings that an operator has given for a gateway, checked by `gatewayProblems`. */
 export function readGatewaySettings(
   name: GatewayName,
@@ -48,19 +50,21 @@ export function readGatewaySettings(
 ): NamedSettings {
   const { names } = adapters[protocol];
   const given = {
-    apiUrl: names.apiUrl && read(names.apiUrl)?.replace(/\/+$/, ''),
+    apiUrl: names.apiUrl && bareUrl(read(names.apiUrl)),
     scriptUrl: names.scriptUrl && read(names.scriptUrl),
     statementPrefix: read(names.statementPrefix),
     webhookSecret: read(names.webhookSecret),
   };
   const amount = names.verificationAmount && read(names.verificationAmount);
   const frames = names.frameOrigins && read(names.frameOrigins);
-  const testUrl = read(testGatewaySetting)?.replace(/\/+$/, '');
+  const testUrl = bareUrl(read(testGatewaySetting));
   return {
     ...{ name, protocol, environment },
     ...(read(closedSetting) === 'true' && { isClosed: true }),
     ...(amount !== undefined && { verificationAmount: Number(amount) }),
-    ...(frames !== undefined && { frameOrigins: frames.split(',') }),
+    ...(frames !== undefined && {
+      frameOrigins: frames.split(',').map((frame) => bareUrl(frame.trim())),
+    }),
     secretKey: read(names.secretKey) ?? '',
     publicKey: read(names.publicKey) ?? '',
     ...(Object.fromEntries(

@@ -60,9 +60,11 @@ function undecided(payment: Payment) {
   if (isBegun && client_secret) {
     return { outcome: 'begun', payment_ref, session: { client_secret } } as const;
   }
-  return payment.status === 'requires_customer_action' && url
-    ? ({ outcome: 'challenge', payment_ref, url } as const)
-    : ({ outcome: 'processing', payment_ref, ...unknownOf(payment.status) } as const);
+  // Without an address, the card form itself shows the bank's challenge.
+  const isChallenged = payment.status === 'requires_customer_action';
+  if (isChallenged && url) return { outcome: 'challenge', payment_ref, url } as const;
+  const asks = isBegun || isChallenged ? ({ asks_shopper: true } as const) : {};
+  return { outcome: 'processing', payment_ref, ...unknownOf(payment.status), ...asks } as const;
 }
 
 /** Statuses of a payment that the gateway has not decided yet. */

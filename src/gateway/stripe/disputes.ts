@@ -14,7 +14,17 @@ const statuses: Partial<Record<Stripe.Dispute['status'], DisputeState['status']>
   under_review: 'under_review',
   won: 'won',
   lost: 'lost',
+  warning_closed: 'closed',
+  prevented: 'closed',
 };
+
+/** A dispute whose status we do not know counts as open, so that its plan is paused. */
+function statusOf(status: string): Pick<DisputeState, 'status' | 'unknown_status'> {
+  const known = statuses[status];
+  return known
+    ? { status: known }
+    : { status: 'needs_response', unknown_status: status.slice(0, 50) };
+}
 
 const needsResponse = new Set<Stripe.Dispute['status']>([
   'needs_response',
@@ -57,13 +67,15 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
     currency: dispute.currency.toUpperCase(),
     reason: dispute.reason,
     network_reason_code: dispute.network_reason_code ?? null,
-    // An inquiry that ended, or a status that Stripe added later: we can do nothing about it.
-    status: statuses[dispute.status] ?? 'closed',
+    ...statusOf(dispute.status),
     opened_at: timeOf(dispute.created),
     due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
     // Stripe keeps the count of answers when an answered inquiry becomes a dispute, but the dispute
     // still needs evidence.
-    has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
+    has_answer:
+      evidence.submission_count > 0 &&
+      statuses[dispute.status] !== undefined &&
+      !needsResponse.has(dispute.status),
     ...movedBy(dispute),
   };
 }

@@ -222,6 +222,18 @@ describe('what follows from the outcome of an attempt', () => {
     });
   }
 
+  for (const status of ['begun', 'challenged'] as const) {
+    test(`a session stays open that was ${status} and of which no card was sent`, () => {
+      const attempt = attemptOf({ status });
+      const answer = { ...outcomes.processing, asks_shopper: true } as const;
+      const { to } = chooseMove(attempt, checkout, answer, at(opened));
+      assert.deepEqual(
+        [to.status, to.sealed_card_token, to.due_at],
+        [undefined, undefined, '2026-11-01T10:00:40.000Z'],
+      );
+    });
+  }
+
   test('a challenge is looked up more and more seldom, and at the end', () => {
     const lookUps: string[] = [];
     let attempt = attemptOf({});

@@ -6,6 +6,7 @@ import type {
   HeldCard,
   RefusedData,
   SchemeData,
+  Undecided,
 } from '#gateway/gateway.ts';
 import { isKeyRemembered, nextRetryAt } from '#gateway/retry-times.ts';
 import { released } from '#platform/database/due-work.sql.ts';
@@ -45,7 +46,7 @@ export type Answer =
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | RefusedData
-  | { outcome: 'processing'; payment_ref: string; unknown_status?: string }
+  | ({ outcome: 'processing'; payment_ref: string } & Undecided)
   | { outcome: 'voided'; payment_ref: string };
 
 /** The same answer in the form that is recorded. */
@@ -137,8 +138,13 @@ export function chooseMove(
         ? voidLater(answer.payment_ref, at)
         : waitForShopper(attempt, checkout, answer, now);
     case 'processing': {
-      const { payment_ref } = answer;
+      const { payment_ref, asks_shopper } = answer;
       const isSent = waitsForShopper(attempt);
+      if (isSent && asks_shopper) {
+        const attempts = attempt.attempts + 1;
+        const due_at = timestamp(nextShopperLookUp(now, attempts, endsAt(attempt, checkout)));
+        return { to: { ...released, payment_ref, due_at, attempts }, effect: 'nothing' };
+      }
       // Look-ups while the shopper was busy do not delay those of what they sent.
       const attempts = isSent ? 0 : attempt.attempts;
       const due_at = timestamp(nextRetryAt(now, attempts));

@@ -102,6 +102,7 @@ export async function hasAlertSince(
   kind: AlertKind,
   merchant_id: string,
   since: Timestamp,
+  said = '',
 ): Promise<boolean> {
   const row = await db
     .selectFrom('alerts')
@@ -110,6 +111,7 @@ export async function hasAlertSince(
     .where('merchant_id', '=', merchant_id)
     .where('at', '>', since)
     .where('closed_at', 'is', null)
+    .where(sql<boolean>`position(${said} in detail) > 0`)
     .executeTakeFirst();
   return row !== undefined;
 }

@@ -15,7 +15,7 @@ const daySeconds = 24 * 3600;
 /**
  * Raises an alert when money does not move because the gateway does not answer or answers
  * unexpectedly. Each merchant has at most one such alert a day until an operator closes it: an
- * outage that holds up thousands of payments is one problem.
+ * outage that holds up thousands of payments is one problem. Each unknown status is another one.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -39,8 +39,10 @@ export async function raiseGatewayAlert(
   const { db } = deps.database;
   const kind = 'gateway_trouble';
   const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
-  if (await hasAlertSince(db, kind, merchant.id, since)) return;
   const { message } = error as Error;
+  // Only an alert about the same status says what an operator has to know.
+  const said = error instanceof StatusUnknown ? message : '';
+  if (await hasAlertSince(db, kind, merchant.id, since, said)) return;
   const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;
   const often = isUrgent ? '' : ` in ${retries + 1} attempts`;
   const unsettled = `${what} has not been settled${often} (${message}). The service keeps retrying.`;
