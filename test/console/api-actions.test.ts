@@ -1326,6 +1326,22 @@ describe('the actions of the command line', () => {
     const url = `/api/people/${colleague.id}`;
     await done(change(ours, url, { name: 'Kim Jacobs', was: {} }));
     assert.equal((await change(ours, url, { name: 'x', was: { email: 'x' } })).status, 422);
+    // Once the staff have left and work for the merchant, its people read the name that it gave.
+    const ids = [ours.id, other.id];
+    await paying.service.deps.database.pool.query(
+      `insert into people (id, email, name, roles, merchant_ids, created_at, registered_at,
+         access_since, identity_id)
+       select gen_random_uuid(), email, 'Lee', roles, $2, created_at, registered_at, access_since, id
+       from people where id = any($1)`,
+      [ids, [merchant.id]],
+    );
+    assert.equal(await refused(409, change(theirs, own, stale)), shown);
+    await paying.service.deps.database.pool.query(
+      'update people set revoked_at = created_at where id = any($1)',
+      [ids],
+    );
+    const named = 'This was changed by Lee meanwhile. Reload and try again.';
+    assert.equal(await refused(409, change(theirs, own, stale)), named);
   });
 
   test('an integration’s refunds are approved at once, or reviewed again', async () => {

@@ -687,6 +687,12 @@ describe('a merchant’s administrator who invites', () => {
       const again = await till(email, ['viewer']);
       assert.equal(again.body.person.id, id, 'an address is listed once');
       assert.deepEqual((await read(by, `${about}/sessions`)).data, []);
+      if (email === staff.email) {
+        const alert = await alertAbout(id);
+        const url = `/api/alerts/${alert.id}/close`;
+        const { body } = await post(withMail, staff, url, { reason: 'It is fine.' });
+        assert.match(body.error?.message ?? '', /^This alert is about you/);
+      }
       assert.equal((await post(withMail, by, `${about}/revoke`)).body.revoked_at === null, false);
       const subjects = (await mailsTo(email)).map(({ subject }) => subject);
       assert.equal(subjects.at(-1), 'Your access to the console was revoked');
@@ -729,6 +735,34 @@ describe('a merchant’s administrator who invites', () => {
       ['T. Mokoena', ['refunds'], [shop], null],
     );
     assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, true);
+    // What they do with their own passkeys and sessions is recorded under the id that this merchant has.
+    const { url: origin } = service.deps.console;
+    const { options: proof } = (await post(withMail, here, '/api/proof/options')).body;
+    const proved = { response: authenticator.get(proof, { origin }) };
+    assert.equal((await post(withMail, here, '/api/proof', proved)).status, 200);
+    const { options } = (await post(withMail, here, '/api/passkeys/options')).body;
+    const phone = { name: 'Phone', response: createAuthenticator().create(options, { origin }) };
+    assert.equal((await post(withMail, here, '/api/passkeys', phone)).status, 200);
+    const added = (await read(here, '/api/passkeys')).data.find(
+      ({ name }: { name: string }) => name === 'Phone',
+    );
+    const remove = (url: string) => ask({ app: withMail, deps: service.deps }, here, 'DELETE', url);
+    assert.equal((await remove(`/api/passkeys/${added.id}`)).status, 200);
+    const elsewhere = await read(await signIn(authenticator), '/api/session');
+    const session_id = elsewhere.session.id;
+    assert.equal((await remove(`/api/sessions/${session_id}`)).status, 200);
+    assert.equal((await post(withMail, here, '/api/sessions/end-others')).status, 200);
+    const own = await read(by, `/api/audit?subject=${person.id}&person=${person.id}`);
+    const did = (own.data as { action: string; details: object }[]).map(({ action }) => action);
+    for (const action of ['passkeys add', 'passkeys remove', 'operators end session'])
+      assert.ok(did.includes(action), action);
+    const ended = own.data.filter(({ action }: { action: string }) =>
+      /^operators end/.test(action),
+    );
+    assert.deepEqual(
+      ended.map(({ details }: { details: object }) => details),
+      [{}, {}],
+    );
     // They are the same human with both accesses, so they never count twice.
     const there = session.accesses.find((one: { current: boolean }) => !one.current);
     const chosen = await post(withMail, here, '/api/session/access', { id: there.id });

@@ -2,9 +2,8 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { alertKinds, endOf } from '#platform/shared/alert-kinds.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { personOf } from '#record/actions/operate.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
-import { closeAlert, explainBadCloser, takeAlert } from '#record/alerts/handle-alert.ts';
+import { closeAlert, closerOf, explainBadCloser, takeAlert } from '#record/alerts/handle-alert.ts';
 import { actionsOn } from './action.ts';
 import { namesFor } from './actors.ts';
 import { describeAlerts } from './alert-text.ts';
@@ -145,12 +144,13 @@ async function presentAlerts(
       string | null
     >;
   };
+  const closer = await closerOf(deps, db, operator);
   return rows.map((row) => ({
     ...row,
     ...describe(row),
     state: stateOf(row),
     ...clockOf(merchants.get(row.merchant_id ?? '')),
-    close_refusal: explainBadCloser(row, { operator, person_id: personOf(deps) }),
+    close_refusal: explainBadCloser(row, closer),
     ...namesOf('caused_by', row.caused_person_id, row.caused_by),
     ...namesOf('taken_by', row.taken_person_id, row.taken_by),
     ...namesOf('closed_by', row.closed_person_id, row.closed_by),

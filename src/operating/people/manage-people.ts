@@ -4,6 +4,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import {
+  accessIdOf,
   actorOf,
   type OperatorDeps,
   OperatorError,
@@ -302,19 +303,21 @@ export async function revokeSession(
         : session?.access_id === wanted.access_id;
     if (!session || !isTheirs) throw new OperatorError('There is no such session.');
     let merchant_id: string | null = null;
-    let subject_id = session.person_id;
+    // A merchant's audit has the id that it knows, and no session at another merchant.
+    let subject_id = accessIdOf(deps);
+    let details = {};
     if (session.person_id !== personOf(deps)) {
       const giver = await giverOf(deps, db);
       const person = await mustLockId(db, session.access_id);
       refuseToManage(giver, person);
       merchant_id = onlyMerchantOf(knownTo(giver, person));
       subject_id = person.id;
+      details = { session_id: session.id };
     }
     await endConsoleSession(db, session.id, now);
     const { origin } = deps;
     const endsOwnSession =
       origin !== undefined && 'session_id' in origin && origin.session_id === session.id;
-    const details = { session_id: session.id };
     const result = undefined;
     return { subject_id, merchant_id, details, result, endsOwnSession };
   });
@@ -327,8 +330,9 @@ export async function endOtherSessions(
   { id, person_id }: { id: string; person_id: string },
 ): Promise<void> {
   await operate(deps, operator, 'operators end other sessions', async (db, now) => {
-    const sessions = await endSessionsOf(db, { person_id }, now, id);
-    return { subject_id: person_id, details: { sessions }, result: undefined };
+    await endSessionsOf(db, { person_id }, now, id);
+    // The number would count sessions at other merchants.
+    return { subject_id: accessIdOf(deps), details: {}, result: undefined };
   });
 }
 
@@ -345,9 +349,9 @@ export function onlyMerchantOf(...access: Access[]): string | null {
 
 /** The access of the person who acts. Null at the command line, which may give any access. */
 export async function giverOf(deps: OperatorDeps, db: Handle): Promise<Access | null> {
-  const { origin } = deps;
-  if (!origin || !('access_id' in origin)) return null;
-  const person = await findPerson(db, origin.access_id);
+  const id = accessIdOf(deps);
+  if (id === null) return null;
+  const person = await findPerson(db, id);
   return person ? accessOf(person) : { roles: [], merchant_ids: [] };
 }
 

@@ -240,7 +240,8 @@ async function tie(
     if (addressOf(claims) !== email)
       throw new NotRecognised('another address, or one that is not verified');
     await writeTie(deps, db, settings, browser, { person_id, subject, at });
-    return { subject_id: person_id, details: { issuer: settings.issuer }, result: undefined };
+    const { access_id } = found.session;
+    return { subject_id: access_id, details: { issuer: settings.issuer }, result: undefined };
   });
 }
 

@@ -4,6 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import {
+  accessIdOf,
   type OperatorDeps,
   OperatorError,
   operate,
@@ -356,7 +357,7 @@ export async function addPasskey(
     await moveRegistered(db, session.access_id, now);
     const facts = { passkey: name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_added', facts, at: now });
-    return { subject_id: person_id, details: { name }, result: undefined };
+    return { subject_id: session.access_id, details: { name }, result: undefined };
   });
 }
 
@@ -378,15 +379,12 @@ export async function removePasskey(
       throw new OperatorError('This is your only passkey. Add another one first.');
     }
     await deletePasskey(db, wanted.id);
-    const sessions = await endSessionsOfPasskey(db, wanted.id, at, wanted.session_id);
+    await endSessionsOfPasskey(db, wanted.id, at, wanted.session_id);
     const { person_id } = wanted;
     const facts = { passkey: passkey.name, ...addressOf(deps) };
     await queuePersonMail(deps, db, { person_id, kind: 'passkey_removed', facts, at });
-    return {
-      subject_id: wanted.person_id,
-      details: { name: passkey.name, sessions },
-      result: undefined,
-    };
+    const details = { name: passkey.name };
+    return { subject_id: accessIdOf(deps), details, result: undefined };
   });
 }
 

@@ -47,6 +47,10 @@ export type OperatorDeps = {
 export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
   origin && 'person_id' in origin ? origin.person_id : null;
 
+/** The row whose roles and merchants that person's session has (decision 0072). */
+export const accessIdOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
+  origin && 'access_id' in origin ? origin.access_id : null;
+
 /**
  * The operator's name for other people to read. A name from the command line is followed by the
  * system's user.

@@ -1,6 +1,16 @@
 import { sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 
+/** The ids of all accesses of a person. */
+export async function listAccessIds(db: Handle, person_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('people')
+    .select('id')
+    .where((where) => where.or([where('id', '=', person_id), where('identity_id', '=', person_id)]))
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
 type Actor = {
   id: string;
   email: string;

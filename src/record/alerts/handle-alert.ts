@@ -1,6 +1,8 @@
+import type { Handle } from '#platform/database/database.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { listAccessIds } from '#record/actions/person-names.sql.ts';
 import { mustCountAsPerson } from '#record/actions/second-person.ts';
 import {
   type Alert,
@@ -18,7 +20,7 @@ import {
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
   return await operate(deps, operator, 'alerts take', async (db, now) => {
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
-    const bad = explainBadCloser(alert, { operator, person_id: personOf(deps) });
+    const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
     if (bad !== null) throw new OperatorError(bad);
     if (alert.taken_by !== null && alert.taken_by !== operator) {
       throw new OperatorError(
@@ -33,6 +35,15 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
   });
 }
 
+type Closer = { operator: string; person_id: string | null; access_ids: string[] };
+
+/** The operator, with all accesses of their person: an alert may be about any of them. */
+export async function closerOf(deps: OperatorDeps, db: Handle, operator: string): Promise<Closer> {
+  const person_id = personOf(deps);
+  const access_ids = person_id === null ? [] : await listAccessIds(db, person_id);
+  return { operator, person_id, access_ids };
+}
+
 /**
  * Why this operator may not take or close an alert, or null. If an operator's action raised the
  * alert, another operator has to see it. An alert about a person is not for that person, because the
@@ -40,16 +51,16 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
  */
 export function explainBadCloser(
   alert: Pick<Alert, 'caused_by' | 'caused_person_id' | 'subject_id'>,
-  closer: { operator: string; person_id: string | null },
+  closer: Closer,
 ): string | null {
   if (alert.caused_by === null) return null;
-  const { operator, person_id } = closer;
+  const { operator, person_id, access_ids } = closer;
   const isCauser =
     person_id !== null && alert.caused_person_id !== null
       ? person_id === alert.caused_person_id
       : operator === alert.caused_by;
   if (isCauser) return 'Your own action raised this alert. Another person has to close it.';
-  if (person_id !== null && person_id === alert.subject_id) {
+  if (access_ids.includes(alert.subject_id ?? '')) {
     return 'This alert is about you. Another person has to close it.';
   }
   return null;
@@ -64,7 +75,7 @@ export async function closeAlert(
 ) {
   return await operate(deps, operator, 'alerts close', async (db, now) => {
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
-    const bad = explainBadCloser(alert, { operator, person_id: personOf(deps) });
+    const bad = explainBadCloser(alert, await closerOf(deps, db, operator));
     if (bad !== null) throw new OperatorError(bad);
     if (alert.caused_by !== null) mustCountAsPerson(deps);
     const by = { closed_by: operator, closed_person_id: personOf(deps) };
