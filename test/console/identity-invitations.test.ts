@@ -735,7 +735,7 @@ describe('a merchant’s administrator who invites', () => {
       ['T. Mokoena', ['refunds'], [shop], null],
     );
     assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, true);
-    // What they do with their own passkeys and sessions is recorded under the id that this merchant has.
+    // Changes of their own passkeys and sessions are recorded under the id that this merchant has.
     const { url: origin } = service.deps.console;
     const { options: proof } = (await post(withMail, here, '/api/proof/options')).body;
     const proved = { response: authenticator.get(proof, { origin }) };

@@ -1,5 +1,7 @@
 import type pg from 'pg';
 
+const tamperMilliseconds = 600_000;
+
 /** Changes rows that the database protects, as an attacker with superuser rights could. */
 export async function tamper(
   pool: pg.Pool,
@@ -11,9 +13,10 @@ export async function tamper(
     await client.query('begin');
     // Triggers do not fire in a replication session.
     await client.query('set local session_replication_role = replica');
-    // Many rows may take longer than the service may take over a statement.
+    // Many rows may take longer than the service may take over a statement, here and in the driver.
     await client.query('set local statement_timeout = 0');
-    const result = await client.query(text, values);
+    const patient = { text, values, query_timeout: tamperMilliseconds };
+    const result = await client.query(patient as pg.QueryConfig);
     await client.query('commit');
     return result;
   } finally {
