@@ -871,7 +871,10 @@ describe('the overview', () => {
       const { rows } = await pool.query(
         `select $1::uuid as merchant_id,
          (select count(*)::int from checkouts c where c.merchant_id = $1) as created,
-         (select count(*)::int from checkout_opens o where o.merchant_id = $1) as opened,
+         (select count(*)::int from (
+            select checkout_id from checkout_opens where merchant_id = $1
+            union select checkout_id from payment_attempts where merchant_id = $1
+              and purpose = 'first_payment') o) as opened,
          (select count(*)::int from payment_attempts a where a.merchant_id = $1
             and purpose = 'first_payment' and number = 1) as tried,
          (select count(*)::int from checkouts c where c.merchant_id = $1

@@ -100,7 +100,7 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
   async opens(db, range) {
     const rows = await listOpened(db, range);
     const days = daySums();
-    for (const row of rows) days.add(row, 'opened', 1);
+    for (const row of rows) if (!row.was_tried) days.add(row, 'opened', 1);
     await advanceDays(db, days.rows());
     return { rows, stoppedAt: null };
   },
@@ -113,7 +113,10 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
     const days = daySums();
     const declines = sums<{ merchant_id: string; day: string; reason: string }>();
     for (const row of rows) {
-      if (row.number === 1) days.add(row, 'tried', 1);
+      if (row.number === 1) {
+        days.add(row, 'tried', 1);
+        if (!row.was_opened) days.add(row, 'opened', 1);
+      }
       if (row.status === 'authorised') days.add(row, 'approved', 1);
       if (row.status !== 'declined') continue;
       days.add(row, 'declined', 1);

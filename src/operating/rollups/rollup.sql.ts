@@ -85,10 +85,16 @@ export async function listCreated(db: Handle, range: Range): Promise<DayRow[]> {
   return rows;
 }
 
-export async function listOpened(db: Handle, range: Range): Promise<DayRow[]> {
-  const { rows } = await sql<DayRow>`${withDay(
-    sql`select merchant_id, id, at from checkout_opens
-      where id > ${range.after} and id < ${range.bound} order by id limit ${range.limit}`,
+export type OpenRow = DayRow & { was_tried: boolean };
+
+/** The opened pages, and whether a payment had begun before: then its attempt counts as the open. */
+export async function listOpened(db: Handle, range: Range): Promise<OpenRow[]> {
+  const { rows } = await sql<OpenRow>`${withDay(
+    sql`select o.merchant_id, o.id, o.at, coalesce(a.written_id < o.id, false) as was_tried
+      from checkout_opens o
+      left join payment_attempts a on a.merchant_id = o.merchant_id
+        and a.checkout_id = o.checkout_id and a.purpose = 'first_payment' and a.number = 1
+      where o.id > ${range.after} and o.id < ${range.bound} order by o.id limit ${range.limit}`,
     'at',
   )}`.execute(db);
   return rows;
@@ -98,15 +104,20 @@ export type AttemptRow = DayRow & {
   number: number;
   status: AttemptStatus;
   decline_reason: string | null;
+  /** The page was opened before: a payment may come without it, through its protocol. */
+  was_opened: boolean;
 };
 
 export async function listAttempted(db: Handle, range: Range): Promise<AttemptRow[]> {
   const { rows } = await sql<AttemptRow>`${withDay(
-    sql`select merchant_id, written_id as id, number, status, decline_reason, created_at
-      from payment_attempts
-      where purpose = 'first_payment' and written_id > ${range.after}
-        and written_id < ${range.bound}
-      order by written_id limit ${range.limit}`,
+    sql`select a.merchant_id, a.written_id as id, a.number, a.status, a.decline_reason,
+        a.created_at, coalesce(o.id < a.written_id, false) as was_opened
+      from payment_attempts a
+      left join checkout_opens o on o.merchant_id = a.merchant_id
+        and o.checkout_id = a.checkout_id
+      where a.purpose = 'first_payment' and a.written_id > ${range.after}
+        and a.written_id < ${range.bound}
+      order by a.written_id limit ${range.limit}`,
     'created_at',
   )}`.execute(db);
   return rows;

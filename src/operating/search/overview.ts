@@ -144,9 +144,7 @@ export async function readOverview(
       decline_reasons: reasons,
       funnel: {
         created: sum('created'),
-        // A payment may come without the page having been counted: through its protocol, or because
-        // the record of its opening was lost.
-        opened: Math.max(sum('opened'), sum('tried')),
+        opened: sum('opened'),
         tried: sum('tried'),
         paid: sum('paid'),
       },
