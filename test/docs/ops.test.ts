@@ -152,9 +152,11 @@ async function movedBy(run: () => Promise<unknown>): Promise<Record<string, numb
   return moved;
 }
 
-test('a payment moves what was tried, approved, paid and sold; its capture what was collected', async () => {
+test('a payment moves what was opened, tried, approved, paid and sold; its capture what was collected', async () => {
   const shopper = await paying.shopper();
   assert.deepEqual(await movedBy(() => shopper.pay(3)), {
+    // These shoppers pay through the page's protocol, without the page.
+    opened: 1,
     tried: 1,
     approved: 1,
     paid: 1,
@@ -168,10 +170,11 @@ test('a payment moves what was tried, approved, paid and sold; its capture what 
   assert.deepEqual(await movedBy(() => paying.pass({ minutes: 2 })), { collected: 50_000 });
 });
 
-test('a declined payment moves the declines and its reason, and nothing else', async () => {
+test('a declined payment moves what was tried, the declines and its reason', async () => {
   const shopper = await paying.shopper();
   const decline = () => shopper.pay(1, { card: '4000000000009995' });
   assert.deepEqual(await movedBy(decline), {
+    opened: 1,
     tried: 1,
     declined: 1,
     'declined: insufficient_funds': 1,
