@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { median } from './create.ts';
 import { has, run, writeScript } from './load.ts';
+import { shoppers } from './sale.ts';
 import {
   createSale,
   enterCard,
@@ -19,8 +20,6 @@ export type PaymentsResult = {
   bare: number;
   paid: number;
 };
-
-const shoppers = 8;
 
 /**
  * Compares payments with their callbacks and mails to pgbench, which sends the same writes and locks

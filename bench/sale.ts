@@ -41,7 +41,7 @@ export type SaleResult = {
 };
 
 /** How many shoppers buy at once. */
-const shoppers = 8;
+export const shoppers = 8;
 
 /**
  * Processor time of the service and its database for each step of a sale. The gateway, the shop and
