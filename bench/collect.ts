@@ -16,9 +16,9 @@ import {
   type Account,
   createAccount,
   createCardToken,
-  onlyGateway,
   startDatabase,
   type TestGateway,
+  withGateway,
 } from './service.ts';
 
 /**
@@ -72,7 +72,7 @@ export async function benchCollect(
     const watched = countCharges(adapter, counted, (charges) =>
       progress(`collect: ${charges} of ${options.payments} payments collected`),
     );
-    const deps: Deps = { ...base, gateways: onlyGateway(watched) };
+    const deps = withGateway(base, watched);
     const bare: number[] = [];
     const service: number[] = [];
     const memory: number[] = [];

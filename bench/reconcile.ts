@@ -14,9 +14,9 @@ import {
   type Account,
   createAccount,
   createCardToken,
-  onlyGateway,
   startDatabase,
   type TestGateway,
+  withGateway,
 } from './service.ts';
 
 export type ReconcileResult = {
@@ -75,7 +75,7 @@ export async function benchReconcile(
     await insertPayments(base, account, count);
     gateway = await start();
     const adapter = adapt();
-    const deps: Deps = { ...base, gateways: onlyGateway(adapter) };
+    const deps = withGateway(base, adapter);
     const bare: number[] = [];
     const service: number[] = [];
     const memory = { early: 0, late: 0 };

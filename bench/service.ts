@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { readConfig } from '#config.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
-import { createGateways, type Gateways } from '#gateway/gateways.ts';
+import { createGateways } from '#gateway/gateways.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { createDeps, type Deps } from '#main.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
@@ -18,6 +19,7 @@ import {
 } from '#merchants/integrations/create-integration.ts';
 import { setLimit } from '#merchants/integrations/set-limit.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
@@ -30,9 +32,15 @@ export const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** A service that has only this gateway. */
-export const onlyGateway = (gateway: Gateway): Gateways =>
-  createGateways([{ name: mainGateway, isClosed: false, gateway }]);
+/** The service with this gateway only, whose account its guard compares too. */
+export function withGateway(deps: Deps, gateway: Gateway): Deps {
+  const gateways = createGateways([{ name: mainGateway, isClosed: false, gateway }]);
+  return {
+    ...deps,
+    gateways,
+    money: createMoneyGuard({ ...deps, gateways, endAccess: endAllAccess }),
+  };
+}
 
 /**
  * Starts a separate PostgreSQL with the settings of the embedded one, with fsync on. Its data is
