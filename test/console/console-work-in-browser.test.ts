@@ -246,6 +246,28 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(rows, [{ close_reason: 'Water.' }]);
   });
 
+  test('many alerts of a kind are closed together, and the list shows it at once', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const kind = 'gateway_currency';
+    for (const detail of ['The first shop.', 'The second shop.']) {
+      await raiseAlert(deps, deps.database.db, { kind, detail });
+    }
+    const { page } = await console.withSession(t, ['on-call']);
+    await page.goto(`${url}/alerts?kind=${kind}`);
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByRole('button', { name: 'Close 2 alerts' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Close 2 alerts' });
+    await dialog.getByLabel('What was done').fill('Told both shops.');
+    await dialog.getByRole('button', { name: 'Close 2 alerts' }).click();
+    await page.getByText('No alert of this kind is open').waitFor();
+    const { rows } = await deps.database.pool.query(
+      'select close_reason from alerts where kind = $1',
+      [kind],
+    );
+    assert.deepEqual(rows, Array(2).fill({ close_reason: 'Told both shops.' }));
+  });
+
   test('a logo is made to fit in the browser, and pages have it afterwards', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.withSession(t, ['admin']);
