@@ -18,8 +18,9 @@ match as a whole; upper and lower case matter only in references. A checkout tha
 found by its shopper only while it is one of the newest 1,000, and not by its amount. Times are in
 UTC.
 
-It prints at most --limit rows (50), the newest first. If it finds more, --merchant or a more
-precise text narrows the search.
+It prints at most --limit rows (50): first what matches as a whole, then what begins with the text,
+the newest first. Of more references that begin alike it knows those of the newest 1,000 checkouts
+and the last ones in the order of references. --merchant or a more precise text narrows the search.
 
   tranche find thandi@example.com`,
   positionals: ['TEXT'],

@@ -562,7 +562,11 @@ test('every search and every list walks an index, and sorts nothing but its own 
 test('an order is found by its beginning, by its amount, and a reference that means two is refused', async () => {
   const account = await createAccount(paying.service);
   const made = [];
+  // The oldest one has the highest number in the order of references.
+  const old = `Begin-${account.merchant.id}-9`;
+  await paying.shopper({ client_reference_id: old, amount: 123_458 }, account);
   for (const end of ['1', '10']) {
+    paying.clock.advance({ minutes: 1 });
     const shopper = await paying.shopper(
       { client_reference_id: `Begin-${account.merchant.id}-${end}`, amount: 123_457 },
       account,
@@ -573,7 +577,14 @@ test('an order is found by its beginning, by its amount, and a reference that me
   const [first, second] = made as [string, string];
   const merchant = ['--merchant', account.merchant.id];
   const idsOf = (hits: { id: string }[]) => hits.map(({ id }) => id).sort();
-  assert.deepEqual(idsOf(await find(`Begin-${account.merchant.id}-`)), [first, second].sort());
+  const beginning = `Begin-${account.merchant.id}-`;
+  assert.deepEqual(idsOf(await find(`${beginning}1`)), [first, second].sort());
+  for (const scope of [[], merchant]) {
+    const newest = (await find(beginning, ...scope, '--limit', '2')).map(({ id }) => id);
+    assert.deepEqual(newest, [second, first], 'the newest come first');
+    const [whole, ...more] = await find(`${beginning}1`, ...scope, '--limit', '1');
+    assert.deepEqual([whole?.id, more], [first, []], 'a whole value goes before newer ones');
+  }
   for (const text of ['1234,57', 'R 1 234,57', '1,234.57']) {
     assert.deepEqual(idsOf(await find(text, ...merchant)), [first, second].sort(), text);
   }

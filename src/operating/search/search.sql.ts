@@ -33,10 +33,17 @@ export function findByReference(
     .execute();
 }
 
+/** How many of the newest checkouts are searched for what no index has in the order of time. */
+const newestWindow = 1_000;
+
 /** At most this many references with the same beginning are looked at, whatever the scope. */
 const beginningsMax = 2_000;
 
-/** Checkouts whose order reference begins with a text, in the order of references. */
+/**
+ * Checkouts whose order reference begins with a text: the last ones in the order of references. If
+ * there are more, also those among the newest checkouts, because no index has both orders (decision
+ * 0054).
+ */
 export async function findByBeginningOfReference(
   db: Handle,
   scope: Scope,
@@ -44,17 +51,33 @@ export async function findByBeginningOfReference(
   limit: number,
 ): Promise<FoundRow[]> {
   const reference = sql.ref('client_reference_id');
-  const alike = db
-    .selectFrom('checkouts')
-    .select(['merchant_id', 'id', 'id as checkout_id', 'client_reference_id'])
-    .where(
-      sql<boolean>`${reference} >= ${beginning} and ${reference} < ${beginning} || ${'\u{10ffff}'}`,
+  const begins = sql<boolean>`${reference} >= ${beginning}
+    and ${reference} < ${beginning} || ${'\u{10ffff}'}`;
+  const rows = db.selectFrom('checkouts').select(['merchant_id', 'id', 'client_reference_id']);
+  const alikeMax = scope === 'all merchants' ? limit : beginningsMax;
+  // Of several merchants only the newest of all are looked at: theirs may be rare among all.
+  const newest = isOne(scope)
+    ? scoped(rows, scope).orderBy('number', 'desc')
+    : rows.orderBy('id', 'desc');
+  const columns = ['merchant_id', 'id', 'id as checkout_id'] as const;
+  const isCut = sql<boolean>`(select count(*) from alike) >= ${limit}::integer`;
+  return await db
+    .with('alike', () => rows.where(begins).orderBy('client_reference_id', 'desc').limit(alikeMax))
+    .selectFrom((from) =>
+      scoped(from.selectFrom('alike').select(columns), scope).limit(limit).as('last'),
     )
-    .orderBy('client_reference_id')
-    .limit(scope === 'all merchants' ? limit : beginningsMax)
-    .as('alike');
-  return await scoped(db.selectFrom(alike).select(['merchant_id', 'id', 'checkout_id']), scope)
-    .limit(limit)
+    .selectAll()
+    .unionAll((from) =>
+      from
+        .selectFrom(
+          scoped(from.selectFrom(newest.limit(newestWindow).as('newest')).select(columns), scope)
+            .where(begins)
+            .where(isCut)
+            .limit(limit)
+            .as('first'),
+        )
+        .selectAll(),
+    )
     .execute();
 }
 
@@ -115,9 +138,6 @@ export function findByName(
     .execute();
 }
 
-/** Only this many of the newest checkouts are searched for open ones. */
-const openWindow = 1_000;
-
 /**
  * Open checkouts of a shopper, among the newest only: there is no index of open checkouts by
  * shopper, because every create would have to write it (decision 0054).
@@ -132,7 +152,7 @@ export async function findOpenByShopper(
     scope,
   )
     .orderBy(isOne(scope) ? 'number' : 'id', 'desc')
-    .limit(openWindow)
+    .limit(newestWindow)
     .as('newest');
   const conditions = shopper.names.map(({ last, first }) =>
     first === null

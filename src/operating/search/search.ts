@@ -126,8 +126,15 @@ export async function search(
         created_at: checkout?.created_at ?? (row as SharedRow).created_at,
       });
     }
-    return hits.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)).slice(0, limit);
+    return hits.sort(byMatchAndAge).slice(0, limit);
   });
+}
+
+/** What matches as a whole comes first, so that many longer references cannot displace it. */
+function byMatchAndAge(one: Hit, other: Hit): number {
+  const isWhole = one.matched !== 'beginning';
+  if (isWhole !== (other.matched !== 'beginning')) return isWhole ? -1 : 1;
+  return `${one.created_at} ${one.id}` < `${other.created_at} ${other.id}` ? 1 : -1;
 }
 
 type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp } | OperatorsRow;
