@@ -95,13 +95,13 @@ test('the hold is captured at 02:00 local time of the day after the purchase', (
   assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
 });
 
-test('a retry is never earlier than the card network asks, and comes at 08:00', () => {
-  const now = Temporal.Instant.from('2026-02-28T06:00:00Z');
+test('a retry is never earlier than the card network asks, and comes as soon as it may', () => {
+  const now = Temporal.Instant.from('2026-02-28T06:00:00.350Z');
   for (const [hours, declines, expected] of [
     [1, 1, '2026-03-01T06:00:00Z'],
-    [48, 1, '2026-03-02T06:00:00Z'],
-    [49, 1, '2026-03-03T06:00:00Z'],
-    [240, 1, '2026-03-10T06:00:00Z'],
+    [24, 1, '2026-03-01T06:00:00.35Z'],
+    [49, 1, '2026-03-02T07:00:00.35Z'],
+    [240, 1, '2026-03-10T06:00:00.35Z'],
     [48, 2, '2026-03-03T06:00:00Z'],
     [240, 4, null],
   ] as const) {

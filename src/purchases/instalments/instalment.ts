@@ -226,7 +226,8 @@ export const retryDays = [1, 3, 7];
  * When a payment is retried after this many declines, or null after the last retry. If that day has
  * passed, the retry keeps the planned number of days between the two attempts, counted from now, so
  * that retries do not bunch up after an outage of ours or a lapsed hold. A retry is never earlier
- * than the card network asks for.
+ * than the card network asks for, and comes as soon as that time has passed: a decline at 08:00 is
+ * recorded a moment later, and the 08:00 after its 24 hours would be a day too late.
  */
 export function retriesAt(
   due_on: string,
@@ -243,6 +244,5 @@ export function retriesAt(
   const pause = days - (retryDays[declines - 2] ?? 0);
   const ours = collectsAt((isPast ? today.add({ days: pause }) : planned).toString(), timeZone);
   const allowed = now.add({ hours: waitHours });
-  if (Temporal.Instant.compare(allowed, ours) <= 0) return ours;
-  return nextCollectionTime(allowed.subtract({ milliseconds: 1 }), timeZone);
+  return Temporal.Instant.compare(allowed, ours) <= 0 ? ours : allowed;
 }
