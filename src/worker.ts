@@ -378,6 +378,8 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   };
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {
+      if (work.awaits) await waitForDue(work);
+      if (stopping.signal.aborted) break;
       let isFruitful = false;
       try {
         while (await runOnce(work)) {
@@ -396,7 +398,6 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
       if (!(work.awaits && isFruitful)) {
         await deps.clock.sleep(work.pauseSeconds * 1000, stopping.signal);
       }
-      if (work.awaits && !stopping.signal.aborted) await waitForDue(work);
     }
   });
   const look = lookForDue(deps, waiting, stopping.signal);

@@ -7,6 +7,7 @@ import { collectDueInstalments } from '#purchases/instalments/collect-instalment
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { approveRefund } from '#purchases/refunds/review-refund.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { startWorker } from '#worker.ts';
 import { askRefund, wholeTerms } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
@@ -195,10 +196,14 @@ test('an idle node sends at most three statements a second, and begins what fall
   const { deps } = paying.service;
   await paying.work();
   const clock = steppedClock(deps.clock);
-  const stepped = { ...deps, clock, environment: 'sandbox', endAccess: endAllAccess } as const;
+  const { receiver } = paying;
+  const stepped = {
+    ...{ ...deps, clock, environment: 'sandbox' as const, endAccess: endAllAccess },
+    alertWebhookUrl: `${receiver.url}/alerts`,
+  };
   const worker = startWorker({ ...stepped, money: createMoneyGuard(stepped) });
   try {
-    // Every kind of work and the look have run once, and sleep.
+    // All work and the look sleep.
     let still = 0;
     for (let before = 0; still < 500; still += 1) {
       await new Promise(setImmediate);
@@ -206,6 +211,10 @@ test('an idle node sends at most three statements a second, and begins what fall
       if (clock.sleepers.size !== before || totalCount !== idleCount) still = 0;
       before = clock.sleepers.size;
     }
+    // No first run without anything due delays what is raised just after the start.
+    await raiseAlert(stepped, deps.database.db, { kind: 'card_testing', detail: 'Look.' });
+    await clock.pass(500);
+    await until('the alert', () => receiver.at('/alerts').length > 0);
     const seconds = 300;
     const statements = await recorder.during(() => clock.pass(seconds * 1000));
     const rate = statements.length / seconds;
@@ -214,9 +223,9 @@ test('an idle node sends at most three statements a second, and begins what fall
     const moved = "update callbacks set due_at = $1, status = 'pending'";
     const { rowCount } = await deps.database.pool.query(moved, [deps.clock.now().toString()]);
     assert.ok(rowCount);
-    const received = paying.receiver.received.length;
+    const received = receiver.received.length;
     await clock.pass(500);
-    await until('the callback', () => paying.receiver.received.length > received);
+    await until('the callback', () => receiver.received.length > received);
   } finally {
     await worker.stop();
   }
