@@ -1,4 +1,4 @@
-import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
+import { Button, Checkbox, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -190,19 +190,21 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
-          <MultiSelect
+          <Checkbox.Group
             label="Roles"
-            data={(known?.data ?? []).map(({ role }) => ({
-              value: role,
-              label: sentence(words(role)),
-            }))}
             value={roles}
             onChange={setRoles}
             {...(permissions.size > 0 && {
               description: `${permissions.size} permissions: ${[...permissions].map(words).join(', ')}`,
             })}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
-          />
+          >
+            <div className="choices">
+              {(known?.data ?? []).map(({ role }) => (
+                <Checkbox key={role} value={role} label={sentence(words(role))} />
+              ))}
+            </div>
+          </Checkbox.Group>
           {own === null && (
             <Select
               label="Sees"
