@@ -55,7 +55,7 @@ export async function findByBeginningOfReference(
     and ${reference} < ${beginning} || ${'\u{10ffff}'}`;
   const rows = db.selectFrom('checkouts').select(['merchant_id', 'id', 'client_reference_id']);
   const alikeMax = scope === 'all merchants' ? limit : beginningsMax;
-  // Of several merchants only the newest of all are looked at: theirs may be rare among all.
+  // The newest rows of several small merchants may be far apart, so the newest of all are read.
   const newest = isOne(scope)
     ? scoped(rows, scope).orderBy('number', 'desc')
     : rows.orderBy('id', 'desc');

@@ -130,7 +130,7 @@ export async function search(
   });
 }
 
-/** What matches as a whole comes first, so that many longer references cannot displace it. */
+/** A whole match comes first, so that many longer references cannot displace it. */
 function byMatchAndAge(one: Hit, other: Hit): number {
   const isWhole = one.matched !== 'beginning';
   if (isWhole !== (other.matched !== 'beginning')) return isWhole ? -1 : 1;
