@@ -46,11 +46,12 @@ create table downloads (
   leased_until timestamptz(3) not null
 );
 
--- One-time links: to register a passkey, or to sign in to a sandbox.
+-- One-time links: to register a passkey, or to sign in to a sandbox. A notice is the invitation of one
+-- of the service's staff by a merchant, and opens nothing.
 create table person_links (
   token_hash bytea primary key check (length(token_hash) = 32),
   person_id  uuid not null references people (id),
-  purpose    text not null check (purpose in ('register', 'sign_in')),
+  purpose    text not null check (purpose in ('register', 'sign_in', 'notice')),
   created_at timestamptz(3) not null,
   expires_at timestamptz(3) not null,
   -- The operator who created it. Another one releases it where a second person must agree.
@@ -262,4 +263,4 @@ create table bulk_actions (
   leased_until timestamptz(3)
 );
 create index bulk_actions_due on bulk_actions (due_at, id) where due_at is not null;
-create index bulk_actions_of_person on bulk_actions ((actor ->> 'person_id'), id);
+create index bulk_actions_of_access on bulk_actions ((actor ->> 'access_id'), id);

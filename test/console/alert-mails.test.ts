@@ -5,6 +5,7 @@ import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { alertRoles } from '#operating/people/alert-mail.ts';
 import { composePersonMail } from '#operating/people/compose-person-mail.ts';
+import { invitePerson } from '#operating/people/invite-person.ts';
 import { mailDueExports } from '#operating/people/mail-due-exports.ts';
 import { mailEndingKeys } from '#operating/people/mail-ending-keys.ts';
 import { updatePerson } from '#operating/people/person.sql.ts';
@@ -200,6 +201,28 @@ test('a mail that waits is not sent to a person who lost the access or the wish 
     [people.map(({ id }) => id)],
   );
   assert.equal(rows[0].count, 7);
+});
+
+test('a person’s choices about a merchant go with it to the access that gets it', async () => {
+  const other = (await createAccount(paying.service)).merchant.id;
+  const till = await personOf('till');
+  await choose(admin, till, ['link_paid']);
+  const body = { email: till.email, roles: ['till'], merchant_ids: [other] };
+  const by = await personOf('merchant-admin', [other]);
+  const console = { app, deps: paying.service.deps };
+  const { id } = (await ask(console, by, 'POST', '/api/people', { body })).body.person;
+  const staff = await addPerson(paying.service, { roles: ['admin'] });
+  const change = (one: string, merchant_ids: string[]) =>
+    ask(console, staff, 'PATCH', `/api/people/${one}`, { body: { merchant_ids } });
+  assert.equal((await change(id, [merchantId(), other])).status, 200);
+  assert.deepEqual((await choices(staff, { ...till, id })).wanted, ['link_paid']);
+  // Those of an access that had the merchant before are replaced.
+  assert.equal((await change(id, [other])).status, 200);
+  const back = { ...body, merchant_ids: [merchantId()] };
+  await invitePerson(paying.service.deps, 'test', back);
+  await choose(admin, till, []);
+  assert.equal((await change(id, [merchantId(), other])).status, 200);
+  assert.deepEqual((await choices(staff, { ...till, id })).wanted, []);
 });
 
 test('an export is told of once after each week, on the merchant’s clock, to those who chose it and still may', async () => {

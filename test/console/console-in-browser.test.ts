@@ -3,10 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Provider } from 'oidc-provider';
+import { invitePerson } from '#operating/people/invite-person.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
+import { addPerson, ask } from '../support/console.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
+import { createAccount } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
 describe('the console in a browser', { skip: noBrowser }, () => {
@@ -18,9 +21,11 @@ describe('the console in a browser', { skip: noBrowser }, () => {
 
   test('an invited person registers a passkey, signs out, and signs in with it', async (t) => {
     const { page, complaints } = await console.openDevice(t);
-    const answer = await page.goto(
-      await console.invitationOf('nomsa@example.com', ['admin'], 'Nomsa Radebe'),
-    );
+    const { service, account } = console.paying;
+    const wanted = { email: 'nomsa@example.com', roles: ['merchant-admin'], name: 'Nomsa Radebe' };
+    const merchant_ids = [account.merchant.id];
+    const { url } = await invitePerson(service.deps, 'test', { ...wanted, merchant_ids });
+    const answer = await page.goto(url);
     // No style element may be inserted, so there is no nonce either.
     const policy = answer?.headers()['content-security-policy'] ?? '';
     assert.match(policy, /script-src 'self'; style-src 'self';/);
@@ -34,6 +39,16 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await signIn.waitFor();
     assert.deepEqual(await axeViolations(page), []);
     await signIn.click();
+    await page.getByRole('button', { name: /Nomsa Radebe/ }).waitFor();
+    // Another shop invites her too. She accepts in her session, and chooses where she works.
+    const { merchant } = await createAccount(service);
+    const body = { ...wanted, name: 'N. Radebe', merchant_ids: [merchant.id] };
+    const by = await addPerson(service, { roles: ['merchant-admin'], merchant_ids: [merchant.id] });
+    await ask({ app: console.app, deps: service.deps }, by, 'POST', '/api/people', { body });
+    await page.goto(await console.mailedLink(wanted.email));
+    await page.getByRole('button', { name: 'Accept the invitation' }).click();
+    await page.getByRole('button', { name: /N\. Radebe/ }).click();
+    await page.getByRole('menuitem', { name: account.merchant.name, disabled: false }).click();
     await page.getByRole('button', { name: /Nomsa Radebe/ }).waitFor();
     assert.deepEqual(complaints, []);
   });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
+import { findViolations } from '#checks/invariants/invariants.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
@@ -12,6 +15,7 @@ import {
   type Answer,
   createAccount,
   movableClock,
+  runs,
   type Service,
   startService,
 } from '../support/service.ts';
@@ -477,6 +481,64 @@ describe('a merchant’s administrator', () => {
     assert.equal(rows.length, 0, 'the last revocation deletes the passkeys');
   });
 
+  test('does not end what another merchant gave a person who has not accepted yet', async () => {
+    const [mine, theirs] = [await shop(), await shop()];
+    const [staff, releaser] = [await admin(), await admin()];
+    const both = [...mine.merchant_ids, ...theirs.merchant_ids].sort();
+    const invitationOf = async (reader: ConsolePerson, email: string) => {
+      const { data } = (await people(reader, 'GET', '/api/people')).body;
+      return data.find((one: { email: string }) => one.email === email);
+    };
+    for (const end of [
+      (id: string) => people(mine.own, 'PATCH', `/api/people/${id}`, { roles: ['viewer'] }),
+      (id: string) => post(withMail, mine.own, `/api/people/${id}/revoke`),
+    ]) {
+      // The link was sent: the other part gets a link of its own.
+      const email = `both-${crypto.randomUUID()}@example.com`;
+      const wanted = { email, roles: ['till'], merchant_ids: both };
+      const { id } = (await post(withMail, staff, '/api/people', wanted)).body.person;
+      const [sent] = await mailsTo(email);
+      const before = (await invitationOf(theirs.own, email)).invitation;
+      assert.equal((await end(id)).status, 200);
+      assert.deepEqual((await invitationOf(theirs.own, email)).invitation, before);
+      const tokens = (await mailsTo(email)).flatMap(({ token }) => token ?? []);
+      const own = tokens.find((token) => token !== sent?.token);
+      const { cookie } = await register(own ?? '');
+      const { scope } = (await people({ cookie }, 'GET', '/api/session')).body;
+      assert.deepEqual(scope, theirs.merchant_ids);
+      // It waits for a second administrator: so does the other part.
+      const waiting = { ...wanted, email: `held-${email}` };
+      const held = (await post(withoutMail, staff, '/api/people', waiting)).body;
+      assert.equal(held.delivery, 'held');
+      assert.equal((await end(held.person.id)).status, 200);
+      const kept = await invitationOf(theirs.own, waiting.email);
+      assert.deepEqual(
+        [kept.invitation?.is_held, kept.invitation?.access.merchant_ids],
+        [true, theirs.merchant_ids],
+      );
+      const was = { roles: ['till'], merchant_ids: theirs.merchant_ids };
+      const released = await post(withMail, releaser, `/api/people/${kept.id}/release`, { was });
+      assert.equal(released.status, 200, JSON.stringify(released.body));
+    }
+  });
+
+  test('does not replace an invitation of the service’s staff that waits', async () => {
+    const { own, merchant_ids } = await shop();
+    const [staff, releaser] = [await admin(), await admin()];
+    const known = await addPerson(service, { roles: ['till'], merchant_ids });
+    for (const app of [withMail, withoutMail]) {
+      const wanted = { email: known.email, roles: ['till'], merchant_ids };
+      assert.equal((await post(app, staff, '/api/people', wanted)).body.delivery, 'held');
+      const refused = await post(app, own, '/api/people', wanted);
+      assert.match(refused.body.error?.message ?? '', /^The payment service has invited/);
+      const { invitation } = (await people(staff, 'GET', `/api/people/${known.id}`)).body;
+      assert.equal(invitation.made_by, staff.email);
+      const release = `/api/people/${known.id}/release`;
+      const was = { roles: ['till'], merchant_ids };
+      assert.equal((await post(app, releaser, release, { was })).status, 200);
+    }
+  });
+
   test('who invites a colleague again does not learn that they work for another merchant too', async () => {
     const { own, merchant_ids } = await shop();
     const second = await addPerson(service, { roles: ['merchant-admin'], merchant_ids });
@@ -711,9 +773,10 @@ describe('a merchant’s administrator who invites', () => {
     const [shop, other] = [await createShop(), await createShop()];
     const [by, theirs] = [await shopAdmin(shop), await shopAdmin(other)];
     const email = 'accountant@example.com';
-    const first = { email, name: 'Thabo', roles: ['till'], merchant_ids: [other] };
+    const first = { email, name: 'Thabo', roles: ['merchant-admin'], merchant_ids: [other] };
     const known = await invitePerson(service.deps, 'test', first);
     const { authenticator, cookie } = await register(new URL(known.url).hash.slice(1));
+    const bulkAction = (await post(withMail, { cookie }, '/api/callbacks/retry-all', {})).body;
     const wanted = { email, name: 'T. Mokoena', roles: ['refunds'], merchant_ids: [shop] };
     const { person } = (await post(withMail, by, '/api/people', wanted)).body;
     const token = (await mailsTo(email)).at(-1)?.token ?? '';
@@ -735,6 +798,13 @@ describe('a merchant’s administrator who invites', () => {
       ['T. Mokoena', ['refunds'], [shop], null],
     );
     assert.equal((await read(by, `/api/people/${person.id}`)).is_registered, true);
+    // A bulk action is shown where it was begun.
+    const bulkActions = async (one: { cookie: string }) => {
+      const { data } = await read(one, '/api/bulk-actions');
+      const { id } = await read(one, `/api/bulk-actions/${bulkAction.id}`);
+      return [data.length, id];
+    };
+    assert.deepEqual(await bulkActions(here), [0, undefined]);
     // Changes of their own passkeys and sessions are recorded under the id that this merchant has.
     const { url: origin } = service.deps.console;
     const { options: proof } = (await post(withMail, here, '/api/proof/options')).body;
@@ -767,6 +837,7 @@ describe('a merchant’s administrator who invites', () => {
     const there = session.accesses.find((one: { current: boolean }) => !one.current);
     const chosen = await post(withMail, here, '/api/session/access', { id: there.id });
     const back = { cookie: String(chosen.headers['set-cookie']).split(';')[0] ?? '' };
+    assert.deepEqual(await bulkActions(back), [1, bulkAction.id]);
     const earlier = await read(back, '/api/session');
     assert.deepEqual([earlier.person.id, earlier.scope], [session.person.id, [other]]);
     assert.deepEqual(
@@ -940,6 +1011,70 @@ describe('a merchant’s administrator who invites', () => {
     const ids = listed.filter(({ email }) => email === known.email).map(({ id }) => id);
     assert.deepEqual(ids, [known.id]);
     assert.notEqual((await read(staff, `/api/people/${person.id}`)).revoked_at, null);
+  });
+
+  test('has no access in common with another one of the same person, whatever is done', async () => {
+    const step = fc.record({
+      kind: fc.constantFrom('invite', 'invite', 'change', 'revoke', 'release', 'accept'),
+      by: fc.nat(4),
+      shops: fc.nat(4),
+      row: fc.nat(2),
+    });
+    type Step = { kind: string; by: number; shops: number; row: number };
+    const play = async (steps: Step[]) => {
+      const [one, two, three] = [await createShop(), await createShop(), await createShop()];
+      const roles = ['merchant-admin' as const];
+      const [staff, releaser] = [await admin(), await admin()];
+      const ofBoth = await addPerson(service, { roles, merchant_ids: [one, two] });
+      const givers = [staff, releaser, ofBoth, await shopAdmin(one), await shopAdmin(two)];
+      const shops = [[one], [two], [one, two], [two, three], null];
+      const email = `${crypto.randomUUID()}@example.com`;
+      const { pool } = service.deps.database;
+      const list = async () =>
+        (
+          await pool.query(
+            'select id, revoked_at from people where email = $1 order by created_at, id',
+            [email],
+          )
+        ).rows;
+      for (const { kind, ...chosen } of steps) {
+        const by = givers[chosen.by] as ConsolePerson;
+        const merchant_ids = shops[chosen.shops];
+        const url = `/api/people/${(await list())[chosen.row]?.id}`;
+        if (kind === 'invite') {
+          await post(withMail, by, '/api/people', { email, roles: ['till'], merchant_ids });
+        } else if (kind === 'change') {
+          const body = { merchant_ids };
+          await ask({ app: withMail, deps: service.deps }, by, 'PATCH', url, { body });
+        } else if (kind === 'revoke') {
+          await post(withMail, by, `${url}/revoke`);
+        } else if (kind === 'release') {
+          const { invitation } = await read(staff, url);
+          const { access } = invitation ?? {};
+          const was = access && { roles: access.roles, merchant_ids: access.merchant_ids };
+          await post(withMail, chosen.by === 0 ? staff : releaser, `${url}/release`, { was });
+        } else {
+          const token = (await mailsTo(email)).findLast((mail) => mail.token)?.token ?? '';
+          const offered = await post(withMail, null, '/api/invitation/options', { token });
+          if (offered.status !== 200) continue;
+          const response = createAuthenticator().create(offered.body.options, here());
+          await post(withMail, null, '/api/invitation/register', { token, response });
+        }
+        const now = timestamp(clock.now());
+        assert.deepEqual(await findViolations(service.deps.database, now, ['A6']), []);
+      }
+      return (await list()).map(({ revoked_at }) => revoked_at === null);
+    };
+    // One of the staff, whom a shop invited too, is given that shop alone.
+    const narrowed = await play([
+      { kind: 'invite', by: 0, shops: 4, row: 0 },
+      { kind: 'invite', by: 3, shops: 0, row: 0 },
+      { kind: 'change', by: 0, shops: 0, row: 0 },
+    ]);
+    assert.deepEqual(narrowed, [true, false]);
+    const steps = fc.array(step, { minLength: 5, maxLength: 15 });
+    const property = fc.asyncProperty(steps, async (one) => void (await play(one)));
+    await fc.assert(property, { numRuns: runs(60) });
   });
 
   test('sees the access that a person has, and not an earlier one whose merchants it took', async () => {

@@ -239,8 +239,17 @@ describe('a sign-in through an issuer', () => {
     // A new colleague of the service's staff begins with the access that the staff gave.
     await invite('recruit');
     assert.equal((await inviteHere('recruit@example.com')).status, 200);
-    const { answer } = await signIn('recruit');
-    assert.equal((await get('/api/session', cookieOf(answer, session))).body.scope, 'all');
+    const scopeOf = async ({ answer }: { answer: Answer }) =>
+      (await get('/api/session', cookieOf(answer, session))).body.scope;
+    assert.equal(await scopeOf(await signIn('recruit')), 'all');
+    // The invitation of one of the staff stays without effect, also after they leave.
+    const staff = await invite('leaving');
+    assert.equal(await scopeOf(await signIn('leaving')), 'all');
+    assert.equal((await inviteHere('leaving@example.com')).status, 200);
+    await revokePerson(service.deps, 'test', { id: staff.person.id });
+    isRefused((await signIn('leaving')).answer);
+    assert.equal((await inviteHere('leaving@example.com')).status, 200);
+    assert.deepEqual(await scopeOf(await signIn('leaving')), merchant_ids);
   });
 
   test('is tied anew after another invitation, and the old subject no longer signs in', async () => {

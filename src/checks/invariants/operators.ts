@@ -35,4 +35,18 @@ export const operatorInvariants: Invariant[] = [
       join operator_actions o on o.subject_id = r.id
       where o.action = 'refunds approve' and o.person_id = r.requested_by`,
   },
+  {
+    name: 'A6',
+    description: 'no two live accesses of a person have a merchant in common',
+    // A merchant may invite one of the staff, who has all merchants, and they never accept it.
+    sql: `
+      select p.id, o.id as other_id
+      from people p
+      join people o on o.id > p.id
+        and coalesce(o.identity_id, o.id) = coalesce(p.identity_id, p.id)
+      where p.revoked_at is null and o.revoked_at is null
+        and (p.merchant_ids && o.merchant_ids
+          or p.merchant_ids is null and o.registered_at is not null
+          or o.merchant_ids is null and p.registered_at is not null)`,
+  },
 ];

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { isFree, type Lease } from '#platform/database/due-work.sql.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -20,18 +21,30 @@ export async function insertBulkAction(
     .execute();
 }
 
-/** A bulk action of one person. */
-export async function findBulkAction(
-  db: Handle,
-  person_id: string,
-  id: string,
-): Promise<BulkAction | null> {
-  const row = await db
+/** An access of a person, and the merchants that it has now. */
+type Reader = { access_id: string; scope: Scope };
+
+/**
+ * The bulk actions that a person began with this access. One that was begun with merchants that it has
+ * lost is not shown: its problems name their rows.
+ */
+function selectOwn(db: Handle, { access_id, scope }: Reader) {
+  const query = db
     .selectFrom('bulk_actions')
     .selectAll()
-    .where('id', '=', id)
-    .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
-    .executeTakeFirst();
+    .where(sql<boolean>`actor ->> 'access_id' = ${access_id}`);
+  if (scope === 'all merchants') return query;
+  const own = JSON.stringify(scope.merchant_ids);
+  return query.where(sql<boolean>`actor -> 'merchant_ids' <@ ${own}::jsonb`);
+}
+
+/** A bulk action of the reader's own. */
+export async function findBulkAction(
+  db: Handle,
+  reader: Reader,
+  id: string,
+): Promise<BulkAction | null> {
+  const row = await selectOwn(db, reader).where('id', '=', id).executeTakeFirst();
   return row ?? null;
 }
 
@@ -59,19 +72,13 @@ export async function moveStopped(
     .execute();
 }
 
-/** The newest bulk actions of one person. */
+/** The reader's newest bulk actions. */
 export async function listBulkActions(
   db: Handle,
-  person_id: string,
+  reader: Reader,
   limit: number,
 ): Promise<BulkAction[]> {
-  return await db
-    .selectFrom('bulk_actions')
-    .selectAll()
-    .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute();
+  return await selectOwn(db, reader).orderBy('id', 'desc').limit(limit).execute();
 }
 
 /** Claims the bulk action that has waited longest. Bulk actions belong to no merchant. */

@@ -20,6 +20,9 @@ export type BulkActionKind = (typeof bulkActionKinds)[number];
 export type BulkActionActor = {
   operator: string;
   person_id: string;
+  access_id: string;
+  /** The merchants that they had. Null or absent for all. */
+  merchant_ids?: string[] | null;
   roles: string[];
   address: string;
   session_id: string;

@@ -10,16 +10,16 @@ import { actionRoutes, type ConsoleRoute, consoleRoute, detailRoute } from './ro
 
 const bulkActionsMax = 20;
 
-/** A person sees their own bulk actions. */
+/** A person sees the bulk actions that they began with this access. */
 export const bulkActionRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
     url: '/api/bulk-actions',
     permission: 'signed-in',
     schema: { response: BulkActions },
-    async handle({ deps, person }) {
+    async handle({ deps, session: { access_id }, scope }) {
       const bulkActions = await reading(deps, (db) =>
-        listBulkActions(db, person.id, bulkActionsMax),
+        listBulkActions(db, { access_id, scope }, bulkActionsMax),
       );
       return { data: bulkActions.map(presentBulkAction) };
     },

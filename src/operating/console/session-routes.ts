@@ -93,7 +93,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { response: Sessions },
     async handle(context) {
-      return presentSessions(context, await listSessions(context.deps, ownOf(context)));
+      return presentSessions(context, await listSessions(context.deps, personIn(context)));
     },
   }),
   actionRoute({
@@ -102,7 +102,7 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    run: (context, { params }) => endSession(context, ownOf(context), params.id),
+    run: (context, { params }) => endSession(context, personIn(context), params.id),
   }),
   // The console offers this after a change of passkeys, because other sessions outlive the change.
   actionRoute({
@@ -279,7 +279,7 @@ function presentProof({ deps, session }: Context): { proof_until: string } {
   return { proof_until };
 }
 
-const ownOf = ({ person }: Context) => ({ person_id: person.id });
+const personIn = ({ person }: Context) => ({ person_id: person.id });
 
 /** Ends a live session of a person, or of one of their accesses. */
 export async function endSession(

@@ -4,17 +4,17 @@ import { stopBulkAction } from '#operating/bulk-actions/stop-bulk-action.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { personOf } from '#record/actions/operate.ts';
+import { accessIdOf } from '#record/actions/operate.ts';
 import { defineAction } from './action.ts';
 import { BulkAction } from './bulk-action.schema.ts';
 import { IdParams } from './list.schema.ts';
 import { NotFound, type Viewer } from './viewer.ts';
 
 /** A bulk action in its current state. A person sees their own, and the command line sees all. */
-export async function readBulkAction({ deps }: Viewer, id: string) {
-  const person_id = personOf(deps);
+export async function readBulkAction({ deps, scope }: Viewer, id: string) {
+  const access_id = accessIdOf(deps);
   const find = (db: Handle) =>
-    person_id === null ? findBulkActionOfAny(db, id) : findBulkAction(db, person_id, id);
+    access_id === null ? findBulkActionOfAny(db, id) : findBulkAction(db, { access_id, scope }, id);
   const action = isUuid(id) ? await reading(deps, find) : null;
   if (!action) throw new NotFound(`There is no bulk action ${id}.`);
   return presentBulkAction(action);

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '#platform/database/database.ts';
-import type { Approver } from '#platform/shared/approver.ts';
-import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
@@ -17,6 +16,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { checkEmail, checkName } from './check-person.ts';
 import { type ConsolePlaces, placeOf } from './console-place.ts';
 import { hashToken, newToken } from './console-session.ts';
+import { endOf, insertInvitation, mailLink } from './invitation-link.ts';
 import {
   type Access,
   accessOf,
@@ -56,10 +56,7 @@ import {
   listInvitations,
   type PersonLink,
 } from './person-link.sql.ts';
-import { personMailContext } from './person-mail.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
-
-const invitationHours = 72;
 
 export type InviteDeps = OperatorDeps & QueueDeps & { log: Logger; console: ConsolePlaces };
 type Wanted = Access & { email: string; name?: string | undefined };
@@ -81,13 +78,15 @@ export async function invitePerson(
   return await operate(deps, operator, 'operators invite', async (db, now) => {
     const { known, isNew, giver } = await admit(deps, db, invited, now);
     const by_staff = confirms(giver);
-    const terms = { giver, by_staff, now };
+    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const terms = { giver, isReplaced, now };
     const given = isNew
       ? null
       : await giveAccess(deps, db, operator, known, wantedOf(invited), terms);
     const person = given?.person ?? known;
     await tell(deps, db, operator, { person, given, link: 'command line', now });
-    const expires_at = await insertInvitation(deps, db, operator, person, { token, by_staff, now });
+    const link = { token, purpose: 'register' as const, by_staff, now };
+    const expires_at = await insertInvitation(deps, db, operator, person, link);
     const url = linkOf(deps, person, token);
     return {
       subject_id: person.id,
@@ -119,23 +118,25 @@ export async function requestInvitation(
     if (isRepeated) refuseOtherTerms(giver, known, invited);
     const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
     const by_staff = confirms(giver);
-    const isReplacing = await replacesWaysIn(db, known, by_staff);
-    const isHeld = !deps.sendsMessages || isReplacing;
+    if (!by_staff) await refuseHeldByStaff(db, known, now);
+    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const isHeld = !deps.sendsMessages || isReplaced;
     if (isHeld) await deleteHeldLinks(db, known.id);
     const given =
       isHeld || isNew || isRepeated
         ? null
-        : await giveAccess(deps, db, operator, known, access, { giver, by_staff, now });
+        : await giveAccess(deps, db, operator, known, access, { giver, isReplaced, now });
     const person = given?.person ?? known;
-    if (isReplacing) await tellRequested(deps, db, operator, known, access, now);
+    if (isReplaced) await tellRequested(deps, db, operator, known, access, now);
     else await tell(deps, db, operator, { person, given, link: 'mail', now });
-    const link = isHeld ? { token: null, access } : { token };
+    const purpose = !isHeld && (await isOfStaff(db, person)) ? 'notice' : 'register';
     const expires_at = await insertInvitation(deps, db, operator, person, {
-      ...{ ...link, by_staff, now },
+      ...(isHeld ? { token: null, access } : { token }),
+      ...{ purpose, by_staff, now },
     });
     if (!isHeld) {
       const by = actorOf(deps, operator);
-      await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
+      await mailLink(deps, db, { person, purpose, by, token, expires_at, mailId, now });
     }
     const delivery = isHeld ? ('held' as const) : ('mailed' as const);
     return {
@@ -185,7 +186,8 @@ export async function releaseInvitation(
     }
     mustCountAsPerson(deps);
     const { by_staff } = held;
-    const given = await giveAccess(deps, db, operator, known, access, { giver, by_staff, now });
+    const isReplaced = await replacesWaysIn(db, known, by_staff);
+    const given = await giveAccess(deps, db, operator, known, access, { giver, isReplaced, now });
     const { person } = given;
     const expires_at = endOf(now);
     await insertPersonLink(db, {
@@ -200,7 +202,8 @@ export async function releaseInvitation(
     }
     if (deps.sendsMessages) {
       const by = { person_id: held.made_by_person_id, name: held.made_by };
-      await mailLink(deps, db, { person, by, token, expires_at, mailId, now });
+      const { purpose } = held;
+      await mailLink(deps, db, { person, purpose, by, token, expires_at, mailId, now });
     }
     const url = deps.sendsMessages ? null : linkOf(deps, person, token);
     const details = { ...detailsOf(person, given), invited_by: held.made_by, expires_at };
@@ -271,6 +274,15 @@ function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited)
   if (isSame) return;
   throw new OperatorError(
     `${known.email} is invited already, as ${known.name}: ${showAccess(access)}. To send them another link, invite them as the same. To change this, open the person in the list.`,
+  );
+}
+
+/** A merchant's request does not replace an invitation of the service's staff that waits. */
+async function refuseHeldByStaff(db: Handle, known: Person, now: Timestamp): Promise<void> {
+  const links = await listInvitations(db, [known.id], now);
+  if (!links.some((link) => link.by_staff && link.released_at === null)) return;
+  throw new OperatorError(
+    `The payment service has invited ${known.email} already. That invitation waits for one of its administrators.`,
   );
 }
 
@@ -347,7 +359,7 @@ async function giveAccess(
   operator: string,
   known: Person,
   { name, roles, merchant_ids }: InvitedAccess,
-  { giver, by_staff, now }: { giver: Access | null; by_staff: boolean; now: Timestamp },
+  { giver, isReplaced, now }: { giver: Access | null; isReplaced: boolean; now: Timestamp },
 ): Promise<Given> {
   const unconfirmed = unconfirmedBy(deps, giver, now);
   const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
@@ -356,7 +368,6 @@ async function giveAccess(
   const person = { ...known, ...change };
   await takeFromOthers(deps, db, operator, { giver, person, now });
   const before = knownTo(giver, known);
-  const isReplaced = await replacesWaysIn(db, known, by_staff);
   if (!isReplaced) {
     await deleteUnusedLinks(db, [known.id]);
     return { person, before, isReplaced, sessions: 0, passkeys: 0 };
@@ -438,58 +449,6 @@ async function tellRequested(
   await queuePersonMail(deps, db, { person_id, kind: 'invitation_requested', by, at: now });
 }
 
-const endOf = (now: Timestamp) =>
-  timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
-
 // The token is in the fragment, which neither servers nor Referer headers see.
 const linkOf = ({ console }: InviteDeps, person: Person, token: string) =>
   `${placeOf(console, person)}/register#${token}`;
-
-/** A link without a token waits for a second administrator and cannot be opened. */
-async function insertInvitation(
-  deps: InviteDeps,
-  db: Handle,
-  operator: string,
-  person: Person,
-  link: { token: string | null; access?: InvitedAccess; by_staff: boolean; now: Timestamp },
-): Promise<Timestamp> {
-  const { token, access, by_staff, now } = link;
-  const expires_at = endOf(now);
-  await insertPersonLink(db, {
-    token_hash: token === null ? deps.random.bytes(32) : hashToken(token),
-    person_id: person.id,
-    purpose: 'register',
-    created_at: now,
-    expires_at,
-    made_by: operator,
-    made_by_person_id: personOf(deps),
-    by_staff,
-    access: access ?? null,
-    released_at: token === null ? null : now,
-  });
-  return expires_at;
-}
-
-async function mailLink(
-  deps: InviteDeps & { sealing: Sealing },
-  db: Handle,
-  mail: {
-    person: Person;
-    by: Approver;
-    token: string;
-    expires_at: Timestamp;
-    mailId: string;
-    now: Timestamp;
-  },
-): Promise<void> {
-  const { person, by, token, expires_at, mailId: id, now: at } = mail;
-  if (await isOfStaff(db, person)) {
-    // The token is given to no one, so the link never opens.
-    const told = { person_id: person.id, kind: 'invited_elsewhere' as const, by, at };
-    return await queuePersonMail(deps, db, told);
-  }
-  const sealed_token = deps.sealing.seal(token, personMailContext({ id }));
-  const link = { id, sealed_token };
-  const about = { person_id: person.id, kind: 'invitation' as const, by };
-  await queuePersonMail(deps, db, { ...about, facts: { expires_at }, link, at });
-}

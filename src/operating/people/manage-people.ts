@@ -18,6 +18,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { checkName, foldAddress } from './check-person.ts';
 import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
 import type { SecondPersonSettings } from './console-session.ts';
+import { type SeparateDeps, separateInvitations } from './invitation-link.ts';
 import { deletePasskeysOf, listWithPasskey } from './passkey.sql.ts';
 import { operatorRoles, permissionsOf } from './permission.ts';
 import {
@@ -34,7 +35,7 @@ import {
   takeMerchants,
   updatePerson,
 } from './person.sql.ts';
-import { deleteHeldLinks, deleteUnusedLinks } from './person-link.sql.ts';
+import { deleteUnusedLinks } from './person-link.sql.ts';
 import { moveMails } from './person-mail.sql.ts';
 import { queuePersonMail } from './queue-person-mail.ts';
 
@@ -49,7 +50,7 @@ export type Access = { roles: string[]; merchant_ids: string[] | null };
  * the service's staff must also confirm them.
  */
 export async function changeAccess(
-  deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
+  deps: SeparateDeps & SecondPersonSettings & { log: Logger },
   operator: string,
   id: string,
   wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
@@ -61,7 +62,7 @@ export async function changeAccess(
     refuseRevoked(known);
     const giver = await giverOf(deps, db);
     refuseToManage(giver, known);
-    const person = await separateOwn(deps, db, giver, known);
+    const person = await separateOwn(deps, db, { giver, person: known, now });
     await refuseStale(db, person, wanted.was, deps);
     const before = accessOf(person);
     const access = checkAccess({ ...before, ...definedOf(wanted) });
@@ -87,7 +88,7 @@ export async function changeAccess(
       await endSessionsOf(db, { access_id: id }, now);
     }
     const changed = { ...person, ...change };
-    if (isWider) await takeFromOthers(deps, db, operator, { giver, person: changed, now });
+    await takeFromOthers(deps, db, operator, { giver, person: changed, now });
     if (isWider) await tellWider(deps, db, operator, { before: person, person: changed, now });
     const details = { email: person.email, before, after: access };
     const merchant_id = onlyMerchantOf(before, access);
@@ -163,7 +164,7 @@ async function refuseToStayAlone(
  * line revokes all accesses. The other operators get an alert.
  */
 export async function revokePerson(
-  deps: OperatorDeps & QueueDeps & SecondPersonSettings & { log: Logger },
+  deps: SeparateDeps & SecondPersonSettings & { log: Logger },
   operator: string,
   wanted: { id: string } | { email: string },
 ): Promise<Person> {
@@ -178,7 +179,7 @@ export async function revokePerson(
       refuseOwnAccess(deps, one);
       refuseRevoked(one);
       refuseToManage(giver, one);
-      const person = await separateOwn(deps, db, giver, one);
+      const person = await separateOwn(deps, db, { giver, person: one, now });
       if (isAdministrator(person)) {
         await refuseToStayAlone(deps, db, { administrators, person, now });
       }
@@ -215,21 +216,20 @@ async function tellRevoked(
  * of its own, so that neither learns of the other. The caller holds the person's lock.
  */
 async function separateOwn(
-  deps: OperatorDeps,
+  deps: SeparateDeps,
   db: Handle,
-  giver: Access | null,
-  person: Person,
+  { giver, person, now }: { giver: Access | null; person: Person; now: Timestamp },
 ): Promise<Person> {
   if (giver === null || isWithin(person, giver)) return person;
   const others = othersOf(giver, person);
   const { merchant_ids } = knownTo(giver, person);
   const id = deps.random.uuid();
   const rest = { ...person, id, merchant_ids: others, oidc_subject: null };
-  await insertPerson(db, { ...rest, identity_id: identityOf(person) });
+  const other = { ...rest, identity_id: identityOf(person) };
+  await insertPerson(db, other);
   await updatePerson(db, person.id, { merchant_ids });
-  await moveMails(db, { from: person.id, to: id, merchant_ids: others });
-  // It would give the merchants back.
-  await deleteHeldLinks(db, person.id);
+  await moveMails(db, { from: [person.id], to: id, merchant_ids: others });
+  await separateInvitations(deps, db, { first: person, other, now });
   return { ...person, merchant_ids };
 }
 
@@ -243,10 +243,19 @@ export async function takeFromOthers(
   operator: string,
   { giver, person, now }: { giver: Access | null; person: Person; now: Timestamp },
 ): Promise<void> {
-  for (const one of await listAccesses(db, identityOf(person))) {
-    const isOther = one.id !== person.id && one.revoked_at === null;
-    if (isOther && one.merchant_ids !== null && sees(person, one)) refuseToManage(giver, one);
-  }
+  const accesses = await listAccesses(db, identityOf(person));
+  const others = accesses.filter(
+    (one) =>
+      one.id !== person.id &&
+      one.revoked_at === null &&
+      one.merchant_ids !== null &&
+      sees(person, one),
+  );
+  if (others.length === 0) return;
+  for (const one of others) refuseToManage(giver, one);
+  const had = others.flatMap(({ merchant_ids }) => merchant_ids ?? []);
+  const merchant_ids = had.filter((id) => person.merchant_ids?.includes(id));
+  await moveMails(db, { from: others.map(({ id }) => id), to: person.id, merchant_ids });
   for (const ended of await takeMerchants(db, person, now)) {
     await endSessionsOf(db, { access_id: ended.id }, now);
     await deleteUnusedLinks(db, [ended.id]);

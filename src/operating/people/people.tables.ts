@@ -25,7 +25,7 @@ declare module '#platform/database/tables.ts' {
     person_links: {
       token_hash: Fixed<Buffer>;
       person_id: Fixed<string>;
-      purpose: Fixed<'register' | 'sign_in'>;
+      purpose: Fixed<'register' | 'sign_in' | 'notice'>;
       created_at: Fixed<Timestamp>;
       expires_at: Fixed<Timestamp>;
       made_by: Fixed<string>;

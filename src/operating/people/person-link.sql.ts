@@ -1,7 +1,11 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-export type LinkPurpose = 'register' | 'sign_in';
+/**
+ * A `notice` opens nothing: it is the invitation of one of the service's staff, who has all merchants
+ * already. A merchant sees it like any other invitation.
+ */
+export type LinkPurpose = 'register' | 'sign_in' | 'notice';
 
 /** The access that an invitation gives. If the name is absent, the person keeps theirs. */
 export type InvitedAccess = { name?: string; roles: string[]; merchant_ids: string[] | null };
@@ -116,21 +120,21 @@ export async function listInvitations(
     .selectFrom('person_links')
     .select(columns)
     .where('person_id', 'in', person_ids)
-    .where('purpose', '=', 'register')
+    .where('purpose', 'in', ['register', 'notice'])
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .orderBy('released_at', (order) => order.desc().nullsFirst())
     .execute();
 }
 
-/** The invitations of these people that are released, and neither used nor expired. */
+/** The invitations of these people that can be accepted: released, and neither used nor expired. */
 export async function listLiveInvitations(
   db: Handle,
   person_ids: string[],
   now: Timestamp,
 ): Promise<PersonLink[]> {
   const links = await listInvitations(db, person_ids, now);
-  return links.filter(({ released_at }) => released_at !== null);
+  return links.filter(({ released_at, purpose }) => released_at !== null && purpose === 'register');
 }
 
 export async function deleteAllUnusedLinks(db: Handle): Promise<void> {

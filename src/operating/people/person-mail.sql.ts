@@ -30,24 +30,34 @@ export async function insertPersonMails(
 }
 
 /**
- * Moves the choices and the waiting mails about these merchants from one access of a person to another.
+ * Moves the choices and the waiting mails about these merchants from accesses of a person to another
+ * one. Choices that it had before, when it last had the merchants, are replaced.
  */
 export async function moveMails(
   db: Handle,
-  { from, to, merchant_ids }: { from: string; to: string; merchant_ids: string[] },
+  { from, to, merchant_ids }: { from: string[]; to: string; merchant_ids: string[] },
 ): Promise<void> {
+  if (merchant_ids.length === 0) return;
+  await db
+    .deleteFrom('alert_mails')
+    .where('person_id', '=', to)
+    .where('merchant_id', 'in', merchant_ids)
+    .execute();
   await db
     .updateTable('alert_mails')
     .set({ person_id: to })
-    .where('person_id', '=', from)
+    .where('person_id', 'in', from)
     .where('merchant_id', 'in', merchant_ids)
     .execute();
   await db
     .updateTable('person_mails')
     .set({ person_id: to })
-    .where('person_id', '=', from)
+    .where('person_id', 'in', from)
     .where('status', '=', 'pending')
     .where(sql<boolean>`facts->>'merchant_id' = any(${merchant_ids}::text[])`)
+    // A person gets one mail about an event.
+    .where(sql<boolean>`not exists (select from person_mails had
+      where had.person_id = ${to} and had.event = person_mails.event)`)
     .execute();
 }
 
