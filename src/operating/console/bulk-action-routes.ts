@@ -13,7 +13,6 @@ const bulkActionsMax = 20;
 /** A person sees the bulk actions that they began with this access. */
 export const bulkActionRoutes: ConsoleRoute[] = [
   consoleRoute({
-    method: 'GET',
     url: '/api/bulk-actions',
     permission: 'signed-in',
     schema: { response: BulkActions },

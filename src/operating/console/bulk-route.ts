@@ -20,7 +20,6 @@ export const bulkRoute = <Body extends TObject>(wanted: {
   see(context: Context, ids: string[]): Promise<{ id: string; merchant_id: string }[]>;
 }): ConsoleRoute =>
   actionRoute({
-    method: 'POST',
     url: wanted.url,
     permission: wanted.permission,
     fresh: true,

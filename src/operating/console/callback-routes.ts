@@ -29,7 +29,6 @@ export const callbackRoutes: ConsoleRoute[] = [
   ),
   ...actionRoutes(callbackActions),
   actionRoute({
-    method: 'POST',
     url: '/api/callbacks/retry-all',
     permission: 'callbacks.retry',
     schema: { body: RetryCallbacks, response: BulkAction },

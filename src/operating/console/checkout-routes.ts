@@ -91,7 +91,6 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/checkouts/:id/refunds',
     permission: 'refunds.create',
     fresh: true,
@@ -109,7 +108,6 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/checkouts/:id/notes',
     permission: 'checkouts.read',
     schema: { params: IdParams, query: PageQuery, response: pageOf(Note) },
@@ -119,7 +117,6 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/checkouts/:id/messages',
     permission: 'checkouts.read',
     schema: { params: IdParams, query: PageQuery, response: pageOf(TimelineEntry) },
@@ -130,14 +127,12 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/checkouts/:id/messages/:message',
     permission: 'messages.read',
     schema: { params: MessageParams, response: MessageDetails },
     handle: (context, { params }) => readMessage(context, params.id, params.message),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/checkouts/:id/messages/:message/send-again',
     permission: 'messages.answer',
     schema: { params: MessageParams, response: MessageDetails },
@@ -151,7 +146,6 @@ export const checkoutRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/checkouts/:id/notes',
     permission: 'notes.write',
     schema: { params: IdParams, body: CreateNote, response: Note },

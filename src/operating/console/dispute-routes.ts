@@ -19,7 +19,6 @@ export const disputeRoutes: ConsoleRoute[] = [
   ...listRoutes(disputeList),
   detailRoute('disputes', 'disputes.read', DisputeDetails, readDispute),
   consoleRoute({
-    method: 'GET',
     url: '/api/disputes/:id/evidence.html',
     permission: 'disputes.read',
     fresh: true,
@@ -33,7 +32,6 @@ export const disputeRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/disputes/:id/files/:file',
     permission: 'disputes.read',
     fresh: true,

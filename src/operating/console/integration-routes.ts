@@ -46,7 +46,6 @@ export const integrationRoutes: ConsoleRoute[] = [
   ...listRoutes(managedMerchantList),
   detailRoute('integrations', 'integrations.read', IntegrationRow, mustSeeIntegration),
   consoleRoute({
-    method: 'GET',
     url: '/api/integrations/:id/refused-requests',
     permission: 'integrations.read',
     schema: { params: IdParams, response: RefusedRequests },

@@ -10,7 +10,6 @@ const foundMax = 20;
 /** The merchants that a field of the console offers, and the names of the chosen ones. */
 export const merchantNameRoutes: ConsoleRoute[] = [
   consoleRoute({
-    method: 'GET',
     url: '/api/merchant-names',
     // Every field that offers merchants needs their names. The person's scope limits them.
     permission: 'signed-in',

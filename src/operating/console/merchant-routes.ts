@@ -31,7 +31,6 @@ export const merchantRoutes: ConsoleRoute[] = [
   ...actionRoutes(merchantActions),
   ...actionRoutes(termsActions),
   actionRoute({
-    method: 'POST',
     url: '/api/merchants/:id/clock',
     permission: 'clock.move',
     schema: { params: IdParams, body: MoveClock, response: MovedClock },

@@ -8,14 +8,12 @@ import { type ConsoleRoute, consoleRoute } from './route.ts';
 export const moneyRoutes: ConsoleRoute[] = [
   ...listRoutes(moneyDayList),
   consoleRoute({
-    method: 'GET',
     url: '/api/money-totals',
     permission: 'money.read',
     schema: { query: MoneyTotalsQuery, response: MoneyTotals },
     handle: (context, { query }) => readMoneyTotals(context, query),
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/merchants/:id/balance',
     permission: 'payouts.read',
     schema: { params: IdParams, response: Balance },

@@ -19,7 +19,6 @@ export const overdueRoutes: ConsoleRoute[] = [
     see: findInstalments,
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/instalments/:checkout/:number/retry',
     permission: 'instalments.retry',
     fresh: true,

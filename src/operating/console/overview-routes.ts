@@ -66,7 +66,6 @@ async function presentStory({ deps, scope, may }: Context): Promise<Overview['st
 
 export const overviewRoutes: ConsoleRoute[] = [
   consoleRoute({
-    method: 'GET',
     url: '/api/counts',
     permission: 'overview.read',
     schema: { query: CountsQuery, response: Counts },
@@ -76,7 +75,6 @@ export const overviewRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/overview',
     permission: 'overview.read',
     schema: { query: OverviewQuery, response: Overview },
@@ -97,14 +95,12 @@ export const overviewRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/home',
     permission: 'overview.read',
     schema: { query: HomeQuery, response: Home },
     handle: (context, { query }) => readHome(context, query.merchant.toLowerCase()),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/sandbox/story',
     permission: 'clock.move',
     schema: { response: StoryBegun },
@@ -118,7 +114,6 @@ export const overviewRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/search',
     permission: 'checkouts.read',
     schema: { query: SearchQuery, response: SearchAnswer },

@@ -29,7 +29,6 @@ export function listRoutes<Query extends TObject, Row>(
     list.read(context, query, page).catch(refuse);
   return [
     consoleRoute({
-      method: 'GET',
       url: `/api/${name}`,
       permission,
       schema: { query: list.query, response: pageOf(list.row) },
@@ -42,7 +41,6 @@ export function listRoutes<Query extends TObject, Row>(
       },
     }),
     consoleRoute({
-      method: 'GET',
       url: `/api/${name}.csv`,
       permission,
       ...(hasPersonalData(list) && { fresh: true }),

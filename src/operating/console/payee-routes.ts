@@ -22,7 +22,6 @@ import { actionRoute, type ConsoleRoute, type Context, countOfDay } from './rout
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */
 export const payeeRoutes: ConsoleRoute[] = [
   actionRoute({
-    method: 'POST',
     url: '/api/merchants/:id/bank-accounts',
     permission: 'bank.propose',
     fresh: true,
@@ -34,7 +33,6 @@ export const payeeRoutes: ConsoleRoute[] = [
       }),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/merchants/:id/bank-accounts/:number/confirm',
     permission: 'bank.confirm',
     fresh: true,
@@ -45,7 +43,6 @@ export const payeeRoutes: ConsoleRoute[] = [
       ),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/merchants/:id/statements-to',
     permission: 'merchants.change',
     fresh: true,

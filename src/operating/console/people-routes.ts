@@ -33,7 +33,6 @@ import { endSession, presentSessions } from './session-routes.ts';
 export const peopleRoutes: ConsoleRoute[] = [
   ...listRoutes(peopleList),
   consoleRoute({
-    method: 'GET',
     url: '/api/roles',
     permission: 'people.read',
     schema: { response: Roles },
@@ -45,7 +44,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     }),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/people',
     permission: 'people.manage',
     fresh: true,
@@ -58,7 +56,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/people/:id/release',
     permission: 'people.manage',
     fresh: true,
@@ -71,7 +68,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/people/:id/confirm',
     permission: 'people.confirm',
     fresh: true,
@@ -84,7 +80,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/people/:id',
     permission: 'people.read',
     schema: { params: IdParams, response: Person },
@@ -107,7 +102,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/people/:id/revoke',
     permission: 'people.manage',
     fresh: true,
@@ -120,7 +114,6 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/people/:id/sessions',
     permission: 'people.read',
     schema: { params: IdParams, response: Sessions },
@@ -130,14 +123,12 @@ export const peopleRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/people/:id/alert-mails',
     permission: 'people.read',
     schema: { params: IdParams, query: AlertMailsQuery, response: AlertMails },
     handle: (context, { params, query }) => readAlertMails(context, params.id, query.merchant),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/people/:id/alert-mails',
     permission: 'people.manage',
     fresh: true,

@@ -82,11 +82,11 @@ export type ConsoleRoute = Definition & {
  */
 export function consoleRoute<const S extends Schemas>(
   route: Pick<ActionDefinition<S, Context>, 'url' | 'permission' | 'fresh' | 'schema'> &
-    ({ method: 'GET' } | { method: 'POST'; changesNothing: true }) & {
+    ({ method?: 'GET' } | { method: 'POST'; changesNothing: true }) & {
       handle(context: Context, input: Input<S>): Answer<S>;
     },
 ): ConsoleRoute {
-  const { method, url, permission, fresh = false, schema, handle } = route;
+  const { method = 'GET', url, permission, fresh = false, schema, handle } = route;
   const kind = { mayNeed: [], isSignIn: false, isAction: false };
   return { method, url, permission, fresh, schema, handle, ...kind };
 }
@@ -95,7 +95,8 @@ export function consoleRoute<const S extends Schemas>(
 export function actionRoute<const S extends Schemas>(
   action: ActionDefinition<S, Context>,
 ): ConsoleRoute {
-  const { method, url, permission, mayNeed = [], fresh = false, schema, bodyBytesMax } = action;
+  const { method = 'POST', url, permission, mayNeed = [], fresh = false, schema } = action;
+  const { bodyBytesMax } = action;
   const handle = async (context: Context, input: Input<S>) =>
     await afterAction(await action.run(context, input));
   const kind = { mayNeed, isSignIn: false, isAction: true, ...(bodyBytesMax && { bodyBytesMax }) };
@@ -131,7 +132,6 @@ export const detailRoute = <const Response extends TSchema>(
   read: (context: Context, id: string) => Promise<Static<Response>>,
 ): ConsoleRoute =>
   consoleRoute({
-    method: 'GET',
     url: `/api/${name}/:id`,
     permission,
     schema: { params: IdParams, response },

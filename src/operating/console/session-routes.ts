@@ -44,14 +44,12 @@ import {
 
 export const sessionRoutes: ConsoleRoute[] = [
   consoleRoute({
-    method: 'GET',
     url: '/api/session',
     permission: 'signed-in',
     schema: { response: Session },
     handle: async (context) => presentSession(context, await readAccesses(context)),
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/session/access',
     permission: 'signed-in',
     schema: { body: AccessBody, response: Done },
@@ -63,7 +61,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/session/invitation',
     permission: 'signed-in',
     schema: { body: LinkBody, response: Done },
@@ -88,7 +85,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/sessions',
     permission: 'signed-in',
     schema: { response: Sessions },
@@ -106,7 +102,6 @@ export const sessionRoutes: ConsoleRoute[] = [
   }),
   // The console offers this after a change of passkeys, because other sessions outlive the change.
   actionRoute({
-    method: 'POST',
     url: '/api/sessions/end-others',
     permission: 'signed-in',
     fresh: true,
@@ -117,7 +112,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/proof/options',
     permission: 'signed-in',
     schema: { response: AuthenticationOptions },
@@ -127,7 +121,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/proof',
     permission: 'signed-in',
     schema: { body: AuthenticationBody, response: Proof },
@@ -138,7 +131,6 @@ export const sessionRoutes: ConsoleRoute[] = [
   }),
   // The demo administrator of a sandbox has no passkey. A click replaces the proof.
   actionRoute({
-    method: 'POST',
     url: '/api/proof/sandbox',
     permission: 'signed-in',
     schema: { response: Proof },
@@ -151,7 +143,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   consoleRoute({
-    method: 'GET',
     url: '/api/passkeys',
     permission: 'signed-in',
     schema: { response: Passkeys },
@@ -165,7 +156,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/issuer/tie',
     permission: 'signed-in',
     fresh: true,
@@ -179,7 +169,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/passkeys/options',
     permission: 'signed-in',
     schema: { response: RegistrationOptions },
@@ -190,7 +179,6 @@ export const sessionRoutes: ConsoleRoute[] = [
     },
   }),
   actionRoute({
-    method: 'POST',
     url: '/api/passkeys',
     permission: 'signed-in',
     schema: { body: AddPasskeyBody, response: Done },

@@ -19,7 +19,6 @@ import { actionRoute, type ConsoleRoute, consoleRoute, detailRoute } from './rou
 
 const fileRoute = (format: MonthlyFormat) =>
   consoleRoute({
-    method: 'GET',
     url: `/api/statements/:id/statement.${format}`,
     permission: 'payouts.read',
     schema: { params: IdParams, response: Type.String() },

@@ -20,7 +20,8 @@ export type Input<S extends Schemas> = {
  * console, the command line makes a command from it.
  */
 export type ActionDefinition<S extends Schemas, V, Answer = Static<S['response']>> = {
-  method: 'POST' | 'PATCH' | 'DELETE';
+  /** `POST` unless it is given. */
+  method?: 'PATCH' | 'DELETE';
   url: string;
   permission: Permission | 'signed-in';
   /** With some inputs the action also needs one of these permissions. Its use case knows when. */
@@ -70,7 +71,6 @@ export const actionsOn =
   ) => {
     const { permission, fresh, bodyBytesMax, body, change } = action;
     return defineAction({
-      method: 'POST',
       url: `/api/${kind.name}/:id/${verb}`,
       permission,
       ...(fresh && { fresh }),

@@ -27,7 +27,6 @@ export const presentBulkAction = (action: BulkActionRow) => ({
 
 export const bulkActionActions = {
   stop: defineAction({
-    method: 'POST',
     url: '/api/bulk-actions/:id/stop',
     permission: 'signed-in',
     schema: { params: IdParams, response: BulkAction },

@@ -130,7 +130,6 @@ export function presentCallback({ callback, attempts }: ReadCallback) {
 export const callbackActions = {
   /** Delivers a callback now. The answer says why that failed. */
   retry: defineAction({
-    method: 'POST',
     url: '/api/callbacks/:id/retry',
     permission: 'callbacks.retry',
     schema: { params: IdParams, response: RetriedCallback },

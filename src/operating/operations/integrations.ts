@@ -230,7 +230,6 @@ function on<
 ) {
   const { mayNeed, body, response, run } = action;
   return defineAction({
-    method: 'POST',
     url: `/api/integrations/:id/${verb}`,
     permission,
     ...(mayNeed && { mayNeed }),
@@ -248,7 +247,6 @@ type Issue = Viewer<ViewerDeps & IntegrationDeps>;
 
 export const integrationActions = {
   create: defineAction({
-    method: 'POST',
     url: '/api/integrations',
     permission: 'integrations.change',
     mayNeed: ['review.lift'],

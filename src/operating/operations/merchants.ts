@@ -100,7 +100,6 @@ type Change = Viewer<ViewerDeps & LiftDeps>;
 
 export const merchantActions = {
   create: defineAction({
-    method: 'POST',
     url: '/api/merchants',
     permission: 'merchants.create',
     fresh: true,

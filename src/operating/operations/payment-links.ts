@@ -115,7 +115,6 @@ const on = actionsOn({
 
 export const paymentLinkActions = {
   create: defineAction({
-    method: 'POST',
     url: '/api/payment-links',
     permission: 'links.create',
     schema: { body: OfferPaymentLink, response: PaymentLinkDetails },

@@ -109,7 +109,6 @@ export async function readStatement(
 
 /** Answers with the new one. Who may change the merchant's page may also correct statements. */
 export const correctionAction = defineAction({
-  method: 'POST',
   url: '/api/statements/:id/correct',
   permission: 'merchants.change',
   fresh: true,

@@ -14,7 +14,7 @@ export async function readTerms({ deps }: Viewer, merchant_id: string) {
   return terms.map(presentTerms);
 }
 
-export const presentTerms = ({ from_on, ...terms }: Terms) => ({ ...terms, from: from_on });
+const presentTerms = ({ from_on, ...terms }: Terms) => ({ ...terms, from: from_on });
 
 const byDefault = {
   funding: 'whole',
@@ -25,7 +25,6 @@ const byDefault = {
 
 export const termsActions = {
   set: defineAction({
-    method: 'POST',
     url: '/api/merchants/:id/terms',
     permission: 'fees.set',
     fresh: true,
