@@ -4,7 +4,7 @@ import { listMerchantNames } from '#operating/operations/owner.sql.ts';
 import { scopeOf } from '#operating/operations/viewer.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { hasCheckouts } from '#operating/search/overview.sql.ts';
-import { countWaiting, readOverview } from '#operating/search/overview.ts';
+import { readCounts, readOverview } from '#operating/search/overview.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { search } from '#operating/search/search.ts';
 import { reading } from '#platform/database/transaction.ts';
@@ -71,7 +71,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     schema: { query: CountsQuery, response: Counts },
     async handle(context, { query }) {
       const scope = scopeOf(context, query);
-      return readable(context, await countWaiting(context.deps, scope));
+      return readable(context, await readCounts(context.deps, scope));
     },
   }),
   consoleRoute({

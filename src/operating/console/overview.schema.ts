@@ -8,7 +8,7 @@ import {
   oneOf,
   Time,
 } from '#operating/operations/list.schema.ts';
-import { hitKinds } from '#operating/search/search.ts';
+import { hitKinds, hitMatches } from '#operating/search/search.ts';
 import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
 
 /** Null if the person may not read what is counted. */
@@ -100,18 +100,7 @@ export const Hit = Type.Object({
   id: Id,
   merchant_id: nullable(Id),
   merchant_name: nullable(Type.String()),
-  matched: oneOf([
-    'id',
-    'order_reference',
-    'email',
-    'name',
-    'last_four',
-    'gateway_reference',
-    'payout_reference',
-    'merchant_name',
-    'amount',
-    'beginning',
-  ] as const),
+  matched: oneOf(hitMatches),
   checkout_id: nullable(Id),
   client_reference_id: nullable(Type.String()),
   email: nullable(Type.String()),

@@ -1,11 +1,9 @@
 import { merchantNow } from '#merchants/merchant.ts';
 import {
-  countConversationsToAnswer,
-  countDisputesToAnswer,
-  countExhausted,
-  countRefundsToReview,
+  countWaiting,
   type DaySums,
   listDays,
+  type Waiting,
 } from '#operating/search/overview.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -35,11 +33,12 @@ export async function readHome(
     const { name, currency, locale, time_zone, clock_ahead_ms } = merchant;
     const today = merchantNow(deps.clock, merchant).toZonedDateTimeISO(time_zone).toPlainDate();
     const first = today.subtract({ days: 13 });
+    const count = (kind: Waiting) => countWaiting(db, own, kind, countMax);
     const [refunds, callbacks, messages, disputes, due_by, keys, days, steps] = await Promise.all([
-      may('refunds.read') ? countRefundsToReview(db, own, countMax) : null,
-      may('callbacks.read') ? countExhausted(db, own, countMax) : null,
-      may('messages.read') ? countConversationsToAnswer(db, own, countMax) : null,
-      may('disputes.read') ? countDisputesToAnswer(db, own, countMax) : null,
+      may('refunds.read') ? count('refunds_to_review') : null,
+      may('callbacks.read') ? count('callbacks_exhausted') : null,
+      may('messages.read') ? count('messages_to_answer') : null,
+      may('disputes.read') ? count('disputes_to_answer') : null,
       may('disputes.read') ? findFirstDeadline(db, id) : null,
       may('integrations.read') ? listEndingKeys(db, id, timestamp(deps.clock.now())) : null,
       listDays(db, own, first.toString(), today.toString()),

@@ -1,7 +1,7 @@
 import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Permission } from '#operating/people/permission.ts';
 import { narrowed, type Scope } from '#operating/search/scope.sql.ts';
-import { type FoundIn, findRowById } from '#operating/search/search.sql.ts';
+import { type FoundIn, findRowById, rowKinds } from '#operating/search/search.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
@@ -62,17 +62,15 @@ export function plainDay(text: string): Temporal.PlainDate {
 export const scopeOf = ({ scope }: Pick<Viewer, 'scope'>, query: { merchant?: string }): Scope =>
   narrowed(scope, query.merchant);
 
-const nouns = { checkouts: 'checkout', refund_requests: 'refund', callbacks: 'callback' } as const;
-
 /**
  * Finds a row in the viewer's scope. Any other row counts as not found, whether it exists or not.
  */
-export async function mustSee<Table extends keyof typeof nouns>(
+export async function mustSee<Table extends keyof typeof rowKinds>(
   { deps, scope }: Viewer<Pick<OperatorDeps, 'database' | 'clock'>>,
   table: Table,
   id: string,
 ): Promise<FoundIn<Table>> {
   const row = isUuid(id) && (await reading(deps, (db) => findRowById(db, scope, table, id)));
-  if (!row) throw new NotFound(`There is no ${nouns[table]} ${id}.`);
+  if (!row) throw new NotFound(`There is no ${rowKinds[table]} ${id}.`);
   return row;
 }

@@ -10,60 +10,50 @@ export const recentDays = 30;
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 
-// Each count reads at most `max` entries of an index of waiting rows.
-// biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
-async function bounded(db: Handle, query: any, max: number): Promise<BoundedCount> {
+/** What waits for a person. Each kind is an index of waiting rows. */
+const waiting = {
+  refunds_to_review: (db: Handle) =>
+    db
+      .selectFrom('refund_requests')
+      .select('id')
+      .where('status', '=', 'requested')
+      .where('approved_at', 'is', null),
+  overdue: (db: Handle) =>
+    db.selectFrom('instalments').select('number').where('status', '=', 'overdue'),
+  callbacks_exhausted: (db: Handle) =>
+    db.selectFrom('callbacks').select('id').where('status', '=', 'exhausted'),
+  /** Alerts that are not closed. */
+  alerts: (db: Handle) => db.selectFrom('alerts').select('id').where('closed_at', 'is', null),
+  /** Disputes whose evidence has not been submitted yet. */
+  disputes_to_answer: (db: Handle) =>
+    db
+      .selectFrom('disputes')
+      .select('id')
+      .where('status', '=', 'needs_response')
+      .where('submitted_at', 'is', null),
+  payouts_to_approve: (db: Handle) =>
+    db.selectFrom('payouts').select('id').where('status', '=', 'draft'),
+  /** Conversations in which the shopper wrote last. */
+  messages_to_answer: (db: Handle) =>
+    db.selectFrom('conversations').select('checkout_id').where('status', '=', 'open'),
+};
+export type Waiting = keyof typeof waiting;
+export const waitingKinds = Object.keys(waiting) as Waiting[];
+
+/** Counts what waits. It reads at most `max` + 1 entries of an index. */
+export async function countWaiting(
+  db: Handle,
+  scope: Scope,
+  kind: Waiting,
+  max: number,
+): Promise<BoundedCount> {
+  // biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
+  const rows: any = scoped(waiting[kind](db), scope);
   const { count } = await db
-    .selectFrom(query.limit(max + 1).as('found'))
+    .selectFrom(rows.limit(max + 1).as('found'))
     .select((select) => select.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   return { count: Math.min(Number(count), max), more: Number(count) > max };
-}
-
-export function countRefundsToReview(db: Handle, scope: Scope, max: number) {
-  const waiting = db
-    .selectFrom('refund_requests')
-    .select('id')
-    .where('status', '=', 'requested')
-    .where('approved_at', 'is', null);
-  return bounded(db, scoped(waiting, scope), max);
-}
-
-export function countOverdue(db: Handle, scope: Scope, max: number) {
-  const overdue = db.selectFrom('instalments').select('number').where('status', '=', 'overdue');
-  return bounded(db, scoped(overdue, scope), max);
-}
-
-export function countExhausted(db: Handle, scope: Scope, max: number) {
-  const exhausted = db.selectFrom('callbacks').select('id').where('status', '=', 'exhausted');
-  return bounded(db, scoped(exhausted, scope), max);
-}
-
-/** Alerts that are not closed. */
-export function countAlerts(db: Handle, scope: Scope, max: number) {
-  const open = db.selectFrom('alerts').select('id').where('closed_at', 'is', null);
-  return bounded(db, scoped(open, scope), max);
-}
-
-/** Conversations in which the shopper wrote last. */
-export function countConversationsToAnswer(db: Handle, scope: Scope, max: number) {
-  const open = db.selectFrom('conversations').select('checkout_id').where('status', '=', 'open');
-  return bounded(db, scoped(open, scope), max);
-}
-
-/** Disputes whose evidence has not been submitted yet. */
-export function countDisputesToAnswer(db: Handle, scope: Scope, max: number) {
-  const waiting = db
-    .selectFrom('disputes')
-    .select('id')
-    .where('status', '=', 'needs_response')
-    .where('submitted_at', 'is', null);
-  return bounded(db, scoped(waiting, scope), max);
-}
-
-export function countPayoutsToApprove(db: Handle, scope: Scope, max: number) {
-  const drafts = db.selectFrom('payouts').select('id').where('status', '=', 'draft');
-  return bounded(db, scoped(drafts, scope), max);
 }
 
 /** When the refund that has waited longest for its review was requested. */
@@ -78,15 +68,8 @@ export async function findOldestToReview(db: Handle, scope: Scope): Promise<Time
   return row?.created_at ?? null;
 }
 
-export type OverviewPlace = {
-  currency: string;
-  locale: string;
-  time_zone: string;
-  clock_ahead_ms: number;
-};
-
 /** The territory of the merchant whose clock is furthest ahead. Null without merchants. */
-export async function findPlace(db: Handle, scope: Scope): Promise<OverviewPlace | null> {
+export async function findPlace(db: Handle, scope: Scope) {
   const row = await scoped(
     db
       .selectFrom('merchants')
@@ -106,7 +89,7 @@ export async function findPlace(db: Handle, scope: Scope): Promise<OverviewPlace
   return row ?? null;
 }
 
-export async function findDefaultPlace(db: Handle): Promise<OverviewPlace> {
+export async function findDefaultPlace(db: Handle) {
   const row = await db
     .selectFrom('territories')
     .select(['currency', 'locale', 'time_zone'])

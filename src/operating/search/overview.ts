@@ -2,16 +2,10 @@ import { merchantNow } from '#merchants/merchant.ts';
 import { emptyCounts } from '#operating/rollups/rollup.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
-import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import {
   type BoundedCount,
-  countAlerts,
-  countConversationsToAnswer,
-  countDisputesToAnswer,
-  countExhausted,
-  countOverdue,
-  countPayoutsToApprove,
-  countRefundsToReview,
+  countWaiting,
   type DaySums,
   findAsOf,
   findDefaultPlace,
@@ -23,50 +17,30 @@ import {
   listDues,
   recentDays,
   sumOverdueAmounts,
+  type Waiting,
+  waitingKinds,
 } from './overview.sql.ts';
 import type { Scope } from './scope.sql.ts';
 
 type Deps = { database: Database; clock: Clock };
 
-export type Counts = {
-  refunds_to_review: BoundedCount;
-  overdue: BoundedCount;
-  callbacks_exhausted: BoundedCount;
-  alerts: BoundedCount;
-  disputes_to_answer: BoundedCount;
-  payouts_to_approve: BoundedCount;
-  messages_to_answer: BoundedCount;
-};
+export type Counts = Record<Waiting, BoundedCount>;
 
 /** A count above this is shown as more than this. */
 const countMax = 1_000;
 const dueDays = 90;
 
 /** Counts what waits for a person now. */
-export async function countWaiting(deps: Deps, scope: Scope): Promise<Counts> {
-  return await reading(deps, (db) => readCounts(db, scope));
+export async function readCounts(deps: Deps, scope: Scope): Promise<Counts> {
+  return await reading(deps, (db) => countAll(db, scope));
 }
 
-async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
-  const [refunds_to_review, overdue, callbacks_exhausted, alerts, disputes, payouts, messages] =
-    await Promise.all([
-      countRefundsToReview(db, scope, countMax),
-      countOverdue(db, scope, countMax),
-      countExhausted(db, scope, countMax),
-      countAlerts(db, scope, countMax),
-      countDisputesToAnswer(db, scope, countMax),
-      countPayoutsToApprove(db, scope, countMax),
-      countConversationsToAnswer(db, scope, countMax),
-    ]);
-  return {
-    refunds_to_review,
-    overdue,
-    callbacks_exhausted,
-    alerts,
-    disputes_to_answer: disputes,
-    payouts_to_approve: payouts,
-    messages_to_answer: messages,
-  };
+async function countAll(db: Handle, scope: Scope): Promise<Counts> {
+  const counts = waitingKinds.map(async (kind) => [
+    kind,
+    await countWaiting(db, scope, kind, countMax),
+  ]);
+  return Object.fromEntries(await Promise.all(counts));
 }
 
 /** The days that the charts show: the last ones, or a calendar month such as 2026-11. */
@@ -79,30 +53,12 @@ function daysOf(period: Period, today: Temporal.PlainDate) {
   return { first, last: first.with({ day: first.daysInMonth }) };
 }
 
-export type Overview = {
-  counts: Counts;
-  oldest_refund_at: Timestamp | null;
-  overdue_amount: number;
-  currency: string;
-  locale: string;
-  time_zone: string;
-  clock_ahead_ms: number;
-  books: { agree: boolean; proved_at: Timestamp | null };
-  today: string;
-  days: DaySums[];
-  approval_rate: number | null;
-  decline_reasons: { reason: string; count: number }[];
-  funnel: { created: number; opened: number; tried: number; paid: number };
-  due: { day: string; amount: number }[];
-  as_of: Timestamp | null;
-};
-
 /** Reads what waits now, and the charts from the daily sums. Nothing here reads a whole history. */
 export async function readOverview(
   deps: Deps,
   scope: Scope,
   period: Period = { days: recentDays },
-): Promise<Overview> {
+) {
   return await reading(deps, async (db) => {
     const place = (await findPlace(db, scope)) ?? (await findDefaultPlace(db));
     const { currency, locale, time_zone, clock_ahead_ms } = place;
@@ -112,7 +68,7 @@ export async function readOverview(
     const lastDue = today.add({ days: dueDays - 1 }).toString();
     const [counts, oldest_refund_at, overdue_amount, proof, found, reasons, dues, as_of] =
       await Promise.all([
-        readCounts(db, scope),
+        countAll(db, scope),
         findOldestToReview(db, scope),
         sumOverdueAmounts(db, scope),
         findProof(db),

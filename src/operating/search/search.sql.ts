@@ -1,7 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
+import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { CheckoutStatus, Customer } from '#purchases/checkouts/checkout.ts';
 import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 /** The IDs of a merchant's row, with that of the checkout that it belongs to. */
@@ -15,23 +15,26 @@ export type FoundIn<Table extends string> = FoundRow<
   Table extends 'callbacks' ? string | null : string
 >;
 
-// Each of the following searches is one equality on the first column of an index. The merchant and
-// the number are the next columns, so that a limit stops the scan early in any scope.
-
-/** Checkouts with an order reference. Those of one merchant come newest first. */
-export function findByReference(
+/**
+ * A search for the rows that belong to checkouts. Each is one equality on the first column of an
+ * index. The merchant and the number are the next columns, so that a limit stops the scan early in
+ * any scope.
+ */
+type Search<Wanted = string> = (
   db: Handle,
   scope: Scope,
-  reference: string,
+  wanted: Wanted,
   limit: number,
-): Promise<FoundRow[]> {
-  return scoped(selectCheckouts(db), scope)
+) => Promise<FoundRow[]>;
+
+/** Checkouts with an order reference. Those of one merchant come newest first. */
+export const findByReference: Search = (db, scope, reference, limit) =>
+  selectCheckouts(db, scope)
     .where('client_reference_id', '=', reference)
     .orderBy('merchant_id')
     .orderBy('number', 'desc')
     .limit(limit)
     .execute();
-}
 
 /** How many of the newest checkouts are searched for what no index has in the order of time. */
 const newestWindow = 1_000;
@@ -44,12 +47,7 @@ const beginningsMax = 2_000;
  * there are more, also those among the newest checkouts, because no index has both orders (decision
  * 0054).
  */
-export async function findByBeginningOfReference(
-  db: Handle,
-  scope: Scope,
-  beginning: string,
-  limit: number,
-): Promise<FoundRow[]> {
+export const findByBeginningOfReference: Search = (db, scope, beginning, limit) => {
   const reference = sql.ref('client_reference_id');
   const begins = sql<boolean>`${reference} >= ${beginning}
     and ${reference} < ${beginning} || ${'\u{10ffff}'}`;
@@ -61,7 +59,7 @@ export async function findByBeginningOfReference(
     : rows.orderBy('id', 'desc');
   const columns = ['merchant_id', 'id', 'id as checkout_id'] as const;
   const isCut = sql<boolean>`(select count(*) from alike) >= ${limit}::integer`;
-  return await db
+  return db
     .with('alike', () => rows.where(begins).orderBy('client_reference_id', 'desc').limit(alikeMax))
     .selectFrom((from) =>
       scoped(from.selectFrom('alike').select(columns), scope).limit(limit).as('last'),
@@ -79,55 +77,36 @@ export async function findByBeginningOfReference(
         .selectAll(),
     )
     .execute();
-}
+};
 
 /** Ended checkouts with an amount in cents, sorted by merchant. */
-export function findByAmount(
-  db: Handle,
-  scope: Scope,
-  amount: number,
-  limit: number,
-): Promise<FoundRow[]> {
-  return scoped(selectCheckouts(db), scope)
-    .where('status', '<>', 'received')
+export const findByAmount: Search<number> = (db, scope, amount, limit) =>
+  selectEnded(db, scope)
     .where('amount', '=', amount)
     .orderBy('merchant_id', 'desc')
     .orderBy('number', 'desc')
     .limit(limit)
     .execute();
-}
 
 /** Ended checkouts with an e-mail address, in upper or lower case. */
-export function findByEmail(
-  db: Handle,
-  scope: Scope,
-  email: string,
-  limit: number,
-): Promise<FoundRow[]> {
-  return scoped(selectCheckouts(db), scope)
-    .where('status', '<>', 'received')
+export const findByEmail: Search = (db, scope, email, limit) =>
+  selectEnded(db, scope)
     .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
     .orderBy('merchant_id')
     .orderBy('number', 'desc')
     .limit(limit)
     .execute();
-}
 
 /** One way to read a text as a name. */
 export type Name = { last: string; first: string | null };
 
 /** Ended checkouts of a shopper, by last name and, if given, first name, in upper or lower case. */
-export function findByName(
-  db: Handle,
-  scope: Scope,
-  name: Name,
-  limit: number,
-): Promise<FoundRow[]> {
-  let query = scoped(selectCheckouts(db), scope)
-    .where('status', '<>', 'received')
-    .where(sql<boolean>`lower(customer ->> 'last_name') = lower(${name.last})`);
-  if (name.first !== null) {
-    query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${name.first})`);
+export const findByName: Search<Name> = (db, scope, { first, last }, limit) => {
+  let query = selectEnded(db, scope).where(
+    sql<boolean>`lower(customer ->> 'last_name') = lower(${last})`,
+  );
+  if (first !== null) {
+    query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${first})`);
   }
   // The query uses the order of the index. Without it, the planner may collect all rows of a common
   // name first.
@@ -136,7 +115,7 @@ export function findByName(
     .orderBy('merchant_id')
     .limit(limit)
     .execute();
-}
+};
 
 /**
  * Open checkouts of a shopper, among the newest only: there is no index of open checkouts by
@@ -172,8 +151,12 @@ export async function findOpenByShopper(
     .execute();
 }
 
-const selectCheckouts = (db: Handle) =>
-  db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']);
+const selectCheckouts = (db: Handle, scope: Scope) =>
+  scoped(db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']), scope);
+
+/** The indexes by amount and by shopper have only these. */
+const selectEnded = (db: Handle, scope: Scope) =>
+  selectCheckouts(db, scope).where('status', '<>', 'received');
 
 const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
 
@@ -181,19 +164,13 @@ const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
  * Checkouts for which a card with these last four digits was used, in the first payment or on the
  * plan. The stored card always comes from an attempt.
  */
-export async function findByLastFour(
-  db: Handle,
-  scope: Scope,
-  digits: string,
-  limit: number,
-): Promise<FoundRow[]> {
-  return await scoped(db.selectFrom('payment_attempts').select(ofCheckout), scope)
+export const findByLastFour: Search = (db, scope, digits, limit) =>
+  scoped(db.selectFrom('payment_attempts').select(ofCheckout), scope)
     .where('card_last4', '=', digits)
     .orderBy('merchant_id')
     .orderBy('checkout_id', 'desc')
     .limit(limit)
     .execute();
-}
 
 /** The columns with the gateway's references, each with the column of the id that is found. */
 export const gatewayReferences = [
@@ -237,30 +214,30 @@ export function findPayoutsByReference(
     .execute();
 }
 
+/** The tables whose rows a person finds by an id, with the kind of each. */
+export const rowKinds = {
+  checkouts: 'checkout',
+  refund_requests: 'refund',
+  callbacks: 'callback',
+  disputes: 'dispute',
+} as const;
+type RowTable = keyof typeof rowKinds;
+
+const selectRow = (db: Handle, scope: Scope, table: string) => {
+  const hasCheckout = table !== 'checkouts' && table !== 'payouts';
+  const checkout = (hasCheckout ? 'checkout_id' : 'id as checkout_id') as 'checkout_id';
+  const query = db.selectFrom(table as 'refund_requests');
+  return scoped(query.select(['merchant_id', 'id', checkout, 'created_at']), scope);
+};
+
 /** The row of a merchant with this id, by an index of its table. */
-export async function findRowById<
-  Table extends
-    | 'checkouts'
-    | 'refund_requests'
-    | 'callbacks'
-    | 'disputes'
-    | 'payment_attempts'
-    | 'collections',
->(
+export async function findRowById<Table extends RowTable | 'payment_attempts' | 'collections'>(
   db: Handle,
   scope: Scope,
   table: Table,
   id: string,
 ): Promise<(FoundIn<Table> & { created_at: Timestamp }) | null> {
-  const checkout = table === 'checkouts' ? 'id as checkout_id' : 'checkout_id';
-  const row = await scoped(
-    db
-      .selectFrom(table as 'refund_requests')
-      .select(['merchant_id', 'id', checkout as 'checkout_id', 'created_at']),
-    scope,
-  )
-    .where('id', '=', id)
-    .executeTakeFirst();
+  const row = await selectRow(db, scope, table).where('id', '=', id).executeTakeFirst();
   return (row as (FoundIn<Table> & { created_at: Timestamp }) | undefined) ?? null;
 }
 
@@ -268,23 +245,12 @@ export async function findRowById<
 export async function findRowsByBeginningOfId(
   db: Handle,
   scope: Scope,
-  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes' | 'payouts',
+  table: RowTable | 'payouts',
   digits: string,
   limit: number,
 ): Promise<(FoundRow<string | null> & { created_at: Timestamp })[]> {
-  const checkout = table === 'refund_requests' || table === 'callbacks' || table === 'disputes';
   const [first, last] = ['0', 'f'].map((rest) => digits.padEnd(32, rest)) as [string, string];
-  return await scoped(
-    db
-      .selectFrom(table as 'refund_requests')
-      .select([
-        'merchant_id',
-        'id',
-        (checkout ? 'checkout_id' : 'id as checkout_id') as 'checkout_id',
-        'created_at',
-      ]),
-    scope,
-  )
+  return await selectRow(db, scope, table)
     .where('id', '>=', first)
     .where('id', '<=', last)
     .orderBy('id', 'desc')
@@ -296,7 +262,7 @@ export async function findRowsByBeginningOfId(
 export async function listOfCheckouts(
   db: Handle,
   scope: Scope,
-  table: 'refund_requests' | 'callbacks' | 'disputes',
+  table: Exclude<RowTable, 'checkouts'>,
   checkout_ids: string[],
 ): Promise<string[]> {
   // An order number finds the callback about its checkout, not one of its events.
@@ -395,18 +361,19 @@ export type OperatorsRow = {
   created_at: Timestamp;
 };
 
-export type FoundCheckout = {
-  merchant_id: string;
-  id: string;
-  status: CheckoutStatus;
-  amount: number;
-  currency: string;
-  number_of_payments: number | null;
-  client_reference_id: string;
-  customer: Customer;
-  created_at: Timestamp;
-  completed_at: Timestamp | null;
-};
+const checkoutColumns = [
+  'merchant_id',
+  'id',
+  'status',
+  'amount',
+  'currency',
+  'number_of_payments',
+  'client_reference_id',
+  'customer',
+  'created_at',
+  'completed_at',
+] as const;
+export type FoundCheckout = Pick<Selectable<Tables['checkouts']>, (typeof checkoutColumns)[number]>;
 
 /** The checkouts that rows belong to, by their ids. */
 export async function listFoundCheckouts(
@@ -417,30 +384,12 @@ export async function listFoundCheckouts(
   const unique = (values: string[]) => [...new Set(values)];
   const ids = unique(rows.flatMap(({ checkout_id }) => checkout_id ?? []));
   if (ids.length === 0) return new Map();
-  const found = await scoped(
-    db
-      .selectFrom('checkouts')
-      .select([
-        'merchant_id',
-        'id',
-        'status',
-        'amount',
-        'currency',
-        'number_of_payments',
-        'client_reference_id',
-        'customer',
-        'created_at',
-        'completed_at',
-      ]),
-    scope,
-  )
+  const found = await scoped(db.selectFrom('checkouts').select(checkoutColumns), scope)
     .where('id', 'in', ids)
     .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
     .execute();
-  return new Map(found.map((checkout) => [checkout.id, checkout as FoundCheckout]));
+  return new Map(found.map((checkout) => [checkout.id, checkout]));
 }
-
-export type FoundMerchant = { id: string; name: string; time_zone: string; created_at: Timestamp };
 
 /** Merchants whose names begin with a text, in upper or lower case, ordered by name. */
 export async function findMerchantsByName(
@@ -448,7 +397,7 @@ export async function findMerchantsByName(
   scope: Scope,
   beginning: string,
   limit: number,
-): Promise<FoundMerchant[]> {
+) {
   // The index has this expression in byte order. So a search by the beginning of a name is one
   // range, from the text itself to the text followed by the last character of Unicode.
   const name = sql<string>`(lower(merchants.name) collate "C")`;

@@ -3,7 +3,6 @@ import { reading } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { centsIn } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import type { Scope } from './scope.sql.ts';
 import {
   type FoundRow,
@@ -26,6 +25,7 @@ import {
   listFoundCheckouts,
   type Name,
   type OperatorsRow,
+  rowKinds,
 } from './search.sql.ts';
 
 export const hitKinds = [
@@ -43,37 +43,26 @@ export const hitKinds = [
 export type HitKind = (typeof hitKinds)[number];
 
 /** The field in which the text was found. */
-export type HitMatch =
-  | 'id'
-  | 'order_reference'
-  | 'email'
-  | 'name'
-  | 'last_four'
-  | 'gateway_reference'
-  | 'payout_reference'
-  | 'merchant_name'
-  | 'amount'
+export const hitMatches = [
+  'id',
+  'order_reference',
+  'email',
+  'name',
+  'last_four',
+  'gateway_reference',
+  'payout_reference',
+  'merchant_name',
+  'amount',
   /** The text matches the beginning of an id, an order reference or a person's name. */
-  | 'beginning';
+  'beginning',
+] as const;
+type HitMatch = (typeof hitMatches)[number];
 
 /**
  * A row that was found. The members about a checkout are null for a row without one. For a person
  * `name` and `email` are the person's; for a bulk action `name` says what it does.
  */
-export type Hit = {
-  kind: HitKind;
-  id: string;
-  merchant_id: string | null;
-  matched: HitMatch;
-  checkout_id: string | null;
-  client_reference_id: string | null;
-  email: string | null;
-  name: string | null;
-  status: CheckoutStatus | null;
-  amount: number | null;
-  currency: string | null;
-  created_at: Timestamp;
-};
+export type Hit = Awaited<ReturnType<typeof search>>[number];
 
 /** We store no name, address or reference that is longer. */
 const textMax = 320;
@@ -95,7 +84,7 @@ export async function search(
   scope: Scope,
   text: string,
   limit: number,
-): Promise<Hit[]> {
+) {
   const wanted = text.trim();
   if (wanted === '' || wanted.length > textMax) return [];
   return await reading(deps, async (db) => {
@@ -103,15 +92,14 @@ export async function search(
     const rows = found.flatMap(({ row }) => ('checkout_id' in row ? [row] : []));
     const checkouts = await listFoundCheckouts(db, scope, rows);
     const seen = new Set<string>();
-    const hits: Hit[] = [];
-    for (const { kind, matched, row } of found) {
-      if (seen.has(`${kind} ${row.id}`)) continue;
+    const hits = found.flatMap(({ kind, matched, row }) => {
+      if (seen.has(`${kind} ${row.id}`)) return [];
       seen.add(`${kind} ${row.id}`);
       const checkout_id = 'checkout_id' in row ? row.checkout_id : null;
       const checkout = checkout_id === null ? undefined : checkouts.get(checkout_id);
-      if (checkout_id !== null && !checkout) continue;
+      if (checkout_id !== null && !checkout) return [];
       const { email = null, first_name, last_name } = checkout?.customer ?? {};
-      hits.push({
+      return {
         kind,
         id: row.id,
         merchant_id: row.merchant_id,
@@ -124,14 +112,16 @@ export async function search(
         amount: checkout?.amount ?? null,
         currency: checkout?.currency ?? null,
         created_at: checkout?.created_at ?? (row as SharedRow).created_at,
-      });
-    }
+      };
+    });
     return hits.sort(byMatchAndAge).slice(0, limit);
   });
 }
 
+type Placed = { id: string; matched: HitMatch; created_at: Timestamp };
+
 /** A whole match comes first, so that many longer references cannot displace it. */
-function byMatchAndAge(one: Hit, other: Hit): number {
+function byMatchAndAge(one: Placed, other: Placed): number {
   const isWhole = one.matched !== 'beginning';
   if (isWhole !== (other.matched !== 'beginning')) return isWhole ? -1 : 1;
   return `${one.created_at} ${one.id}` < `${other.created_at} ${other.id}` ? 1 : -1;
@@ -146,6 +136,8 @@ const as =
     rows.map((row) => ({ kind, matched, row }));
 
 const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
+
+const rowTables = Object.keys(rowKinds) as (keyof typeof rowKinds)[];
 
 /** The searches that can have results for this text. */
 function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
@@ -167,8 +159,6 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
 function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] {
   const shared = (table: 'merchants' | 'integrations' | 'alerts' | 'payouts') =>
     findSharedRowById(db, scope, table, id).then(one);
-  const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
-    findRowById(db, scope, table, id).then(one);
   // A payment or an attempt to pay is shown on the page of its checkout.
   const ofCheckout = (table: 'payment_attempts' | 'collections') =>
     findRowById(db, scope, table, id)
@@ -177,10 +167,9 @@ function searchesById(db: Handle, scope: Scope, id: string): Promise<Found[]>[] 
   const ofOperators = (table: 'people' | 'bulk_actions') =>
     findOperatorsRowById(db, scope, table, id).then(one);
   return [
-    row('checkouts').then(as('checkout', 'id')),
-    row('refund_requests').then(as('refund', 'id')),
-    row('callbacks').then(as('callback', 'id')),
-    row('disputes').then(as('dispute', 'id')),
+    ...rowTables.map((table) =>
+      findRowById(db, scope, table, id).then(one).then(as(rowKinds[table], 'id')),
+    ),
     ofCheckout('payment_attempts'),
     ofCheckout('collections'),
     shared('merchants').then(as('merchant', 'id')),
@@ -210,13 +199,12 @@ function searchesByBeginning(
   }
   const digits = text.toLowerCase().replaceAll('-', '');
   if (/^[0-9a-f]{8,31}$/.test(digits)) {
-    const rows = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
-      findRowsByBeginningOfId(db, scope, table, digits, limit);
     searches.push(
-      rows('checkouts').then(as('checkout', 'beginning')),
-      rows('refund_requests').then(as('refund', 'beginning')),
-      rows('callbacks').then(as('callback', 'beginning')),
-      rows('disputes').then(as('dispute', 'beginning')),
+      ...rowTables.map((table) =>
+        findRowsByBeginningOfId(db, scope, table, digits, limit).then(
+          as(rowKinds[table], 'beginning'),
+        ),
+      ),
       findRowsByBeginningOfId(db, scope, 'payouts', digits, limit)
         .then((found) => found.map(({ checkout_id: _, ...payout }) => payout))
         .then(as('payout', 'beginning')),
