@@ -8,6 +8,7 @@ import { plural, words } from '../format.ts';
 import { ActionDialog, problemOf } from '../parts/actions.tsx';
 import { AlertsFrame, alertName } from '../parts/alert.tsx';
 import { AlertButton } from '../parts/alert-button.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 
 export default function AlertsPage() {
@@ -79,7 +80,7 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
   const { rows, clear } = props;
   const client = useQueryClient();
   const [asking, setAsking] = useState(false);
-  const [reason, setReason] = useState('');
+  const [reason, reasonField] = useText('');
   const [done, setDone] = useState<number | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const what = `Close ${plural(rows.length, 'alert')}`;
@@ -126,8 +127,7 @@ function Selected(props: { rows: AlertRow[]; clear: () => void; done: () => void
           description="It stays beside each alert and in the audit."
           data-autofocus
           maxLength={500}
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
+          {...reasonField}
         />
       </ActionDialog>
     </section>

@@ -11,6 +11,7 @@ import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Notice } from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { Bones } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 
 /**
  * Asks for an amount, shows the payments that it would be taken from, and has a button that names
@@ -18,8 +19,8 @@ import { Bones } from '../parts/states.tsx';
  */
 export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () => void }) {
   const { currency, locale } = checkout;
-  const [typed, setTyped] = useState(() => typedAmount(checkout.refundable));
-  const [reason, setReason] = useState('');
+  const [typed, typedField] = useText(() => typedAmount(checkout.refundable));
+  const [reason, reasonField] = useText('');
   // Pressing twice, or repeating the request after a lost answer, makes only one refund.
   const [requestId] = useState(() => crypto.randomUUID());
   const cents = parseAmount(typed);
@@ -59,16 +60,14 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         inputMode="decimal"
         data-autofocus
         leftSection="R"
-        value={typed}
+        {...typedField}
         error={typed !== '' && cents === null ? 'Write it like 600,00.' : null}
-        onChange={(event) => setTyped(event.currentTarget.value)}
       />
       <TextInput
         label="Reason"
         description="Your colleagues read it beside the refund. The audit does not keep it."
         maxLength={500}
-        value={reason}
-        onChange={(event) => setReason(event.currentTarget.value)}
+        {...reasonField}
       />
       {error && <Notice kind="bad">{problemOf(error)}</Notice>}
       {cents !== null && !error && !isCurrent && <Bones lines={3} />}

@@ -13,6 +13,7 @@ import { ActionDialog, useAction } from '../parts/actions.tsx';
 import { Facts, Notice, Status, Time } from '../parts/basics.tsx';
 import { PagesDialog } from '../parts/pages.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
@@ -274,7 +275,7 @@ function Pages(props: { of: CheckoutDetails; kind: Paged; close: () => void }) {
 }
 
 export function NoteForm({ id }: { id: string }) {
-  const [text, setText] = useState('');
+  const [text, textField, setText] = useText('');
   const { run, busy, problem } = useAction();
   return (
     <form
@@ -293,8 +294,7 @@ export function NoteForm({ id }: { id: string }) {
         description="Colleagues see it. The merchant and the shopper do not."
         rows={2}
         maxLength={2000}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
+        {...textField}
       />
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       <span>

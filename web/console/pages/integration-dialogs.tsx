@@ -13,6 +13,7 @@ import { Notice } from '../parts/basics.tsx';
 import { MerchantsSelect } from '../parts/merchants.tsx';
 import { PagesDialog } from '../parts/pages.tsx';
 import { Secrets } from '../parts/secrets.tsx';
+import { useText } from '../parts/text.ts';
 import { ownerOf, RefundModeSelect } from './integrations.tsx';
 
 export type Credential = 'client_secret' | 'signing_key';
@@ -143,7 +144,7 @@ export const eventNames: Record<EventKind, string> = {
 
 export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   const [chosen, setChosen] = useState<EventKind[]>(row.events);
-  const [url, setUrl] = useState(row.events_url ?? '');
+  const [url, urlField] = useText(row.events_url ?? '');
   const enable = chosen.filter((kind) => !row.events.includes(kind));
   const disable = row.events.filter((kind) => !chosen.includes(kind));
   const isMoved = url.trim() !== (row.events_url ?? '');
@@ -173,8 +174,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
         description="If it is empty, an event goes to the address of its order. That of a payout goes to the address of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"
-        value={url}
-        onChange={(event) => setUrl(event.currentTarget.value)}
+        {...urlField}
       />
       <p className="quiet">
         Each event is a signed callback, like that of a payment. Earlier changes are not sent.
@@ -241,8 +241,8 @@ function DisableV1({ of: row, close }: V1Props) {
 
 export function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
   const { endpoint } = props.limit;
-  const [most, setMost] = useState(String(props.limit.max_requests));
-  const [window, setWindow] = useState(String(props.limit.window_seconds));
+  const [most, mostField] = useText(String(props.limit.max_requests));
+  const [window, windowField] = useText(String(props.limit.window_seconds));
   const isGood = /^\d{1,9}$/.test(most) && /^\d{1,5}$/.test(window) && Number(window) > 0;
   const isSame =
     Number(most) === props.limit.max_requests && Number(window) === props.limit.window_seconds;
@@ -256,18 +256,8 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
       disabled={!isGood || isSame}
       close={props.close}
     >
-      <TextInput
-        label="Maximum requests"
-        inputMode="numeric"
-        value={most}
-        onChange={(event) => setMost(event.currentTarget.value)}
-      />
-      <TextInput
-        label="Within this many seconds"
-        inputMode="numeric"
-        value={window}
-        onChange={(event) => setWindow(event.currentTarget.value)}
-      />
+      <TextInput label="Maximum requests" inputMode="numeric" {...mostField} />
+      <TextInput label="Within this many seconds" inputMode="numeric" {...windowField} />
     </SingleActionDialog>
   );
 }

@@ -8,6 +8,7 @@ import { problemOf, useQuietAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 import { addPasskey } from '../passkeys.ts';
 import { useSession } from '../session.tsx';
 
@@ -191,7 +192,7 @@ function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
 }
 
 function AddPasskey({ changed }: { changed: () => void }) {
-  const [name, setName] = useState('');
+  const [name, nameField, setName] = useText('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const client = useQueryClient();
@@ -222,8 +223,7 @@ function AddPasskey({ changed }: { changed: () => void }) {
           aria-label="Name of the new passkey"
           placeholder="Such as: security key"
           maxLength={100}
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          {...nameField}
         />
         <Button type="submit" variant="default" loading={busy} disabled={name.trim() === ''}>
           Add a passkey

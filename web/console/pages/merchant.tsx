@@ -11,6 +11,7 @@ import { useDetails, Waiting } from '../parts/details.tsx';
 import { FeesCard } from '../parts/fees.tsx';
 import { PayeeCard } from '../parts/payee.tsx';
 import { ProfileCard } from '../parts/profile.tsx';
+import { useText } from '../parts/text.ts';
 import {
   describeThreshold,
   isLifting,
@@ -204,7 +205,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
     merchant.preselected_term === null ? '' : String(merchant.preselected_term),
   );
   const [threshold, setThreshold] = useState(() => typedThreshold(merchant.four_eyes_above));
-  const [shortName, setShortName] = useState(merchant.short_name ?? '');
+  const [shortName, shortNameField] = useText(merchant.short_name ?? '');
   const [isFree, setIsFree] = useState(merchant.no_fees);
   const { bands: rules } = readBands(bands);
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
@@ -257,8 +258,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         label="Name on card statements"
         description="If it is empty, the beginning of the merchant’s name is used."
         maxLength={20}
-        value={shortName}
-        onChange={(event) => setShortName(event.currentTarget.value)}
+        {...shortNameField}
       />
       <Checkbox
         label="The payment page says: No interest. No fees."

@@ -7,6 +7,7 @@ import { SingleActionDialog } from '../parts/actions.tsx';
 import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
 import { Money, PageHead, Time } from '../parts/basics.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { useText } from '../parts/text.ts';
 import { readThreshold, ThresholdForm, typedThreshold } from '../parts/threshold.tsx';
 import { useCan } from '../session.tsx';
 
@@ -76,7 +77,7 @@ export default function MerchantsPage() {
 }
 
 function AddMerchant({ close }: { close: () => void }) {
-  const [name, setName] = useState('');
+  const [name, nameField] = useText('');
   const [threshold, setThreshold] = useState(() => typedThreshold(null));
   const [bands, setBands] = useState(() =>
     typedBands([
@@ -105,8 +106,7 @@ function AddMerchant({ close }: { close: () => void }) {
         description="Shoppers read it on the payment page."
         data-autofocus
         maxLength={255}
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
+        {...nameField}
       />
       <BandsForm bands={bands} onChange={setBands} />
       <ThresholdForm

@@ -6,6 +6,7 @@ import { languageNames } from '#platform/shared/language.ts';
 import { useAction } from '../parts/actions.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 import { ConversationStatus } from './messages.tsx';
 
@@ -88,7 +89,7 @@ function Thread({ of: conversation }: { of: ConversationDetails }) {
 
 function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
   const { checkout_id, moved_at, email, language, merchant_name } = conversation;
-  const [text, setText] = useState('');
+  const [text, textField] = useText('');
   const [solves, setSolves] = useState(true);
   // A repeated request counts as the same answer.
   const [request_id] = useState(() => crypto.randomUUID());
@@ -113,8 +114,7 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
         autosize
         minRows={4}
         maxLength={4000}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
+        {...textField}
       />
       <Checkbox
         label="This solves it"

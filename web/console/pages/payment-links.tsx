@@ -12,6 +12,7 @@ import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { MerchantSelect, useFoundMerchants } from '../parts/merchants.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan, useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
@@ -108,9 +109,9 @@ function NewLink({ close }: { close: () => void }) {
   const [filters] = useFilters();
   const { data: merchants } = useFoundMerchants('');
   const [chosen, setChosen] = useState<string | null>(filters.merchant ?? null);
-  const [reference, setReference] = useState('');
-  const [typed, setTyped] = useState('');
-  const [email, setEmail] = useState('');
+  const [reference, referenceField] = useText('');
+  const [typed, typedField] = useText('');
+  const [email, emailField] = useText('');
   const [days, setDays] = useState('30');
   const [reusable, setReusable] = useState(false);
   const [calls, setCalls] = useState(true);
@@ -155,9 +156,8 @@ function NewLink({ close }: { close: () => void }) {
         inputMode="decimal"
         data-autofocus
         leftSection="R"
-        value={typed}
+        {...typedField}
         error={typed !== '' && cents === null ? 'Write it like 600,00.' : null}
-        onChange={(event) => setTyped(event.currentTarget.value)}
       />
       <TextInput
         label={reusable ? 'Name of the till' : 'Order'}
@@ -167,8 +167,7 @@ function NewLink({ close }: { close: () => void }) {
             : 'Your order number. The shopper reads it.'
         }
         maxLength={reusable ? 240 : 255}
-        value={reference}
-        onChange={(event) => setReference(event.currentTarget.value)}
+        {...referenceField}
       />
       {!reusable && (
         <TextInput
@@ -176,8 +175,7 @@ function NewLink({ close }: { close: () => void }) {
           description="Without it the shopper types the address."
           type="email"
           maxLength={254}
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
+          {...emailField}
         />
       )}
       {hasEmail && sends_mail && (

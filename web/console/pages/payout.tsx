@@ -10,6 +10,7 @@ import { Card, Facts, Id, Notice, PageHead, Table, Time } from '../parts/basics.
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { FileLink } from '../parts/file-link.tsx';
 import { Doubts } from '../parts/selected-payouts.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { mustApproveAgain, PayoutStatus } from './payouts.tsx';
@@ -318,7 +319,7 @@ const textsOf = (amount: string) => ({
 /** Asks how the bank handled a payout. */
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
-  const [text, setText] = useState('');
+  const [text, textField] = useText('');
   const amount = money(payout.amount, payout.currency, payout.locale);
   const { title, what, said, label, description } = textsOf(amount)[kind];
   const value = text.trim();
@@ -341,8 +342,7 @@ function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void 
         description={description}
         data-autofocus
         maxLength={200}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
+        {...textField}
       />
     </SingleActionDialog>
   );

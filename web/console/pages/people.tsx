@@ -21,6 +21,7 @@ import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan, useChoice, useSession, useShop } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
@@ -113,8 +114,8 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
     queryKey: ['/api/roles'],
     queryFn: ({ signal }) => get<Roles>('/api/roles', {}, signal),
   });
-  const [email, setEmail] = useState(person?.email ?? '');
-  const [name, setName] = useState(person?.name ?? '');
+  const [email, emailField] = useText(person?.email ?? '');
+  const [name, nameField] = useText(person?.name ?? '');
   const [roles, setRoles] = useState<string[]>(person?.roles ?? []);
   const { scope: ownScope } = useSession();
   const { merchant: chosen } = useChoice();
@@ -179,16 +180,14 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
               description="A person who had access before is signed out and gets a new link once another administrator releases the invitation."
               type="email"
               data-autofocus
-              value={email}
-              onChange={(event) => setEmail(event.currentTarget.value)}
+              {...emailField}
             />
           )}
           <TextInput
             label="Name"
             {...(!person && { description: 'Colleagues see it beside what the person does.' })}
             maxLength={100}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
+            {...nameField}
           />
           <Checkbox.Group
             label="Roles"

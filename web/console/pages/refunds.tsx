@@ -13,6 +13,7 @@ import { RefundParts } from '../parts/refund-parts.tsx';
 import { reviewOf, reviewOfAll } from '../parts/review.ts';
 import { SelectedBar, useBulkAction } from '../parts/selected.tsx';
 import { Unread } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 import { useCan } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
@@ -228,7 +229,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   });
   const { run, busy, problem } = useAction();
   const [declining, setDeclining] = useState(false);
-  const [reason, setReason] = useState('');
+  const [reason, reasonField] = useText('');
   const amount = data ? shown(data) : '';
   const isReview = data?.view === 'review';
   const mayReview = data !== undefined && can('refunds.review') && isReview;
@@ -295,8 +296,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
               autosize={false}
               rows={3}
               maxLength={500}
-              value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
+              {...reasonField}
             />
           )}
         </>

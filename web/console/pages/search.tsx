@@ -1,9 +1,9 @@
 import { TextInput } from '@mantine/core';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { Icon } from '../icons.tsx';
 import { Card, PageHead } from '../parts/basics.tsx';
 import { Bones, Problem, State } from '../parts/states.tsx';
+import { useText } from '../parts/text.ts';
 import {
   HitLine,
   hrefOf,
@@ -18,7 +18,7 @@ import { useFilters } from '../url.ts';
 export default function SearchPage() {
   const [filters, setFilters] = useFilters();
   const wanted = filters.q ?? '';
-  const [typed, setTyped] = useState(wanted);
+  const [typed, typedField] = useText(wanted);
   const { data, error, isLoading, refetch } = useHits(wanted);
   const hits = data?.data ?? [];
   const pages = usePagesFor(wanted);
@@ -37,8 +37,7 @@ export default function SearchPage() {
           aria-label="Search for an order, a shopper or an id"
           placeholder="Order, amount, name, e-mail, last four, id or page"
           leftSection={<Icon name="search" />}
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
+          {...typedField}
           autoComplete="off"
           spellCheck={false}
         />

@@ -12,6 +12,7 @@ import { Facts, Id, Notice, PageHead, Status, Time } from './basics.tsx';
 import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List, type Picking } from './list.tsx';
 import { Unread } from './states.tsx';
+import { useText } from './text.ts';
 
 /**
  * The title of an alert. `gateway_other_amount` becomes `Other amount` where all alerts are the
@@ -246,7 +247,7 @@ function AlertDialog(props: {
     queryKey: [path, id],
     queryFn: ({ signal }) => get<AlertRow>(`${path}/${id}`, {}, signal),
   });
-  const [reason, setReason] = useState('');
+  const [reason, reasonField] = useText('');
   const { run, busy, problem } = useAction();
   const isOpen = props.mayClose && data !== undefined && data.state !== 'closed';
   const mayClose = isOpen && data.close_refusal === null;
@@ -312,8 +313,7 @@ function AlertDialog(props: {
               data-autofocus
               rows={3}
               maxLength={500}
-              value={reason}
-              onChange={(event) => setReason(event.currentTarget.value)}
+              {...reasonField}
             />
           )}
         </>

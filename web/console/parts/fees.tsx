@@ -8,6 +8,7 @@ import { useCan } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { parseAmount, typedAmount } from './amount.ts';
 import { Card, Facts, Notice } from './basics.tsx';
+import { useText } from './text.ts';
 
 type Prices = Omit<TermsRow, 'from' | 'created_at'>;
 
@@ -112,13 +113,13 @@ function parsePoints(text: string): number | null {
 }
 
 function usePrices(before: TermsRow | null) {
-  const [percent, setPercent] = useState(before ? typedPoints(before.basis_points) : '');
-  const [fixed, setFixed] = useState(before ? typedAmount(before.fixed) : '');
-  const [vat, setVat] = useState(before ? typedPoints(before.vat_basis_points) : '15');
+  const [percent, percentField] = useText(before ? typedPoints(before.basis_points) : '');
+  const [fixed, fixedField] = useText(before ? typedAmount(before.fixed) : '');
+  const [vat, vatField] = useText(before ? typedPoints(before.vat_basis_points) : '15');
   const [funding, setFunding] = useState<Prices['funding']>(before?.funding ?? 'whole');
   const [refundFee, setRefundFee] = useState<Prices['refund_fee']>(before?.refund_fee ?? 'kept');
-  const [reserve, setReserve] = useState(before ? typedPoints(before.reserve_basis_points) : '0');
-  const [days, setDays] = useState(String(before?.reserve_days ?? 0));
+  const [reserve, reserveField] = useText(before ? typedPoints(before.reserve_basis_points) : '0');
+  const [days, daysField] = useText(String(before?.reserve_days ?? 0));
   const read = {
     basis_points: parsePoints(percent),
     fixed: parseAmount(fixed),
@@ -130,15 +131,14 @@ function usePrices(before: TermsRow | null) {
     Object.values(read).every((value) => value !== null) &&
     (read.reserve_basis_points === 0 || read.reserve_days !== 0);
   const prices = isGood ? ({ ...read, funding, refund_fee: refundFee } as Prices) : null;
-  const texts = { percent, fixed, vat, reserve, days, funding, refundFee };
-  const setters = { setPercent, setFixed, setVat, setReserve, setDays, setFunding, setRefundFee };
-  return { prices, ...texts, ...setters };
+  const fields = { percentField, fixedField, vatField, reserveField, daysField };
+  return { prices, ...fields, funding, setFunding, refundFee, setRefundFee };
 }
 
 function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: () => void }) {
   const { of: merchant, terms, close } = props;
   const form = usePrices(terms);
-  const [from, setFrom] = useState(todayOf(merchant));
+  const [from, fromField] = useText(todayOf(merchant));
   const { prices } = form;
   return (
     <SingleActionDialog
@@ -156,40 +156,18 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
           placeholder="4,95"
           inputMode="decimal"
           data-autofocus
-          value={form.percent}
-          onChange={(event) => form.setPercent(event.currentTarget.value)}
+          {...form.percentField}
         />
         <TextInput
           label="Fixed part of each order"
           placeholder="2,50"
           inputMode="decimal"
-          value={form.fixed}
-          onChange={(event) => form.setFixed(event.currentTarget.value)}
+          {...form.fixedField}
         />
-        <TextInput
-          label="VAT on the fee, percent"
-          inputMode="decimal"
-          value={form.vat}
-          onChange={(event) => form.setVat(event.currentTarget.value)}
-        />
-        <TextInput
-          label="From"
-          type="date"
-          value={from}
-          onChange={(event) => setFrom(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Reserve, percent of sales"
-          inputMode="decimal"
-          value={form.reserve}
-          onChange={(event) => form.setReserve(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Days that the reserve is held"
-          inputMode="numeric"
-          value={form.days}
-          onChange={(event) => form.setDays(event.currentTarget.value)}
-        />
+        <TextInput label="VAT on the fee, percent" inputMode="decimal" {...form.vatField} />
+        <TextInput label="From" type="date" {...fromField} />
+        <TextInput label="Reserve, percent of sales" inputMode="decimal" {...form.reserveField} />
+        <TextInput label="Days that the reserve is held" inputMode="numeric" {...form.daysField} />
       </div>
       <Select
         label="Paid out"

@@ -5,6 +5,7 @@ import type { Account, Payee } from '#operating/operations/payee.schema.ts';
 import { useCan, useSession } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { Card, Facts, Notice, Time } from './basics.tsx';
+import { useText } from './text.ts';
 
 type Dialog = 'propose' | 'confirm' | 'statements';
 type Props = { of: MerchantDetails; payee: Payee; close: () => void };
@@ -114,10 +115,10 @@ function AccountFacts({ of: account, zone }: { of: Account; zone: string }) {
 }
 
 function Propose({ of: merchant, payee, close }: Props) {
-  const [holder, setHolder] = useState('');
-  const [bank, setBank] = useState('');
-  const [branch, setBranch] = useState('');
-  const [account, setAccount] = useState('');
+  const [holder, holderField] = useText('');
+  const [bank, bankField] = useText('');
+  const [branch, branchField] = useText('');
+  const [account, accountField] = useText('');
   // The proposal that the person read. A newer one must not be replaced unseen.
   const [replaced] = useState(payee.proposed);
   const isStaff = useSession().scope === 'all';
@@ -149,34 +150,16 @@ function Propose({ of: merchant, payee, close }: Props) {
           This replaces the proposal of {replaced.proposed_by}, account … {replaced.last4}.
         </Notice>
       )}
-      <TextInput
-        label="Account holder"
-        maxLength={100}
-        data-autofocus
-        value={holder}
-        onChange={(event) => setHolder(event.currentTarget.value)}
-      />
-      <TextInput
-        label="Bank"
-        maxLength={100}
-        value={bank}
-        onChange={(event) => setBank(event.currentTarget.value)}
-      />
-      <TextInput
-        label="Branch code"
-        inputMode="numeric"
-        maxLength={20}
-        value={branch}
-        onChange={(event) => setBranch(event.currentTarget.value)}
-      />
+      <TextInput label="Account holder" maxLength={100} data-autofocus {...holderField} />
+      <TextInput label="Bank" maxLength={100} {...bankField} />
+      <TextInput label="Branch code" inputMode="numeric" maxLength={20} {...branchField} />
       <TextInput
         label="Account number"
         description="It is encrypted. Only its last four digits are shown from now on."
         inputMode="numeric"
         autoComplete="off"
         maxLength={30}
-        value={account}
-        onChange={(event) => setAccount(event.currentTarget.value)}
+        {...accountField}
       />
       <p className="quiet">
         {payee.account
@@ -191,7 +174,7 @@ function Confirm(props: Props & { proposed: Account }) {
   const { of: merchant, close } = props;
   // The proposal that the person read. A newer one must not be confirmed instead.
   const [proposed] = useState(props.proposed);
-  const [account, setAccount] = useState('');
+  const [account, accountField] = useText('');
   const digits = account.replaceAll(/\s/g, '');
   return (
     <SingleActionDialog
@@ -215,15 +198,14 @@ function Confirm(props: Props & { proposed: Account }) {
         autoComplete="off"
         maxLength={30}
         data-autofocus
-        value={account}
-        onChange={(event) => setAccount(event.currentTarget.value)}
+        {...accountField}
       />
     </SingleActionDialog>
   );
 }
 
 function Statements({ of: merchant, payee, close }: Props) {
-  const [email, setEmail] = useState(payee.statement_email ?? '');
+  const [email, emailField] = useText(payee.statement_email ?? '');
   const to = email.trim();
   const isSame = to === (payee.statement_email ?? '');
   return (
@@ -242,8 +224,7 @@ function Statements({ of: merchant, payee, close }: Props) {
         type="email"
         maxLength={254}
         data-autofocus
-        value={email}
-        onChange={(event) => setEmail(event.currentTarget.value)}
+        {...emailField}
       />
     </SingleActionDialog>
   );

@@ -7,6 +7,7 @@ import { changesOf } from '../changes.ts';
 import { useCan } from '../session.tsx';
 import { SingleActionDialog } from './actions.tsx';
 import { Card, Facts, Notice } from './basics.tsx';
+import { useText } from './text.ts';
 import { base64Of, shrinkImage } from './upload.ts';
 
 /** The facts that pages, mails and receipts show to shoppers. */
@@ -54,9 +55,9 @@ const typed = (text: string) => (text.trim() === '' ? null : text.trim());
 function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }) {
   // The merchant as it was when the dialog opened; the page keeps reading it again.
   const [merchant] = useState(of);
-  const [contact, setContact] = useState(merchant.contact ?? '');
-  const [address, setAddress] = useState(merchant.address ?? '');
-  const [vat, setVat] = useState(merchant.vat_number ?? '');
+  const [contact, contactField] = useText(merchant.contact ?? '');
+  const [address, addressField] = useText(merchant.address ?? '');
+  const [vat, vatField] = useText(merchant.vat_number ?? '');
   const [language, setLanguage] = useState(merchant.language);
   // The digest of the logo, or the content of a new one.
   const [logo, setLogo] = useState(merchant.logo);
@@ -93,8 +94,7 @@ function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }
         label="Contact"
         description="An e-mail address, a phone number or an https address."
         maxLength={200}
-        value={contact}
-        onChange={(event) => setContact(event.currentTarget.value)}
+        {...contactField}
       />
       <Textarea
         label="Address"
@@ -103,15 +103,9 @@ function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }
         minRows={3}
         maxRows={6}
         maxLength={300}
-        value={address}
-        onChange={(event) => setAddress(event.currentTarget.value)}
+        {...addressField}
       />
-      <TextInput
-        label="VAT number"
-        maxLength={20}
-        value={vat}
-        onChange={(event) => setVat(event.currentTarget.value)}
-      />
+      <TextInput label="VAT number" maxLength={20} {...vatField} />
       <Select
         label="Language of its statements"
         data={languages.map((value) => ({ value, label: languageNames[value] }))}

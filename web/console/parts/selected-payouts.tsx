@@ -6,6 +6,7 @@ import { money, plural } from '../format.ts';
 import { ActionDialog } from './actions.tsx';
 import { Notice } from './basics.tsx';
 import { SelectedBar, useBulkAction } from './selected.tsx';
+import { useText } from './text.ts';
 
 type Props = { rows: PayoutRow[]; clear: () => void; keep: (ids: string[]) => void };
 
@@ -123,7 +124,7 @@ export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boole
 export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
   const { begin, ...bulk } = useBulkAction(clear);
   const [opened, setOpened] = useState(false);
-  const [reference, setReference] = useState('');
+  const [reference, referenceField] = useText('');
   const what = `Note ${plural(rows.length, 'payout')} as paid${sumOf(rows)}`;
   const bank_reference = reference.trim();
   return (
@@ -153,8 +154,7 @@ export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
             description="As it appears on the bank’s statement. Each of these payouts gets it."
             maxLength={200}
             data-autofocus
-            value={reference}
-            onChange={(event) => setReference(event.currentTarget.value)}
+            {...referenceField}
           />
         </ActionDialog>
       )}

@@ -5,10 +5,11 @@ import { count, duration } from '../format.ts';
 import { ActionDialog, useAction } from './actions.tsx';
 import { Raw } from './attempts.tsx';
 import { Notice } from './basics.tsx';
+import { useText } from './text.ts';
 
 /** Sends a test callback to an address, and shows the answer below it. */
 export function TestCallback({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  const [url, setUrl] = useState(row.events_url ?? '');
+  const [url, urlField] = useText(row.events_url ?? '');
   const [tested, setTested] = useState<TestedCallback | null>(null);
   const { run, busy, problem } = useAction();
   const what = tested ? 'Send it again' : 'Send a test callback';
@@ -38,8 +39,7 @@ export function TestCallback({ of: row, close }: { of: IntegrationRow; close: ()
         label="Address"
         placeholder="https://shop.example/tranche/callback"
         type="url"
-        value={url}
-        onChange={(event) => setUrl(event.currentTarget.value)}
+        {...urlField}
       />
       <div role="status">{tested && <Answer of={tested} />}</div>
     </ActionDialog>
