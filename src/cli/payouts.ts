@@ -1,10 +1,9 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import { type MerchantRow, merchantNow } from '#merchants/merchant.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import { payoutActions, payoutList } from '#operating/operations/payouts.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
-import { timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import { type BankFileDeps, type BankFormat, bankFormats } from '#purchases/payouts/bank-file.ts';
+import { bankFormats } from '#purchases/payouts/bank-file.ts';
 import { lineName } from '#purchases/payouts/line-names.ts';
 import { sumLines } from '#purchases/payouts/payout.sql.ts';
 import type { Payout, PayoutLine, Totals } from '#purchases/payouts/payout.ts';
@@ -12,17 +11,13 @@ import { readLines } from '#purchases/payouts/read-lines.ts';
 import {
   type Export,
   exportPayouts,
+  type LeftOut,
   mustFindPayout,
   readExport,
 } from '#purchases/payouts/review-payout.ts';
-import {
-  whyNotPrinted,
-  writeStatementCsv,
-  writeStatementHtml,
-} from '#purchases/payouts/statement.ts';
-import { writeStatementPdf } from '#purchases/payouts/statement-pdf.ts';
+import { whyNotPrinted } from '#purchases/payouts/statement.ts';
+import { writeStatement } from '#purchases/payouts/write-statement.ts';
 import { OperatorError } from '#record/actions/operate.ts';
-import { findRecordEnd } from '#record/alerts/publish-end.ts';
 import { actionCommand } from './action-command.ts';
 import { type Command, command, oneOf, UsageError } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
@@ -248,74 +243,57 @@ changes nothing; \`payouts show\` shows the ID. --json prints the payouts.
   async run(context) {
     const earlier = context.values.export;
     const format = oneOf(context.values.format ?? 'csv', bankFormats, 'format');
-    const readRows = async (connection: Connection, { payouts, ...made }: Export) => ({
-      ...made,
-      rows: await readAll(connection, payouts),
-    });
-    const { export_id, rows, refused, toApprove, toCompare, tooNew, isFull, file } =
-      earlier === undefined
-        ? await withBankRun(context, async (connection) =>
-            readRows(connection, await exportPayouts(connection, connection.operator, format)),
-          )
-        : await withSealing(context, async (connection) =>
-            readRows(connection, await readAgain(connection, earlier, format)),
-          );
+    const made = await (earlier === undefined
+      ? withBankRun(context, (deps) => withRows(deps, exportPayouts(deps, deps.operator, format)))
+      : withSealing(context, (deps) =>
+          withRows(deps, readExport(deps, deps.operator, earlier, format)),
+        ));
+    const { export_id, rows, is_full, file, ...left } = made;
     if (context.json) {
-      const named = (payouts: Payout[]) =>
-        payouts.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference }));
-      const left = {
-        without_account: named(refused),
-        to_approve_again: named(toApprove),
-        to_compare: named(toCompare),
-        new_account: named(tooNew),
-      };
-      context.print({ export_id, data: rows.map(present), ...left, is_full: isFull }, () => '');
+      const named = Object.entries(left).map(([reason, payouts]) => [
+        reason,
+        payouts.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference })),
+      ]);
+      const data = rows.map(present);
+      context.print({ export_id, data, ...Object.fromEntries(named), is_full }, () => '');
       return;
     }
     context.terminal.stdout.write(file);
-    for (const { reference, merchant_id } of refused) {
-      context.terminal.warn(
-        `${reference} was not exported: its merchant has no confirmed bank account. Set one with \`tranche merchants bank ${merchant_id}\`.`,
-      );
-    }
-    for (const { id, reference } of toApprove) {
-      context.terminal.warn(
-        `${reference} was not exported: its merchant's bank account has changed since it was approved. Two operators must approve it again: \`tranche payouts approve ${id}\`.`,
-      );
-    }
-    for (const { id, reference } of toCompare) {
-      context.terminal.warn(
-        `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
-      );
-    }
-    for (const { reference, payable_from } of tooNew) {
-      context.terminal.warn(
-        `${reference} was not exported: its bank account was confirmed too recently. It can be paid from ${showTime(payable_from)}.`,
-      );
-    }
+    const notExported = explainLeftOut(left);
+    for (const line of notExported) context.terminal.warn(line);
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
-    if (isFull) context.terminal.warn('The file is full. Export again for the next payouts.');
-    else if ([rows, refused, toApprove, toCompare, tooNew].every(({ length }) => length === 0))
+    if (is_full) context.terminal.warn('The file is full. Export again for the next payouts.');
+    else if (rows.length + notExported.length === 0) {
       context.terminal.warn('No payout is approved.');
+    }
   },
 });
 
-async function readAgain(
-  connection: Connection & BankFileDeps,
-  export_id: string,
-  format: BankFormat,
-): Promise<Export> {
-  const { payouts, file } = await readExport(connection, connection.operator, export_id, format);
-  return {
-    export_id,
-    payouts,
-    refused: [],
-    toApprove: [],
-    toCompare: [],
-    tooNew: [],
-    isFull: false,
-    file,
-  };
+async function withRows(connection: Connection, made: Promise<Export>) {
+  const { payouts, ...rest } = await made;
+  return { ...rest, rows: await readAll(connection, payouts) };
+}
+
+/** A line for each payout that was not exported. */
+function explainLeftOut(left: LeftOut): string[] {
+  return [
+    ...left.without_account.map(
+      ({ reference, merchant_id }) =>
+        `${reference} was not exported: its merchant has no confirmed bank account. Set one with \`tranche merchants bank ${merchant_id}\`.`,
+    ),
+    ...left.to_approve_again.map(
+      ({ reference, id }) =>
+        `${reference} was not exported: its merchant's bank account has changed since it was approved. Two operators must approve it again: \`tranche payouts approve ${id}\`.`,
+    ),
+    ...left.to_compare.map(
+      ({ reference, id }) =>
+        `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
+    ),
+    ...left.new_account.map(
+      ({ reference, payable_from }) =>
+        `${reference} was not exported: its bank account was confirmed too recently. It can be paid from ${showTime(payable_from)}.`,
+    ),
+  ];
 }
 
 const formats = ['csv', 'json', 'html', 'pdf'] as const;
@@ -334,38 +312,30 @@ of at most 20,000. ID may be the payout's reference.
   options: { format: { type: 'string' } },
   async run(context) {
     const [id = ''] = context.positionals;
+    const { stdout } = context.terminal;
     const format = context.json ? 'json' : oneOf(context.values.format ?? 'csv', formats, 'format');
-    const { recordEnd, ...found } = await withMigrated(context, async (connection) => {
+    await withMigrated(context, async (connection) => {
       const { db } = connection.database;
       const payout = await mustFindPayout(db, await idOf(connection, 'payout', id));
-      const recordEnd = await findRecordEnd(db, payout.created_at);
-      return { ...(await read(connection, payout)), recordEnd };
-    });
-    const { payout, lines, totals, merchant } = found;
-    if (format === 'json') {
-      const answer = { ...present(found), totals };
-      context.print(answer, () => JSON.stringify(answer, null, 2));
-      return;
-    }
-    const problem = format === 'csv' ? null : whyNotPrinted(payout, format);
-    if (problem !== null) throw new OperatorError(problem);
-    if (format === 'pdf') {
-      if (context.terminal.stdout.isTTY)
+      if (format === 'json') {
+        const found = await read(connection, payout);
+        const answer = { ...present(found), totals: found.totals };
+        context.print(answer, () => JSON.stringify(answer, null, 2));
+        return;
+      }
+      const problem = whyNotPrinted(payout, format);
+      if (problem !== null) throw new OperatorError(problem);
+      if (format === 'pdf' && stdout.isTTY) {
         throw new UsageError('Send a PDF to a file: > statement.pdf');
-      const now = timestamp(merchantNow(context.clock, merchant));
-      const pieces = writeStatementPdf(payout, [lines], totals, merchant, recordEnd, now);
-      for await (const piece of pieces) context.terminal.stdout.write(piece);
-      return;
-    }
-    const pieces =
-      format === 'csv'
-        ? writeStatementCsv(payout, [lines])
-        : writeStatementHtml(payout, [lines], totals, merchant, recordEnd);
-    for await (const piece of pieces) context.terminal.stdout.write(piece);
+      }
+      for await (const piece of await writeStatement(connection, payout, format)) {
+        stdout.write(piece);
+      }
+    });
   },
 });
 
-export const payouts: Command[] = [
+export const commands: Command[] = [
   list,
   show,
   approve,

@@ -310,14 +310,14 @@ export const faults: Fault[] = [
   {
     name: 'an approval counts for another bank account',
     file: `${payouts}/review-payout.ts`,
-    from: "else if (!isForAccount(payout, account)) leave('toApprove', payout);",
+    from: "else if (!isForAccount(payout, account)) leave('to_approve_again', payout);",
     to: '',
     tests: ['money/payouts'],
   },
   {
     name: 'a payout is paid again after a restore',
     file: `${payouts}/review-payout.ts`,
-    from: "if (payout.compare_since !== null) leave('toCompare', payout);\n      else if",
+    from: "if (payout.compare_since !== null) leave('to_compare', payout);\n      else if",
     to: 'if',
     tests: ['console/api-actions'],
   },

@@ -182,15 +182,15 @@ const named = (name: string): Approver => ({ person_id: null, name });
 /**
  * The payouts that an export leaves approved, by reason. Each list contains only the oldest ones.
  */
-type LeftOut = {
+export type LeftOut = {
   /** Their merchants have no confirmed bank account. */
-  refused: Payout[];
+  without_account: Payout[];
   /** Their merchants have another account now. Two people must approve them again. */
-  toApprove: Payout[];
-  /** Their accounts were confirmed too recently to be paid. */
-  tooNew: (Payout & { payable_from: Timestamp })[];
+  to_approve_again: Payout[];
   /** An operator must compare them with the bank first. */
-  toCompare: Payout[];
+  to_compare: Payout[];
+  /** Their accounts were confirmed too recently to be paid. */
+  new_account: (Payout & { payable_from: Timestamp })[];
 };
 
 export type Export = LeftOut & {
@@ -198,7 +198,7 @@ export type Export = LeftOut & {
   export_id: string | null;
   payouts: Payout[];
   /** The file is full: another export takes the next payouts. */
-  isFull: boolean;
+  is_full: boolean;
   /** The file for the bank. */
   file: string;
 };
@@ -237,22 +237,26 @@ export async function exportPayouts(
     const details = {
       format,
       payouts: payouts.length,
-      without_account: counts.refused,
-      to_approve_again: counts.toApprove,
-      to_compare: counts.toCompare,
-      new_account: counts.tooNew,
+      ...counts,
       ...(id !== null && exportDigests(payouts, file)),
     };
     return { subject_id: id, details, result: { ...found, export_id: id, payouts, file } };
   });
 }
 
+const noneLeftOut = (): LeftOut => ({
+  without_account: [],
+  to_approve_again: [],
+  to_compare: [],
+  new_account: [],
+});
+
 /** Reads the approved payouts, page by page, until enough of them can be exported. */
 async function findReady(deps: PayoutDeps & NewAccountWait, db: Handle) {
   const ready: Payout[] = [];
   const merchants = new Map<string, Merchant>();
-  const left: LeftOut = { refused: [], toApprove: [], tooNew: [], toCompare: [] };
-  const counts = { refused: 0, toApprove: 0, tooNew: 0, toCompare: 0 };
+  const left = noneLeftOut();
+  const counts = { without_account: 0, to_approve_again: 0, to_compare: 0, new_account: 0 };
   const leave = <Reason extends keyof LeftOut>(reason: Reason, payout: LeftOut[Reason][number]) => {
     counts[reason] += 1;
     if (counts[reason] <= leftOutNamedMax) (left[reason] as Payout[]).push(payout);
@@ -268,20 +272,20 @@ async function findReady(deps: PayoutDeps & NewAccountWait, db: Handle) {
     for (const payout of page) {
       const account = accounts.get(payout.merchant_id);
       const merchant = merchants.get(payout.merchant_id);
-      if (payout.compare_since !== null) leave('toCompare', payout);
-      else if (!account || !merchant) leave('refused', payout);
-      else if (!isForAccount(payout, account)) leave('toApprove', payout);
+      if (payout.compare_since !== null) leave('to_compare', payout);
+      else if (!account || !merchant) leave('without_account', payout);
+      else if (!isForAccount(payout, account)) leave('to_approve_again', payout);
       else {
         const calendar = await readCalendarOnce(merchant);
         const payable_from = findPayableFrom(deps, calendar, merchant, account);
-        if (payable_from !== null) leave('tooNew', { ...payout, payable_from });
+        if (payable_from !== null) leave('new_account', { ...payout, payable_from });
         else if (ready.length < exportedPayoutsMax) ready.push(payout);
-        else return { ready, merchants, counts, ...left, isFull: true };
+        else return { ready, merchants, counts, ...left, is_full: true };
       }
     }
     last = page.at(-1) ?? null;
     if (page.length < exportedPayoutsMax)
-      return { ready, merchants, counts, ...left, isFull: false };
+      return { ready, merchants, counts, ...left, is_full: false };
   }
 }
 
@@ -328,7 +332,7 @@ export async function readExport(
   operator: string,
   export_id: string,
   format: BankFormat,
-): Promise<{ payouts: Payout[]; file: string }> {
+): Promise<Export> {
   return await operate(deps, operator, 'payouts file', async (db) => {
     const payouts = isUuid(export_id) ? await listExports(db, [export_id.toLowerCase()]) : [];
     if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
@@ -337,7 +341,8 @@ export async function readExport(
       ...{ export_id, format, payouts: payouts.length },
       ...exportDigests(payouts, file),
     };
-    return { subject_id: null, details, result: { payouts, file } };
+    const result = { ...noneLeftOut(), export_id, payouts, is_full: false, file };
+    return { subject_id: null, details, result };
   });
 }
 

@@ -66,7 +66,11 @@ export const printedLinesMax = 2_000;
 export const pdfLinesMax = 20_000;
 
 /** Says why a statement has no page to print or no PDF. Null if it has one. */
-export function whyNotPrinted({ lines }: Pick<Payout, 'lines'>, format: 'html' | 'pdf' = 'html') {
+export function whyNotPrinted(
+  { lines }: Pick<Payout, 'lines'>,
+  format: 'csv' | 'html' | 'pdf' = 'html',
+) {
+  if (format === 'csv') return null;
   const max = format === 'html' ? printedLinesMax : pdfLinesMax;
   if (lines <= max) return null;
   const what = format === 'html' ? 'a page to print' : 'a PDF';
