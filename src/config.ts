@@ -97,6 +97,28 @@ export type Config = {
   operator: string | null;
 };
 
+/** The settings that slices read. */
+export const settingsOf = (config: Config) => ({
+  environment: config.environment,
+  baseUrl: config.baseUrl,
+  page: config.page,
+  console: config.console,
+  sendsMessages: config.sendsMessages,
+  trustProxy: config.trustProxy,
+  requestDeadlineSeconds: config.requestDeadlineSeconds,
+  callbackAllow: config.callbackAllow,
+  callbackRetentionDays: config.callbackRetentionDays,
+  retentionDays: config.retentionDays,
+  fourEyesAbove: config.fourEyesAbove,
+  secondPersonHours: config.secondPersonHours,
+  newAccountBusinessDays: config.newAccountBusinessDays,
+  payingAccount: config.payingAccount,
+  issuer: config.issuer,
+  alertWebhookUrl: config.alertWebhookUrl,
+  alertWebhookSecret: config.alertWebhookSecret,
+  legacySunset: config.legacySunset,
+});
+
 /** Lists everything that is wrong with the settings at once. */
 export class BadSettings extends Error {
   readonly problems: string[];

@@ -43,7 +43,7 @@ import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
 import { openMailTransport } from '#purchases/messages/sending/open-transport.ts';
 import { type AppDeps, buildApp } from './app.ts';
-import type { Config, Role } from './config.ts';
+import { type Config, type Role, settingsOf } from './config.ts';
 import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
@@ -149,28 +149,6 @@ async function openBase(
     throw error;
   }
 }
-
-/** The settings that slices read. */
-const settingsOf = (config: ReadyConfig) => ({
-  environment: config.environment,
-  baseUrl: config.baseUrl,
-  page: config.page,
-  console: config.console,
-  sendsMessages: config.sendsMessages,
-  trustProxy: config.trustProxy,
-  requestDeadlineSeconds: config.requestDeadlineSeconds,
-  callbackAllow: config.callbackAllow,
-  callbackRetentionDays: config.callbackRetentionDays,
-  retentionDays: config.retentionDays,
-  fourEyesAbove: config.fourEyesAbove,
-  secondPersonHours: config.secondPersonHours,
-  newAccountBusinessDays: config.newAccountBusinessDays,
-  payingAccount: config.payingAccount,
-  issuer: config.issuer,
-  alertWebhookUrl: config.alertWebhookUrl,
-  alertWebhookSecret: config.alertWebhookSecret,
-  legacySunset: config.legacySunset,
-});
 
 function openMetrics({ database, clock }: Base, databaseClock: DatabaseClock | null): Metrics {
   const { db, pool } = database;

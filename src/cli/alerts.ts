@@ -112,4 +112,4 @@ function describe(terminal: Terminal, alert: ListedAlert): string {
   ]);
 }
 
-export const alerts: Command[] = [list, take, close];
+export const commands: Command[] = [list, take, close];

@@ -78,4 +78,4 @@ export function actorOf(
   return operator === os_user ? fact : `${operator} [${fact}]`;
 }
 
-export const audit: Command[] = [list, verify];
+export const commands: Command[] = [list, verify];

@@ -29,4 +29,4 @@ done. The audit has its id beside names such as \`refunds approve many\`.
     ]),
 });
 
-export const bulkActions: Command[] = [stop];
+export const commands: Command[] = [stop];

@@ -241,4 +241,4 @@ function describeAnswer(attempt: CallbackAttempt): string {
   return `${response_status} ${body.slice(0, answerWidth)}… of ${bytes} bytes`;
 }
 
-export const callbacks: Command[] = [list, show, retry];
+export const commands: Command[] = [list, show, retry];

@@ -18,17 +18,17 @@ export type ListedGroup = { name: string; summary: string; commands: ListedComma
 function group(
   name: string,
   summary: string,
-  load: () => Promise<Command[]>,
+  file: () => Promise<{ commands: Command[] }>,
   summaries: Record<string, string>,
 ): ListedGroup {
   const commands = Object.entries(summaries).map(([word, summary]) => {
     const own = `${name} ${word}`;
-    const loadOwn = async () => {
-      const found = (await load()).find((command) => command.name === own);
+    const load = async () => {
+      const found = (await file()).commands.find((command) => command.name === own);
       assert(found, `${own} is listed and its file does not have it`);
       return found;
     };
-    return { name: own, summary, load: loadOwn };
+    return { name: own, summary, load };
   });
   return { name, summary, commands };
 }
@@ -64,7 +64,7 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     summary: 'fill a sandbox with a season of business',
     load: async () => (await import('./sandbox-story.ts')).sandboxStory,
   },
-  group('clock', "a sandbox merchant's clock", async () => (await import('./clock.ts')).clock, {
+  group('clock', "a sandbox merchant's clock", () => import('./clock.ts'), {
     show: "a sandbox merchant's time and its next event",
     advance: "move a sandbox merchant's clock forward",
   }),
@@ -73,61 +73,46 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     summary: 'run the service',
     load: async () => (await import('./serve.ts')).serve,
   },
-  group(
-    'merchants',
-    'shops and what they accept',
-    async () => (await import('./merchants.ts')).merchants,
-    {
-      create: 'add a shop',
-      list: 'all shops, the oldest first',
-      show: 'one shop with its rules',
-      rules: "change a shop's amount bands and terms",
-      page: 'change what shoppers read about a shop',
-      gateway: "choose the gateway of a shop's new checkouts",
-      fee: 'what a shop pays for the service, from a date on',
-      bank: 'where a shop is paid and gets its statements',
-      balance: 'what a shop is owed now, by reason',
-    },
-  ),
-  group(
-    'integrations',
-    'credentials and their limits',
-    async () => (await import('./integrations.ts')).integrations,
-    {
-      create: 'issue credentials for a shop or an intermediary',
-      list: 'all integrations, or those that act for one shop',
-      managed: 'the merchants that an intermediary acts for',
-      show: 'one integration: limits, merchants, keys',
-      refused: 'requests whose signature was wrong',
-      manage: "change an intermediary's merchants",
-      refunds: 'whether an operator reviews each refund',
-      'require-signing': 'from now on accept only signed POSTs',
-      events: 'the events of an integration besides payments',
-      'test-callback': 'send a test callback to an address',
-      limit: 'set a rate limit for one endpoint',
-      rotate: 'replace a client secret or a signing key',
-      v1: 'issue or withdraw credentials of the v1 API',
-      revoke: 'end an integration permanently',
-    },
-  ),
+  group('merchants', 'shops and what they accept', () => import('./merchants.ts'), {
+    create: 'add a shop',
+    list: 'all shops, the oldest first',
+    show: 'one shop with its rules',
+    rules: "change a shop's amount bands and terms",
+    page: 'change what shoppers read about a shop',
+    gateway: "choose the gateway of a shop's new checkouts",
+    fee: 'what a shop pays for the service, from a date on',
+    bank: 'where a shop is paid and gets its statements',
+    balance: 'what a shop is owed now, by reason',
+  }),
+  group('integrations', 'credentials and their limits', () => import('./integrations.ts'), {
+    create: 'issue credentials for a shop or an intermediary',
+    list: 'all integrations, or those that act for one shop',
+    managed: 'the merchants that an intermediary acts for',
+    show: 'one integration: limits, merchants, keys',
+    refused: 'requests whose signature was wrong',
+    manage: "change an intermediary's merchants",
+    refunds: 'whether an operator reviews each refund',
+    'require-signing': 'from now on accept only signed POSTs',
+    events: 'the events of an integration besides payments',
+    'test-callback': 'send a test callback to an address',
+    limit: 'set a rate limit for one endpoint',
+    rotate: 'replace a client secret or a signing key',
+    v1: 'issue or withdraw credentials of the v1 API',
+    revoke: 'end an integration permanently',
+  }),
   {
     name: 'find',
     summary: 'find a checkout by what is known about it',
     load: async () => (await import('./find.ts')).find,
   },
-  group(
-    'checkouts',
-    'checkouts and what happened to them',
-    async () => (await import('./checkouts.ts')).checkouts,
-    {
-      list: 'checkouts, the newest first',
-      show: 'everything that happened to a checkout',
-    },
-  ),
+  group('checkouts', 'checkouts and what happened to them', () => import('./checkouts.ts'), {
+    list: 'checkouts, the newest first',
+    show: 'everything that happened to a checkout',
+  }),
   group(
     'payment-links',
     'links and QR codes that shoppers open to pay',
-    async () => (await import('./payment-links.ts')).paymentLinks,
+    () => import('./payment-links.ts'),
     {
       create: 'make a link for one payment, or for a till',
       list: 'payment links, the newest first',
@@ -136,54 +121,34 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
       cancel: 'end a link',
     },
   ),
-  group(
-    'refunds',
-    'refund requests: review, retry, preview',
-    async () => (await import('./refunds.ts')).refunds,
-    {
-      list: 'refund requests',
-      show: 'one refund, and what it is taken from',
-      approve: 'approve a refund and carry it out',
-      decline: 'decline a refund, with a reason',
-      retry: 'retry a failed refund',
-      preview: 'which payments a refund would be taken from',
-    },
-  ),
-  group(
-    'instalments',
-    'the payments of successful checkouts',
-    async () => (await import('./instalments.ts')).instalments,
-    {
-      list: 'payments that could not be collected',
-      retry: 'charge an overdue payment once more',
-    },
-  ),
-  group(
-    'gateway',
-    'what the card gateway has on record',
-    async () => (await import('./gateway.ts')).gateway,
-    {
-      reconcile: "compare the gateway's records with our rows",
-      fees: "post the fees of an acquirer's settlement report",
-      release: 'release a checkout that a difference blocks',
-    },
-  ),
-  group(
-    'disputes',
-    'payments that cardholders take back',
-    async () => (await import('./disputes.ts')).disputes,
-    {
-      list: 'payments that cardholders dispute',
-      show: 'one dispute',
-      evidence: 'the evidence pack: stage it, submit it',
-      accept: 'give up a dispute',
-      rest: 'decide about the plan after a lost dispute',
-    },
-  ),
+  group('refunds', 'refund requests: review, retry, preview', () => import('./refunds.ts'), {
+    list: 'refund requests',
+    show: 'one refund, and what it is taken from',
+    approve: 'approve a refund and carry it out',
+    decline: 'decline a refund, with a reason',
+    retry: 'retry a failed refund',
+    preview: 'which payments a refund would be taken from',
+  }),
+  group('instalments', 'the payments of successful checkouts', () => import('./instalments.ts'), {
+    list: 'payments that could not be collected',
+    retry: 'charge an overdue payment once more',
+  }),
+  group('gateway', 'what the card gateway has on record', () => import('./gateway.ts'), {
+    reconcile: "compare the gateway's records with our rows",
+    fees: "post the fees of an acquirer's settlement report",
+    release: 'release a checkout that a difference blocks',
+  }),
+  group('disputes', 'payments that cardholders take back', () => import('./disputes.ts'), {
+    list: 'payments that cardholders dispute',
+    show: 'one dispute',
+    evidence: 'the evidence pack: stage it, submit it',
+    accept: 'give up a dispute',
+    rest: 'decide about the plan after a lost dispute',
+  }),
   group(
     'payouts',
     'what merchants are paid: approve, export, statements',
-    async () => (await import('./payouts.ts')).payouts,
+    () => import('./payouts.ts'),
     {
       list: 'payouts to merchants',
       show: 'one payout with its lines',
@@ -198,14 +163,14 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
   group(
     'statements',
     'monthly statements and tax invoices of merchants',
-    async () => (await import('./statements.ts')).statements,
+    () => import('./statements.ts'),
     {
       list: 'statements, the newest first',
       show: 'one statement, also as a PDF or a CSV file',
       correct: 'issue one again, with names as they are now',
     },
   ),
-  group('money', 'what moved, by merchant', async () => (await import('./money-day.ts')).money, {
+  group('money', 'what moved, by merchant', () => import('./money-day.ts'), {
     day: 'what moved on one day, by merchant',
   }),
   {
@@ -213,97 +178,57 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     summary: 'prove that books, gateway, bank and record agree',
     load: async () => (await import('./prove.ts')).prove,
   },
-  group('ledger', 'the books', async () => (await import('./ledger.ts')).ledger, {
+  group('ledger', 'the books', () => import('./ledger.ts'), {
     check: 'prove that all books add up',
   }),
-  group(
-    'legacy',
-    'the v1 plugin API and its retirement',
-    async () => (await import('./legacy.ts')).legacy,
-    {
-      preview: 'translate a v1 request to v2',
-      usage: 'v1 traffic per integration',
-    },
-  ),
+  group('legacy', 'the v1 plugin API and its retirement', () => import('./legacy.ts'), {
+    preview: 'translate a v1 request to v2',
+    usage: 'v1 traffic per integration',
+  }),
   group(
     'shoppers',
     'export and erase what is held about a shopper',
-    async () => (await import('./shoppers.ts')).shoppers,
+    () => import('./shoppers.ts'),
     {
       export: 'everything that is held about a shopper, as JSON',
       erase: 'erase what is held about a shopper',
     },
   ),
-  group(
-    'callbacks',
-    'notifications of outcomes to merchants',
-    async () => (await import('./callbacks.ts')).callbacks,
-    {
-      list: 'callbacks, the newest first',
-      show: 'one callback with all its attempts',
-      retry: 'deliver one callback now, or all exhausted ones',
-    },
-  ),
-  group(
-    'alerts',
-    'what an operator must look at',
-    async () => (await import('./alerts.ts')).alerts,
-    {
-      list: 'what an operator must look at',
-      take: 'tell others that you are handling an alert',
-      close: 'close an alert, with a reason',
-    },
-  ),
-  group(
-    'operators',
-    'the people who may use the console',
-    async () => (await import('./operators.ts')).operators,
-    {
-      invite: 'invite a person to the console',
-      release: 'release an invitation that waits',
-      list: 'the people who may use the console',
-      revoke: "revoke a person's access to the console",
-      confirm: 'confirm a person, or access after a restore',
-      'alert-mails': 'which events a merchant’s person gets by mail',
-    },
-  ),
-  group(
-    'console',
-    "the operators' console",
-    async () => (await import('./operators.ts')).consoleCommands,
-    {
-      'sign-in': 'a one-time link into the console of a sandbox',
-    },
-  ),
-  group(
-    'bulk-actions',
-    'actions of people on many rows',
-    async () => (await import('./bulk-actions.ts')).bulkActions,
-    {
-      stop: 'stop an action on many rows',
-    },
-  ),
-  group('audit', 'who changed what', async () => (await import('./audit.ts')).audit, {
+  group('callbacks', 'notifications of outcomes to merchants', () => import('./callbacks.ts'), {
+    list: 'callbacks, the newest first',
+    show: 'one callback with all its attempts',
+    retry: 'deliver one callback now, or all exhausted ones',
+  }),
+  group('alerts', 'what an operator must look at', () => import('./alerts.ts'), {
+    list: 'what an operator must look at',
+    take: 'tell others that you are handling an alert',
+    close: 'close an alert, with a reason',
+  }),
+  group('operators', 'the people who may use the console', () => import('./operators.ts'), {
+    invite: 'invite a person to the console',
+    release: 'release an invitation that waits',
+    list: 'the people who may use the console',
+    revoke: "revoke a person's access to the console",
+    confirm: 'confirm a person, or access after a restore',
+    'alert-mails': 'which events a merchant’s person gets by mail',
+  }),
+  group('console', "the operators' console", () => import('./operators.ts'), {
+    'sign-in': 'a one-time link into the console of a sandbox',
+  }),
+  group('bulk-actions', 'actions of people on many rows', () => import('./bulk-actions.ts'), {
+    stop: 'stop an action on many rows',
+  }),
+  group('audit', 'who changed what', () => import('./audit.ts'), {
     list: 'who changed what',
     verify: 'prove that no action was changed or deleted',
   }),
-  group(
-    'keys',
-    'the master key and what it protects',
-    async () => (await import('./keys.ts')).keys,
-    {
-      reencrypt: 're-encrypt signing keys and bank accounts',
-    },
-  ),
-  group(
-    'database',
-    'migrations, roles, and more than one server',
-    async () => (await import('./database.ts')).database,
-    {
-      migrate: 'bring the database up to this version',
-      grant: 'give a role the rights to serve or to read',
-      distribute: 'spread the tables over a Citus cluster',
-      'repair-clock': 'undo what a node with a wrong clock did',
-    },
-  ),
+  group('keys', 'the master key and what it protects', () => import('./keys.ts'), {
+    reencrypt: 're-encrypt signing keys and bank accounts',
+  }),
+  group('database', 'migrations, roles, and more than one server', () => import('./database.ts'), {
+    migrate: 'bring the database up to this version',
+    grant: 'give a role the rights to serve or to read',
+    distribute: 'spread the tables over a Citus cluster',
+    'repair-clock': 'undo what a node with a wrong clock did',
+  }),
 ];

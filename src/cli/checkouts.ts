@@ -227,4 +227,4 @@ function describeBooks(
   ].join('\n\n');
 }
 
-export const checkouts: Command[] = [list, show];
+export const commands: Command[] = [list, show];

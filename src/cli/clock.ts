@@ -1,15 +1,14 @@
 import { readConfig } from '#config.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
 import { advanceClock, type ClockDeps } from '#operating/clock/advance-clock.ts';
 import { findNextDueRow } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { type MerchantWork, merchantWork } from '#worker.ts';
 import { type Command, command, required, UsageError } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
+import { mustFindMerchant } from './reference.ts';
 import { withWorker } from './sandbox-gateway.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 
@@ -25,9 +24,7 @@ falls due next, and what that is.
     const id = required(context.values.merchant, 'merchant');
     refuseProduction(context.env);
     const answer = await withSealing(context, async (connection) => {
-      const { db } = connection.database;
-      const merchant = isUuid(id) ? await findMerchant(db, connection.clock, id) : null;
-      if (!merchant) throw new OperatorError(`There is no merchant ${id}.`);
+      const merchant = await mustFindMerchant(connection, id);
       const next = await findNext(connection, id);
       return {
         merchant_id: id,
@@ -145,4 +142,4 @@ function describe(
   ]);
 }
 
-export const clock: Command[] = [show, advance];
+export const commands: Command[] = [show, advance];

@@ -2,13 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { type Config, readConfig } from '#config.ts';
+import { type Config, readConfig, settingsOf } from '#config.ts';
 import { findEmbeddedAddress } from '#hosting/embedded-postgres/server.ts';
 import { checkMasterKeys, findMasterKeys } from '#hosting/running/master-key.ts';
 import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
-import type { FourEyesDefault } from '#merchants/merchant.ts';
 import type { Viewer } from '#operating/operations/viewer.ts';
-import type { SecondPersonSettings } from '#operating/people/console-session.ts';
 import { mailsToMerchants } from '#operating/people/mail-merchant.ts';
 import { type Database, openDatabase, verifyConnection } from '#platform/database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
@@ -19,22 +17,13 @@ import { isTransient } from '#platform/database/transaction.ts';
 import { systemClock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
-import type { EventDeps } from '#purchases/callbacks/choose-events.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
-import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
-import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
-import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 
 export type Connection = OperatorDeps &
-  QueueDeps &
-  FourEyesDefault &
-  NewAccountWait &
-  Pick<BankFileDeps, 'payingAccount'> &
-  EventDeps &
-  MerchantMailDeps &
-  SecondPersonSettings & { config: Config; operator: string; log: Logger };
+  Omit<ReturnType<typeof settingsOf>, 'baseUrl'> &
+  MerchantMailDeps & { config: Config; operator: string; log: Logger };
 
 /** The operator at the command line sees all merchants and may do everything. */
 export const viewerOf = <Deps extends { operator: string }>(deps: Deps): Viewer<Deps> => ({
@@ -71,13 +60,8 @@ export async function withDatabase<T>(
       log,
       clock: followed ?? context.clock,
       random: context.random,
-      sendsMessages: config.sendsMessages,
+      ...settingsOf(config),
       ...mailsToMerchants({ random: context.random, sendsMessages: config.sendsMessages }),
-      fourEyesAbove: config.fourEyesAbove,
-      newAccountBusinessDays: config.newAccountBusinessDays,
-      payingAccount: config.payingAccount,
-      callbackAllow: config.callbackAllow,
-      secondPersonHours: config.secondPersonHours,
       operator: config.operator ?? systemUser(),
       origin: { os_user: systemUser(), host: hostname() },
     });
@@ -120,7 +104,7 @@ export async function withSealing<T>(
     const masterKeys = await findMasterKeys(config);
     await checkMasterKeys(database.db, masterKeys);
     const sealing = createSealing(masterKeys, random);
-    return await work({ ...connection, environment: config.environment, sealing });
+    return await work({ ...connection, sealing });
   });
 }
 

@@ -127,4 +127,4 @@ wrong clock first: the node refuses to serve until then.
   },
 });
 
-export const database: Command[] = [migrateCommand, grant, distribute, repairClockCommand];
+export const commands: Command[] = [migrateCommand, grant, distribute, repairClockCommand];

@@ -232,4 +232,4 @@ function describe(terminal: Terminal, dispute: ListedDispute): string {
   ]);
 }
 
-export const disputes: Command[] = [list, show, evidence, accept, rest];
+export const commands: Command[] = [list, show, evidence, accept, rest];

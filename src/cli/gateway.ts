@@ -173,4 +173,4 @@ async function* readLines(file: string, readInput: () => Promise<Buffer>): Async
   }
 }
 
-export const gateway: Command[] = [reconcileCommand, feesCommand, releaseCommand];
+export const commands: Command[] = [reconcileCommand, feesCommand, releaseCommand];

@@ -64,7 +64,7 @@ payment's number.
     const [id = ''] = context.positionals;
     const { payment, money } = await withGateway(context, async (deps) => {
       const payment = await retryInstalment(deps, deps.operator, id);
-      return { payment, money: await moneyOf(deps.database.db, [payment]) };
+      return { payment, money: await moneyOf(deps.database.db, payment) };
     });
     context.print(presentInstalment(payment), () =>
       [
@@ -72,7 +72,7 @@ payment's number.
         fields(context.terminal, [
           ['ID', instalmentId(payment)],
           ['Status', payment.status],
-          ['Amount', money(payment, payment.amount - payment.reduced)],
+          ['Amount', money(payment.amount - payment.reduced)],
           ['Due', showDate(payment.due_on)],
           ['Next attempt', showTime(payment.due_at) ?? 'none'],
         ]),
@@ -93,4 +93,4 @@ export const presentInstalment = (payment: Instalment) => ({
   ...pick(payment, members),
 });
 
-export const instalments: Command[] = [list, retry];
+export const commands: Command[] = [list, retry];

@@ -86,10 +86,8 @@ that were created through v1 still get their callback in the v1 form.
       print(withdrawn, () => `v1 has been off since ${showTime(withdrawn.disabled_at)}.`);
       return 0;
     }
-    const issued = await withMigrated(context, ({ config, ...deps }) =>
-      runAction({ ...deps, config, environment: config.environment }, integrationActions.enableV1, {
-        params: { id },
-      }),
+    const issued = await withMigrated(context, (deps) =>
+      runAction(deps, integrationActions.enableV1, { params: { id } }),
     );
     print(
       issued,

@@ -270,7 +270,7 @@ second; a window that has begun keeps its end.
   show: (_, set) => `${set.endpoint}: ${describeLimit(set)}.`,
 });
 
-export const integrations: Command[] = [
+export const commands: Command[] = [
   create,
   list,
   show,

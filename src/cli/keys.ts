@@ -53,4 +53,4 @@ async function reencryptAll(
   };
 }
 
-export const keys: Command[] = [reencrypt];
+export const commands: Command[] = [reencrypt];

@@ -46,4 +46,4 @@ difference.
   },
 });
 
-export const ledger: Command[] = [check];
+export const commands: Command[] = [check];

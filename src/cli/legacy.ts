@@ -115,4 +115,4 @@ v1 off for an integration that no longer uses it with tranche integrations v1 ID
     ),
 });
 
-export const legacy: Command[] = [preview, usage];
+export const commands: Command[] = [preview, usage];

@@ -1,17 +1,15 @@
-import { findMerchantRow } from '#merchants/merchant.sql.ts';
-import type { MerchantRow } from '#merchants/merchant.ts';
-import { noMerchant } from '#operating/operations/merchants.ts';
-import { presentTerms, termsActions } from '#operating/operations/terms.ts';
-import { reading } from '#platform/database/transaction.ts';
+import type { Static } from 'typebox';
+import { type ListedMerchant, mustSeeMerchant } from '#operating/operations/merchants.ts';
+import type { TermsRow } from '#operating/operations/terms.schema.ts';
+import { readTerms, termsActions } from '#operating/operations/terms.ts';
 import { showMoney } from '#platform/shared/money.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
-import { listTerms } from '#record/ledger/settlement.sql.ts';
-import { fundings, refundFees } from '#record/ledger/settlement.ts';
 import { runAction } from './action-command.ts';
-import { command, oneOf, required, UsageError } from './command.ts';
-import { withMigrated } from './connect.ts';
-import { readInteger } from './duration.ts';
+import { command, UsageError } from './command.ts';
+import { viewerOf, withMigrated } from './connect.ts';
+import { optionsOf, readOptions } from './schema-options.ts';
 import { fill, type Terminal, table } from './terminal.ts';
+
+const { body: Terms } = termsActions.set.schema;
 
 export const fee = command({
   name: 'merchants fee',
@@ -32,60 +30,32 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
   tranche merchants fee 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --basis-points 535 --fixed 480 --vat-basis-points 1500`,
   positionals: ['ID'],
-  options: {
-    'basis-points': { type: 'string' },
-    fixed: { type: 'string' },
-    'vat-basis-points': { type: 'string' },
-    from: { type: 'string' },
-    funding: { type: 'string' },
-    'refund-fee': { type: 'string' },
-    'reserve-basis-points': { type: 'string' },
-    'reserve-days': { type: 'string' },
-  },
+  options: optionsOf(Terms.properties, {}),
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
-    const { json: _, help: __, ...given } = values as Record<string, unknown>;
-    if (Object.keys(given).length === 0) {
-      const { merchant, terms } = await withMigrated(context, (connection) =>
-        reading(connection, async (db) => {
-          const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
-          if (!merchant) throw noMerchant(id);
-          return { merchant, terms: (await listTerms(db, merchant.id)).map(presentTerms) };
-        }),
-      );
-      print({ data: terms }, () => describe(terminal, merchant, terms));
-      return;
-    }
-    const count = (name: 'basis-points' | 'fixed' | 'vat-basis-points') =>
-      readInteger(required(values[name], name), name);
-    const optional = (name: 'reserve-basis-points' | 'reserve-days') =>
-      readInteger(values[name] ?? '0', name);
-    const from = readDate(values.from, 'from');
-    const body = {
-      basis_points: count('basis-points'),
-      fixed: count('fixed'),
-      vat_basis_points: count('vat-basis-points'),
-      ...(from !== null && { from }),
-      funding: oneOf(values.funding ?? 'whole', fundings, 'funding'),
-      refund_fee: oneOf(values['refund-fee'] ?? 'kept', refundFees, 'refund-fee'),
-      reserve_basis_points: optional('reserve-basis-points'),
-      reserve_days: optional('reserve-days'),
-    };
-    const { merchant, terms } = await withMigrated(context, async (connection) => {
-      const terms = await runAction(connection, termsActions.set, { params: { id }, body });
-      const merchant = (await findMerchantRow(connection.database.db, id)) as MerchantRow;
-      return { merchant, terms };
+    const { json: _, help: __, ...given } = values as Record<string, string | undefined>;
+    const body = Object.keys(given).length === 0 ? null : readTermsOptions(given);
+    const { merchant, set, terms } = await withMigrated(context, async (deps) => {
+      const viewer = viewerOf(deps);
+      const set = body && (await runAction(deps, termsActions.set, { params: { id }, body }));
+      const merchant = await mustSeeMerchant(viewer, id);
+      return { merchant, set, terms: set ? [set] : await readTerms(viewer, merchant.id) };
     });
-    print(terms, () => describe(terminal, merchant, [terms]));
-    return;
+    print(set ?? { data: terms }, () => describe(terminal, merchant, terms));
   },
 });
+
+function readTermsOptions(given: Record<string, string | undefined>): Static<typeof Terms> {
+  const terms = readOptions(Terms.properties, given, {}) as Static<typeof Terms>;
+  const from = readDate(given.from, 'from');
+  return from === null ? terms : { ...terms, from };
+}
 
 const percent = (points: number) => `${points / 100} %`;
 
 function describe(
   terminal: Terminal,
-  merchant: MerchantRow,
-  list: ReturnType<typeof presentTerms>[],
+  merchant: ListedMerchant,
+  list: Omit<TermsRow, 'created_at'>[],
 ): string {
   if (list.length === 0) {
     return fill('The merchant has no terms: it is not paid out by this service.');
@@ -96,7 +66,7 @@ function describe(
     list.map((terms) => ({
       cells: [
         terms.from,
-        `${percent(terms.basis_points)} + ${showMoney(terms.fixed, merchant.territory)}`,
+        `${percent(terms.basis_points)} + ${showMoney(terms.fixed, merchant)}`,
         percent(terms.vat_basis_points),
         terms.funding,
       ],

@@ -271,7 +271,7 @@ async function readLogo(path: string): Promise<string | null> {
   return (await readUpload(path, logoBounds.bytesMax)).toString('base64');
 }
 
-export const merchants: Command[] = [create, list, show, rules, page, gateway, fee, bank, balance];
+export const commands: Command[] = [create, list, show, rules, page, gateway, fee, bank, balance];
 
 async function change(
   context: Context,

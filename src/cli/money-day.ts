@@ -80,4 +80,4 @@ const figures = [
   ['Paid out', 'paid_out'],
 ] as const;
 
-export const money: Command[] = [day];
+export const commands: Command[] = [day];

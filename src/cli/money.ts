@@ -3,18 +3,14 @@ import type { Handle } from '#platform/database/database.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { UsageError } from './command.ts';
 
-/** Formats the amounts of rows in the locale of each row's merchant (decision 0001). */
+/** Formats the amounts of a row in the locale of its merchant (decision 0001). */
 export async function moneyOf(
   db: Handle,
-  rows: { merchant_id: string }[],
-): Promise<(row: { merchant_id: string; currency: string }, cents: number) => string> {
-  const locales = new Map<string, string>();
-  for (const id of new Set(rows.map(({ merchant_id }) => merchant_id))) {
-    const merchant = await findMerchantRow(db, id);
-    if (merchant) locales.set(id, merchant.territory.locale);
-  }
-  return ({ merchant_id, currency }, cents) =>
-    showMoney(cents, { currency, locale: locales.get(merchant_id) ?? 'en' });
+  { merchant_id, currency }: { merchant_id: string; currency: string },
+): Promise<(cents: number) => string> {
+  const merchant = await findMerchantRow(db, merchant_id);
+  const locale = merchant?.territory.locale ?? 'en';
+  return (cents) => showMoney(cents, { currency, locale });
 }
 
 /** Reads an amount in cents, as the API writes it. */

@@ -417,6 +417,4 @@ ${merchantAlerts.join(', ')}.
 const merchantsOf = ({ merchant_ids }: Pick<Person, 'merchant_ids'>) =>
   merchant_ids?.join(', ') ?? 'all merchants';
 
-export const operators: Command[] = [invite, release, list, revoke, confirm, alertMails];
-
-export const consoleCommands: Command[] = [signIn];
+export const commands: Command[] = [invite, release, list, revoke, confirm, alertMails, signIn];

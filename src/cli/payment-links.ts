@@ -194,4 +194,4 @@ function describe(terminal: Terminal, link: PaymentLinkDetails): string {
   return `${facts}\n\n${orders}`;
 }
 
-export const paymentLinks: Command[] = [create, list, show, cancel, mail];
+export const commands: Command[] = [create, list, show, cancel, mail];

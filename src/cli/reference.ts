@@ -1,3 +1,5 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { unique } from '#operating/operations/owner.sql.ts';
 import { listOfCheckouts } from '#operating/search/search.sql.ts';
 import { type HitKind, search } from '#operating/search/search.ts';
@@ -36,4 +38,14 @@ export async function idOf(connection: Connection, kind: Named, text: string): P
   throw new OperatorError(
     `"${text}" means more than one ${kind}. Give one of these:\n${[only, ...others].map((id) => `  ${id}`).join('\n')}`,
   );
+}
+
+/** A merchant with its clock, by its id. */
+export async function mustFindMerchant(
+  { database, clock }: Pick<Connection, 'database' | 'clock'>,
+  id: string,
+): Promise<Merchant> {
+  const merchant = isUuid(id) ? await findMerchant(database.db, clock, id) : null;
+  if (!merchant) throw new OperatorError(`There is no merchant ${id}.`);
+  return merchant;
 }

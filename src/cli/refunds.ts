@@ -129,15 +129,14 @@ why.
   async run(context) {
     const [id = ''] = context.positionals;
     const amount = readCents(required(context.values.amount, 'amount'), 'amount');
-    const { answer, money } = await withMigrated(context, async (connection) => {
+    const { answer, show } = await withMigrated(context, async (connection) => {
       const checkout = await idOf(connection, 'checkout', id);
       const gateways = await findCapabilities(connection.config);
       const answer = await previewRefund({ ...connection, gateways }, checkout, amount);
-      return { answer, money: await moneyOf(connection.database.db, [answer]) };
+      return { answer, show: await moneyOf(connection.database.db, answer) };
     });
     context.print(answer, () => {
       const { terminal } = context;
-      const show = (cents: number) => money(answer, cents);
       return [
         fields(terminal, [
           ['Checkout', answer.checkout_id],
@@ -172,4 +171,4 @@ function explain({ refund }: FoundRefund): string {
   }
 }
 
-export const refunds: Command[] = [list, show, approve, decline, retry, preview];
+export const commands: Command[] = [list, show, approve, decline, retry, preview];

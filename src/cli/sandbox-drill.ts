@@ -1,11 +1,10 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
 import { explainBadNotifyUrl } from '#purchases/callbacks/delivery/destination.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { command, required, UsageError } from './command.ts';
 import { type Drill, findOrder } from './drill-order.ts';
 import { describeReport } from './drill-report.ts';
 import { runDrill } from './drill-run.ts';
+import { mustFindMerchant } from './reference.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 
 export const sandboxDrill = command({
@@ -50,10 +49,7 @@ is paid, may change when the order is cancelled before that, and must not change
       }
       const fault = explainBadNotifyUrl(new URL(notify_url), deps.config.callbackAllow);
       if (fault !== null) throw new OperatorError(`--notify-url ${fault}.`);
-      const merchant = isUuid(merchant_id)
-        ? await findMerchant(deps.database.db, deps.clock, merchant_id)
-        : null;
-      if (merchant === null) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+      const merchant = await mustFindMerchant(deps, merchant_id);
       const order = await findOrder(deps, merchant, notify_url, reference);
       const drill: Drill = { context, deps, merchant, notify_url, ...order };
       const report = await runDrill(drill, orderUrl, strict);

@@ -116,27 +116,9 @@ export async function withWorker<T>(
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
     const { openMailTransport } = await import('#purchases/messages/sending/open-transport.ts');
-    const {
-      alertWebhookUrl,
-      alertWebhookSecret,
-      callbackRetentionDays,
-      retentionDays,
-      issuer,
-      console,
-      secondPersonHours,
-    } = deps.config;
-    const settings = {
-      alertWebhookUrl,
-      alertWebhookSecret,
-      callbackRetentionDays,
-      retentionDays,
-      issuer,
-      console,
-      secondPersonHours,
-    };
     const mail = openMailTransport(deps.config, deps);
     try {
-      return await work({ ...deps, ...(await openGuarded(deps)), ...settings, mail });
+      return await work({ ...deps, ...(await openGuarded(deps)), mail });
     } finally {
       await mail?.close();
     }

@@ -1,11 +1,10 @@
 import { playStory } from '#hosting/sandbox/story/play-story.ts';
 import { planSeason, type Season, weeksMax } from '#hosting/sandbox/story/season.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import { isUuid } from '#platform/shared/uuid.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { merchantWork } from '#worker.ts';
 import { type Context, command, UsageError } from './command.ts';
 import { readInteger } from './duration.ts';
+import { mustFindMerchant } from './reference.ts';
 import { findTestGateway } from './sandbox-disputes.ts';
 import { readSandboxFile, type SandboxFile, withWorker } from './sandbox-gateway.ts';
 import { fields, showTime } from './terminal.ts';
@@ -65,8 +64,7 @@ async function play(context: Context, seed: number, season: Season) {
     }
     const sandbox = await readSandboxFile(deps.config);
     const id = (context.values.merchant as string | undefined) ?? sandbox.merchant.id;
-    const merchant = isUuid(id) ? await findMerchant(deps.database.db, deps.clock, id) : null;
-    if (!merchant) throw new OperatorError(`There is no merchant ${id}.`);
+    const merchant = await mustFindMerchant(deps, id);
     await operate(deps, deps.operator, 'sandbox story', async () => ({
       subject_id: merchant.id,
       details: { seed },

@@ -78,4 +78,4 @@ function describeErasure(
   return lines.join('\n');
 }
 
-export const shoppers: Command[] = [exportCommand, erase];
+export const commands: Command[] = [exportCommand, erase];

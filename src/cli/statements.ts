@@ -189,4 +189,4 @@ function describe(terminal: Terminal, statement: StatementDetails): string {
   ]);
 }
 
-export const statements: Command[] = [list, show, correct];
+export const commands: Command[] = [list, show, correct];
