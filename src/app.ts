@@ -1,22 +1,16 @@
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
 import { merchantRoutes } from '#merchants/merchant.routes.ts';
 import { docsRoutes } from '#operating/docs/docs.routes.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
-import { answerBrokenRequest, commonHeaders } from '#platform/http/common-headers.ts';
+import { commonHeaders } from '#platform/http/common-headers.ts';
 import { answerNotFound, handleErrors, nothingHere } from '#platform/http/errors.ts';
 import { healthRoutes } from '#platform/http/health.routes.ts';
 import type { Metrics } from '#platform/http/metrics.ts';
 import { collectRoutes } from '#platform/http/openapi.ts';
 import { noteRefusedAuthentications } from '#platform/http/refused-authentications.ts';
 import { compileWhenUsed } from '#platform/http/serialisers.ts';
-import { trustedProxies } from '#platform/http/trusted-proxies.ts';
+import { serverOptions } from '#platform/http/server-options.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
 import { traceRequests } from '#platform/tracing/trace-requests.ts';
 import { type CheckoutDeps, checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
@@ -91,40 +85,17 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 }
 
 function createServer(deps: AppDeps): FastifyInstance {
+  const options = serverOptions(deps, deps.baseUrl);
   return Fastify({
-    loggerInstance: deps.log as FastifyBaseLogger,
-    // We log one line per request ourselves, without its URL, which can contain a payment token.
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: 'request_id',
-    }),
-    genReqId: () => deps.random.uuid(),
-    requestIdHeader: false,
-    trustProxy: trustedProxies(deps.trustProxy) as never,
-    // Slow clients are closed, so that they do not hold connections that others need.
-    requestTimeout: 9_000,
-    // Clients that do not read their answer are closed. The time is longer than any answer takes: a
-    // request may wait while the database restarts.
-    connectionTimeout: 60_000,
+    ...options,
     keepAliveTimeout: 60_000,
-    http: {
-      headersTimeout: 5_000,
-      connectionsCheckingInterval: 1_000,
-      // Node would answer a missing Host header itself, without our envelope.
-      requireHostHeader: false,
-    },
-    clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, { url: deps.baseUrl, requestId: deps.random.uuid() }),
+    // Node would answer a missing Host header itself, without our envelope.
+    http: { ...options.http, requireHostHeader: false },
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
       addCommonHeaders(deps, request, reply);
       answerNotFound(reply);
     },
-    forceCloseConnections: 'idle',
-    // Requests that arrive while the process stops are served, and then their connections are
-    // closed.
-    return503OnClosing: false,
-    exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 500 },
   });
 }

@@ -4,14 +4,13 @@ import {
   type ReadCallback,
   readCallback,
 } from '#operating/operations/callbacks.ts';
-import type { List } from '#operating/operations/list.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { runAction } from './action-command.ts';
 import { type Command, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { type Connection, viewerOf } from './connect.ts';
-import { listCommand, ownerFacts } from './list-command.ts';
+import { listCommand, ownerFacts, readWhole } from './list-command.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { pick } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
@@ -31,9 +30,6 @@ const members = [
   'redirect_url',
   'event',
 ] as const satisfies (keyof Callback)[];
-
-/** How many callbacks one statement reads. */
-const pageSize = 1_000;
 
 const list = listCommand(callbackList, {
   name: 'callbacks list',
@@ -148,22 +144,11 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
 
 type Retried = { id: string; status: string; reason: string | null };
 
-/**
- * All of them are read, page by page, before the first is sent, because one that fails again becomes
- * pending.
- */
+/** All of them are read before the first is sent, because one that fails again becomes pending. */
 async function listExhausted(deps: Retrigger, merchant: string): Promise<Retried[]> {
-  const found: Retried[] = [];
   const query = { merchant, status: 'exhausted' } as const;
-  for (let after: string | null = null; ; ) {
-    const page: List<Retried> = await callbackList.read(viewerOf(deps), query, {
-      after,
-      limit: pageSize,
-    });
-    found.push(...page.data.map(({ id, status, reason }) => ({ id, status, reason })));
-    if (page.next === null) return found;
-    after = page.next;
-  }
+  const found = await readWhole(callbackList, viewerOf(deps), query);
+  return found.map(({ id, status, reason }) => ({ id, status, reason }));
 }
 
 type Retrigger = Connection & DeliveryDeps;

@@ -78,6 +78,21 @@ export function listCommand<Query extends TObject, Row, Listed = Row>(
   });
 }
 
+/** Reads all rows of a list, page by page. */
+export async function readWhole<Query extends TObject, Row>(
+  list: Pick<ListDefinition<Query, Row>, 'read'>,
+  viewer: Viewer,
+  query: Static<Query>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let after: string | null = null; ; ) {
+    const { data, next } = await list.read(viewer, query, { after, limit: rowsMax });
+    rows.push(...data);
+    if (next === null) return rows;
+    after = next;
+  }
+}
+
 export function readLimit(text: string | undefined): number {
   const rows = text === undefined ? rowsDefault : readInteger(text, 'limit');
   if (rows < 1 || rows > rowsMax) throw new UsageError(`--limit must be from 1 to ${rowsMax}.`);

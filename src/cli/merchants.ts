@@ -2,18 +2,19 @@ import type { Static } from 'typebox';
 import { chooseGateways } from '#merchants/choose-gateway.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import type { OwnThreshold, Rule } from '#merchants/merchant.ts';
+import { Page } from '#operating/operations/merchant.schema.ts';
 import {
   type ListedMerchant,
   merchantActions,
   merchantList,
   mustSeeMerchant,
 } from '#operating/operations/merchants.ts';
-import { languageNames, languages } from '#platform/shared/language.ts';
+import { languageNames } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { logoBounds } from '#platform/shared/uploads.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { runAction } from './action-command.ts';
-import { type Command, type Context, command, oneOf, required, UsageError } from './command.ts';
+import { type Command, type Context, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { listCommand } from './list-command.ts';
@@ -22,7 +23,7 @@ import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
 import { readUpload } from './read-upload.ts';
 import { findGatewayNamed } from './sandbox-gateway.ts';
-import { pick } from './schema-options.ts';
+import { optionsOf, pick, readOptions } from './schema-options.ts';
 import { showCommand } from './show-command.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
@@ -225,36 +226,12 @@ other images fit. --language is the language of its monthly statements.
 
   tranche merchants page 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c --short-name Bean --no-fees yes`,
   positionals: ['ID'],
-  options: {
-    'short-name': { type: 'string' },
-    'no-fees': { type: 'string' },
-    contact: { type: 'string' },
-    address: { type: 'string' },
-    'vat-number': { type: 'string' },
-    logo: { type: 'string' },
-    language: { type: 'string' },
-  },
+  options: optionsOf(Page, {}),
   async run(context) {
-    const { values } = context;
-    const fees = values['no-fees'];
-    if (fees !== undefined && fees !== 'yes' && fees !== 'no') {
-      throw new UsageError('--no-fees is yes or no.');
-    }
-    const texts = Object.entries({
-      short_name: values['short-name'],
-      contact: values.contact,
-      address: values.address,
-      vat_number: values['vat-number'],
-    }).flatMap(([name, text]) =>
-      text === undefined ? [] : [[name, text === 'none' ? null : text]],
-    );
+    const { logo, ...values } = context.values as Record<string, string | undefined>;
     const body = {
-      ...Object.fromEntries(texts),
-      ...(fees !== undefined && { no_fees: fees === 'yes' }),
-      ...(values.logo !== undefined && { logo: await readLogo(values.logo) }),
-      ...(values.language !== undefined && {
-        language: oneOf(values.language, languages, 'language'),
-      }),
+      ...readOptions(Page, values, {}),
+      ...(logo !== undefined && { logo: await readLogo(logo) }),
     };
     if (Object.keys(body).length === 0) {
       throw new UsageError(

@@ -1,9 +1,8 @@
-import type { MoneyDayRow } from '#operating/operations/money.schema.ts';
 import { moneyDayList, readMoneyTotals } from '#operating/operations/money.ts';
-import type { Viewer } from '#operating/operations/viewer.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { type Command, command, required } from './command.ts';
 import { viewerOf, withMigrated } from './connect.ts';
+import { readWhole } from './list-command.ts';
 import { readDate } from './merchant-fee.ts';
 import { pick } from './schema-options.ts';
 import { fields, showDate } from './terminal.ts';
@@ -22,7 +21,7 @@ The gateway's account fees are those that it charges without a payment.
     const { rows, fees } = await withMigrated(context, async (connection) => {
       const viewer = viewerOf(connection);
       const { account_fees } = await readMoneyTotals(viewer, { date });
-      return { rows: await readRows(viewer, date), fees: account_fees ?? [] };
+      return { rows: await readWhole(moneyDayList, viewer, { date }), fees: account_fees ?? [] };
     });
     const data = rows.map((row) => pick(row, members));
     const account_fees = fees.map(({ locale: _, ...fee }) => fee);
@@ -45,16 +44,6 @@ The gateway's account fees are those that it charges without a payment.
     );
   },
 });
-
-async function readRows(viewer: Viewer, date: string): Promise<MoneyDayRow[]> {
-  const rows: MoneyDayRow[] = [];
-  for (let after: string | null = null; ; ) {
-    const { data, next } = await moneyDayList.read(viewer, { date }, { after, limit: 1_000 });
-    rows.push(...data);
-    if (next === null) return rows;
-    after = next;
-  }
-}
 
 /** The members of a merchant's day in --json. */
 const members = [

@@ -33,9 +33,18 @@ import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { type LostAlert, listLostAlerts } from './lost-alerts.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-gateway.ts';
+import { pick } from './schema-options.ts';
 import { byDay, fields, showTime, type Terminal, table } from './terminal.ts';
 
 const peopleMax = 10_000;
+
+/** The members of a person in --json, besides what a command did. */
+const personMembers = ['id', 'email', 'name', 'roles', 'merchant_ids'] as const;
+
+const accessOptions = {
+  role: { type: 'string', multiple: true },
+  merchant: { type: 'string', multiple: true },
+} as const;
 
 const invite = command({
   name: 'operators invite',
@@ -52,11 +61,7 @@ address to a colleague. To change only roles, open the person in the console.
 
   tranche operators invite nomsa@example.com --role support --role refunds`,
   positionals: ['EMAIL'],
-  options: {
-    role: { type: 'string', multiple: true },
-    merchant: { type: 'string', multiple: true },
-    name: { type: 'string' },
-  },
+  options: { ...accessOptions, name: { type: 'string' } },
   async run(context) {
     const [email = ''] = context.positionals;
     const { name } = context.values;
@@ -109,12 +114,13 @@ effect with their next request. To let them in again, invite them again.
   positionals: ['EMAIL'],
   async run(context) {
     const [email = ''] = context.positionals;
-    const revoked = await withMigrated(context, (connection) =>
+    const person = await withMigrated(context, (connection) =>
       revokePerson(connection, connection.operator, { email }),
     );
-    const { id, name, roles, merchant_ids, created_at, revoked_at } = revoked;
-    const person = { id, email: revoked.email, name, roles, merchant_ids, created_at, revoked_at };
-    context.print(person, () => `${person.email} can no longer use the console.`);
+    context.print(
+      pick(person, [...personMembers, 'created_at', 'revoked_at']),
+      () => `${person.email} can no longer use the console.`,
+    );
   },
 });
 
@@ -130,10 +136,7 @@ cannot release. The audit, an alert and a mail to the person show it, as at the 
   TRANCHE_OPERATOR=sipho \\
     tranche operators release nomsa@example.com --role support --role refunds`,
   positionals: ['EMAIL'],
-  options: {
-    role: { type: 'string', multiple: true },
-    merchant: { type: 'string', multiple: true },
-  },
+  options: accessOptions,
   async run(context) {
     const [email = ''] = context.positionals;
     const was = accessOf(context.values);
@@ -219,12 +222,7 @@ audit keeps the reason.
   tranche operators confirm --log /var/log/tranche.log
   tranche operators confirm --reason 'Compared with the alerts since 02:00.'`,
   optionalPositionals: ['EMAIL'],
-  options: {
-    reason: { type: 'string' },
-    log: { type: 'string' },
-    role: { type: 'string', multiple: true },
-    merchant: { type: 'string', multiple: true },
-  },
+  options: { reason: { type: 'string' }, log: { type: 'string' }, ...accessOptions },
   async run(context) {
     const { reason, log } = context.values;
     const [email] = context.positionals;
@@ -236,7 +234,9 @@ audit keeps the reason.
       const person = await withMigrated(context, (connection) =>
         findOrConfirm(connection, email, was),
       );
-      context.print(person, () => showConfirmed(context.terminal, person));
+      context.print(pick(person, [...personMembers, 'unconfirmed_since']), () =>
+        showConfirmed(context.terminal, person),
+      );
       return;
     }
     const found = await withMigrated(context, async (connection) => {
@@ -258,15 +258,10 @@ async function findOrConfirm(connection: Connection, email: string, was: Access 
   const waiting = accesses.filter((one) => one.unconfirmed_since !== null);
   const found = (accesses.find(isMeant) ?? waiting[0] ?? accesses[0]) as Person;
   const { operator } = connection;
-  const person = was ? await confirmPerson(connection, operator, found.id, was) : found;
-  const { id, name, roles, merchant_ids, unconfirmed_since } = person;
-  return { id, email: person.email, name, roles, merchant_ids, unconfirmed_since };
+  return was ? await confirmPerson(connection, operator, found.id, was) : found;
 }
 
-const showConfirmed = (
-  terminal: Terminal,
-  person: Awaited<ReturnType<typeof findOrConfirm>>,
-): string =>
+const showConfirmed = (terminal: Terminal, person: Person): string =>
   fields(terminal, [
     ['Person', `${person.name}, ${person.email}`],
     ['Roles', person.roles.join(', ')],

@@ -1,12 +1,19 @@
 import type { TSchema } from 'typebox';
-import { idsOf, mustBeId, oneOf, required } from './command.ts';
+import { idsOf, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { readInteger } from './duration.ts';
 
 // Makes the options of a command from the schema of its input.
 
 type Properties = Record<string, TSchema>;
 type Rename = Record<string, string | undefined>;
-type Property = { type?: string; format?: string; enum?: string[]; items?: Property };
+type Property = {
+  type?: string;
+  format?: string;
+  enum?: string[];
+  items?: Property;
+  /** A member that may be null. */
+  anyOf?: [Property, Property];
+};
 
 export const optionName = (member: string, rename: Rename): string =>
   rename[member] ?? member.replaceAll('_', '-');
@@ -68,7 +75,17 @@ export function readOptions(
   return members;
 }
 
-function readValue({ type, format, enum: choices }: Property, text: string, option: string) {
+/** A member that may be null takes `none`. */
+function readValue(
+  { type, format, enum: choices, anyOf }: Property,
+  text: string,
+  option: string,
+): unknown {
+  if (anyOf) return text === 'none' ? null : readValue(anyOf[0], text, option);
+  if (type === 'boolean') {
+    if (text !== 'yes' && text !== 'no') throw new UsageError(`--${option} is yes or no.`);
+    return text === 'yes';
+  }
   if (choices) return oneOf(text, choices, option);
   if (format === 'uuid') return mustBeId(text, option);
   return type === 'integer' ? readInteger(text, option) : text;

@@ -1,19 +1,13 @@
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { mayUse } from '#operating/people/console-place.ts';
 import { originOf, recogniseSession } from '#operating/people/console-session.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { startDeadline } from '#platform/database/deadline.ts';
 import { clientAddress, networkOf } from '#platform/http/authentication.ts';
-import { answerBrokenRequest, commonHeaders } from '#platform/http/common-headers.ts';
+import { commonHeaders } from '#platform/http/common-headers.ts';
 import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { compileWhenUsed } from '#platform/http/serialisers.ts';
-import { trustedProxies } from '#platform/http/trusted-proxies.ts';
+import { serverOptions } from '#platform/http/server-options.ts';
 import { serveApplication } from './application.ts';
 import { sessionTokenOf } from './cookie.ts';
 import {
@@ -49,20 +43,7 @@ export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
 /** The console, a separate application on its own origin. */
 export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   const app = Fastify({
-    loggerInstance: deps.log as FastifyBaseLogger,
-    // A URL can contain a search term, so we log the route instead.
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: 'request_id',
-    }),
-    genReqId: () => deps.random.uuid(),
-    requestIdHeader: false,
-    trustProxy: trustedProxies(deps.trustProxy) as never,
-    requestTimeout: 9_000,
-    connectionTimeout: 60_000,
-    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-    clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, { url: deps.console.url, requestId: deps.random.uuid() }),
+    ...serverOptions(deps, deps.console.url),
     // A path that cannot be decoded or is too long is counted and answered as not found.
     frameworkErrors: (_error, request, reply) => {
       addHeaders(deps, request, reply);
@@ -71,9 +52,6 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
         (error: Error) => answerConsoleError(error, request, reply),
       );
     },
-    forceCloseConnections: 'idle',
-    return503OnClosing: false,
-    exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 200 },
   });
   app.setValidatorCompiler(() => () => true);
