@@ -1,3 +1,4 @@
+import { ProposeAccount } from '#operating/operations/payee.schema.ts';
 import {
   confirmAccount,
   type Payee,
@@ -9,6 +10,7 @@ import {
 import { command, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { readInteger } from './duration.ts';
+import { optionsOf, readOptions } from './schema-options.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 
 const example = '019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c';
@@ -41,15 +43,12 @@ Without options it shows what is set.
     --branch-code 051001 --account-number 0123456789`,
   positionals: ['ID'],
   options: {
-    holder: { type: 'string' },
-    bank: { type: 'string' },
-    'branch-code': { type: 'string' },
-    'account-number': { type: 'string' },
+    ...optionsOf(ProposeAccount.properties, {}),
     confirm: { type: 'string' },
-    replaces: { type: 'string' },
     'statements-to': { type: 'string' },
   },
-  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+  async run({ positionals: [id = ''], terminal, print, ...context }) {
+    const values = context.values as Record<string, string | undefined>;
     const account_number = values['account-number'];
     const given = [values.holder, values.bank, values['branch-code']];
     const confirms = values.confirm !== undefined;
@@ -63,15 +62,7 @@ Without options it shows what is set.
       );
     }
     if (proposes) {
-      const wanted = {
-        holder: required(values.holder, 'holder'),
-        bank: required(values.bank, 'bank'),
-        branch_code: required(values['branch-code'], 'branch-code'),
-        account_number: required(account_number, 'account-number'),
-        ...(values.replaces !== undefined && {
-          replaces: readInteger(values.replaces, 'replaces'),
-        }),
-      };
+      const wanted = readOptions(ProposeAccount.properties, values, {});
       // The alert is a row; the command itself prints what happened.
       await withSealing(context, (connection) =>
         proposeAccount(connection, connection.operator, id, wanted),

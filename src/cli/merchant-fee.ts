@@ -1,4 +1,3 @@
-import type { Static } from 'typebox';
 import { type ListedMerchant, mustSeeMerchant } from '#operating/operations/merchants.ts';
 import type { TermsRow } from '#operating/operations/terms.schema.ts';
 import { readTerms, termsActions } from '#operating/operations/terms.ts';
@@ -44,8 +43,8 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
   },
 });
 
-function readTermsOptions(given: Record<string, string | undefined>): Static<typeof Terms> {
-  const terms = readOptions(Terms.properties, given, {}) as Static<typeof Terms>;
+function readTermsOptions(given: Record<string, string | undefined>) {
+  const terms = readOptions(Terms.properties, given, {});
   const from = readDate(given.from, 'from');
   return from === null ? terms : { ...terms, from };
 }

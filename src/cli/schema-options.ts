@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import { idsOf, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { readInteger } from './duration.ts';
 
@@ -54,11 +54,11 @@ function placeholderOf({ type, format, enum: choices, items }: Property): string
 const isOptional = (schema: TSchema) => '~optional' in schema;
 
 /** Reads the members that options give. A required member that is absent is a usage error. */
-export function readOptions(
-  properties: Properties,
+export function readOptions<Own extends Properties>(
+  properties: Own,
   values: Record<string, string | string[] | undefined>,
   rename: Rename,
-): Record<string, unknown> {
+): Static<TObject<Own>> {
   const members: Record<string, unknown> = {};
   for (const [member, schema] of Object.entries(properties)) {
     const option = optionName(member, rename);
@@ -72,7 +72,7 @@ export function readOptions(
     const text = required(given as string | undefined, option);
     members[member] = readValue(schema as Property, text, option);
   }
-  return members;
+  return members as Static<TObject<Own>>;
 }
 
 /** A member that may be null takes `none`. */
