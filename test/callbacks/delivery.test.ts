@@ -19,8 +19,8 @@ import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { startWorker } from '#worker.ts';
 import { alertsOf, deliverFirstOf, queueCallbacks, readCallback } from '../support/callbacks.ts';
-import { commandLine, type Tranche } from '../support/cli.ts';
-import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import type { Tranche } from '../support/cli.ts';
+import { assertSound, commandsOf, type Paying, startPaying } from '../support/payments.ts';
 import {
   type Answering,
   isSigned,
@@ -49,8 +49,7 @@ let tranche: Tranche;
 before(async () => {
   paying = await startPaying({ callbackSender });
   ({ service, receiver } = paying);
-  const env = { DATABASE_URL: service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
   receiver.answer = (received, count) =>
     answers.get(received.path)?.(received, count) ?? { status: 200 };
 });

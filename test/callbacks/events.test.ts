@@ -9,12 +9,12 @@ import { acceptDispute } from '#purchases/disputes/answer-dispute.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { approveRefund, declineRefund } from '#purchases/refunds/review-refund.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
-import { commandLine, type Tranche } from '../support/cli.ts';
+import type { Tranche } from '../support/cli.ts';
 import { createLegacyCheckout, enablePlugin, logIn } from '../support/legacy.ts';
 import { askRefund, openDispute } from '../support/money.ts';
 import {
   assertSound,
-  gatewayEnv,
+  commandsOf,
   type Paying,
   type Shopper,
   startPaying,
@@ -32,10 +32,8 @@ let sipho: Tranche;
 before(async () => {
   // A Monday.
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  const { clock } = paying;
-  nomsa = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock });
-  sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock });
+  nomsa = commandsOf(paying);
+  sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
 });
 after(async () => {
   try {

@@ -21,11 +21,11 @@ import { listPeople } from '#operating/people/person.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { namesIn, search } from '#operating/search/search.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
-import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
+import { type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';
 import { findNodes } from '../support/database-server.ts';
 import { openDispute, wholeTerms } from '../support/money.ts';
-import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { assertSound, commandsOf, type Paying, startPaying } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import { type Account, createAccount, rules, send } from '../support/service.ts';
 
@@ -37,8 +37,7 @@ let tranche: Tranche;
 let other: Account;
 before(async () => {
   paying = await startPaying();
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
   other = await createAccount(paying.service);
 });
 after(async () => {

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
-import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { type Tranche, unknownId } from '../support/cli.ts';
+import { assertSound, commandsOf, type Paying, startPaying } from '../support/payments.ts';
 import { createAccount, send } from '../support/service.ts';
 
 let paying: Paying;
 let tranche: Tranche;
 before(async () => {
   paying = await startPaying();
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
 });
 after(async () => {
   try {

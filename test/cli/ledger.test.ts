@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { hostname, userInfo } from 'node:os';
 import { after, before, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
-import { gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { commandsOf, type Paying, startPaying } from '../support/payments.ts';
 import { send } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
@@ -10,8 +10,7 @@ let paying: Paying;
 let tranche: Tranche;
 before(async () => {
   paying = await startPaying();
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
 });
 after(() => paying.close());
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
-import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { assertSound, commandsOf, type Paying, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
 let paying: Paying;
@@ -9,10 +9,8 @@ let tranche: Tranche;
 let sipho: Tranche;
 before(async () => {
   paying = await startPaying();
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  const { clock } = paying;
-  tranche = commandLine(env, { clock });
-  sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock });
+  tranche = commandsOf(paying);
+  sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
 });
 after(async () => {
   try {

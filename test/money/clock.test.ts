@@ -5,7 +5,7 @@ import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   assertSound,
   challengeCard,
-  gatewayEnv,
+  commandsOf,
   type Paying,
   startPaying,
 } from '../support/payments.ts';
@@ -30,8 +30,7 @@ let paying: Paying;
 let tranche: Tranche;
 before(async () => {
   paying = await startPaying({ start });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
 });
 after(async () => {
   try {

@@ -20,14 +20,14 @@ import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts'
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
-import { commandLine, type Tranche } from '../support/cli.ts';
+import type { Tranche } from '../support/cli.ts';
 import { pdfFile, pngFile } from '../support/files.ts';
 import { gatewayOf, onlyGateway } from '../support/gateway.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
   assertSound,
   challengeCard,
-  gatewayEnv,
+  commandsOf,
   type Paying,
   type Shopper,
   startPaying,
@@ -46,8 +46,7 @@ before(async () => {
     start: '2026-01-05T08:00:00Z',
     env: { STRIPE_WEBHOOK_SECRET: webhookSecret },
   });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock: paying.clock });
+  tranche = commandsOf(paying);
   const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];
   await tranche.json('merchants', 'fee', paying.account.merchant.id, ...fee);
 });
@@ -220,8 +219,7 @@ test('a plan that needs two people for its cancellation stays paused until the s
   assert.equal(refund.status, 'requested');
   await paying.pass({ days: 35 });
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  const sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock: paying.clock });
+  const sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
   await sipho.json('refunds', 'approve', refund.id);
   assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, false);
   assert.deepEqual(await planOf(shopper), [

@@ -14,7 +14,7 @@ import { startMailServer } from '../support/mail.ts';
 import { cards, refundNow } from '../support/money.ts';
 import {
   assertSound,
-  gatewayEnv,
+  commandsOf,
   type Paying,
   type Shopper,
   startPaying,
@@ -35,10 +35,8 @@ let sipho: Tranche;
 before(async () => {
   // A Monday.
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  const { clock } = paying;
-  nomsa = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock });
-  sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock });
+  nomsa = commandsOf(paying);
+  sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
 });
 after(async () => {
   try {
@@ -460,11 +458,7 @@ describe('a payout', () => {
   });
 
   test('is exported to a new account only after a business day', async () => {
-    const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-    const careful = commandLine(
-      { ...env, TRANCHE_OPERATOR: 'nomsa', NEW_ACCOUNT_BUSINESS_DAYS: '1' },
-      { clock: paying.clock },
-    );
+    const careful = commandsOf(paying, { NEW_ACCOUNT_BUSINESS_DAYS: '1' });
     const { account, payout } = await draft();
     const bank = ['merchants', 'bank', account.merchant.id];
     const other = ['--holder', 'Mallory', '--bank', 'FNB', '--branch-code', '250655'];

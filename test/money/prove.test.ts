@@ -7,7 +7,7 @@ import { listUnrecordedExports } from '#checks/proof/proof.sql.ts';
 import type { Proof } from '#checks/proof/prove.ts';
 import { publishEnd } from '#record/alerts/publish-end.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
-import { gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { commandsOf, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
@@ -20,10 +20,8 @@ let file: string;
 let payout: { id: string; reference: string };
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  const { clock } = paying;
-  nomsa = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock });
-  const sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock });
+  nomsa = commandsOf(paying);
+  const sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
   const account = await createAccount(paying.service);
   const { id } = account.merchant;
   const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];

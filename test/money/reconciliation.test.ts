@@ -10,13 +10,13 @@ import {
 import type { Gateway } from '#gateway/gateway.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
-import { commandLine, type Tranche } from '../support/cli.ts';
+import type { Tranche } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
 import { gatewayOf, onlyGateway } from '../support/gateway.ts';
 import { refundNow } from '../support/money.ts';
 import {
   assertSound,
-  gatewayEnv,
+  commandsOf,
   type Paying,
   type Shopper,
   startPaying,
@@ -31,8 +31,7 @@ let paying: Paying;
 let tranche: Tranche;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
-  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
-  tranche = commandLine(env, { clock: paying.clock });
+  tranche = commandsOf(paying);
 });
 after(() => paying.close());
 

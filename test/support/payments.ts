@@ -33,6 +33,7 @@ import { pageRoutes } from '#purchases/shoppers/page.routes.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { paymentRoutes } from '#purchases/shoppers/payment.routes.ts';
 import { planRoutes } from '#purchases/shoppers/plan.routes.ts';
+import { commandLine } from './cli.ts';
 import {
   answerChallenge,
   type Books,
@@ -84,6 +85,10 @@ export const gatewayEnv = ({ url, protocol = 'stripe' }: { url: string; protocol
     },
   ]),
 });
+
+/** The command line beside a paying service, with its database, its gateway and its clock. */
+export const commandsOf = ({ service, gateway, clock }: Paying, env: NodeJS.ProcessEnv = {}) =>
+  commandLine({ DATABASE_URL: service.databaseUrl, ...gatewayEnv(gateway), ...env }, { clock });
 
 /** The tables with due rows, and the functions that do their work. */
 const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][] = [
