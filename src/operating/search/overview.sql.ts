@@ -10,7 +10,7 @@ export const recentDays = 30;
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 
-/** What waits for a person. Each kind is an index of waiting rows. */
+/** The kinds of rows that wait for a person. Each has an index of its waiting rows. */
 const waiting = {
   refunds_to_review: (db: Handle) =>
     db
