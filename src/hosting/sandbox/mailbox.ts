@@ -31,7 +31,7 @@ const messagePolicy = (pageOrigin: string) =>
   `default-src 'none'; style-src 'unsafe-inline'; img-src ${pageOrigin}; base-uri 'none'; form-action 'none'; sandbox allow-popups allow-popups-to-escape-sandbox`;
 
 /**
- * Shows the messages that a sandbox would have sent to shoppers, as a page and as JSON. It listens
+ * Shows the mail that a sandbox would have sent, as a page and as JSON. It listens
  * on loopback only: the messages contain links that act for a shopper.
  */
 export async function startMailbox(

@@ -140,7 +140,7 @@ export const overviewRoutes: ConsoleRoute[] = [
       const shown = people.map(({ id }) => id);
       const merchants = people.map(({ merchant_id }) => merchant_id);
       if (shown.length > 0) await countPage(context, 'search', query, shown, merchants);
-      return { data };
+      return { data, more: hits.length === hitsMax };
     },
   }),
 ];

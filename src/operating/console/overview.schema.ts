@@ -114,5 +114,6 @@ export const Hit = Type.Object({
   time_zone: nullable(Type.String()),
 });
 export type Hit = Type.Static<typeof Hit>;
-export const SearchAnswer = Type.Object({ data: Type.Array(Hit) });
+/** `more`: there may be more than the answer has. */
+export const SearchAnswer = Type.Object({ data: Type.Array(Hit), more: Type.Boolean() });
 export type SearchAnswer = Type.Static<typeof SearchAnswer>;

@@ -185,17 +185,18 @@ function Payouts({ of: balance }: { of: Balance }) {
         ) : (
           <Table
             label="Payouts that are not paid yet"
-            columns={['Payout', 'Status', { right: 'Amount' }]}
+            wrap
+            columns={['Payout', { right: 'Amount' }]}
           >
             {payouts.map((payout) => (
               <tr key={payout.id}>
                 <td>
-                  <Link href={`/payouts/${payout.id}`} className="mono">
-                    {payout.reference}
-                  </Link>
-                </td>
-                <td>
-                  <PayoutStatus of={payout} />
+                  <span className="row-of">
+                    <Link href={`/payouts/${payout.id}`} className="mono">
+                      {payout.reference}
+                    </Link>
+                    <PayoutStatus of={payout} />
+                  </span>
                 </td>
                 <td className="right number">{show(payout.amount)}</td>
               </tr>

@@ -4,6 +4,7 @@ import { Money, NthPayment, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useSession } from '../session.tsx';
+import { useFilters } from '../url.ts';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
 /** The card on a checkout's page does not show whether the merchant was asked. */
@@ -34,7 +35,7 @@ const urgentDays = 3;
 /** How long evidence can still be submitted. */
 export function Deadline({ of: row }: { of: DisputeRow }) {
   if (row.due_by === null || !row.is_answerable) return <span className="quiet none">–</span>;
-  const left = new Date(row.due_by).getTime() - Date.now();
+  const left = new Date(row.due_by).getTime() - (Date.now() + row.clock_ahead_ms);
   return (
     <span
       title="Until then evidence can be submitted"
@@ -89,6 +90,7 @@ const columns: Column<DisputeRow>[] = [
 
 export default function DisputesPage() {
   const { scope } = useSession();
+  const [{ gateway }] = useFilters();
   return (
     <>
       <PageHead
@@ -124,7 +126,7 @@ export default function DisputesPage() {
           icon: 'check',
           title: 'No payment is disputed',
           text: 'When a cardholder takes a payment back, the dispute appears here with its deadline.',
-          filtered: 'No dispute is in this state',
+          filtered: gateway ? `No such dispute at ${gateway}` : 'No dispute is in this state',
         }}
       />
     </>

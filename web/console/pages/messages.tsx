@@ -26,7 +26,7 @@ const columns: Column<ConversationRow>[] = [
         {row.text}
       </span>
     ),
-    phone: 'sub',
+    phone: 'full',
   },
   {
     head: 'Written',

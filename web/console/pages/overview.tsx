@@ -331,7 +331,10 @@ function Charts({ of: overview, period }: { of: Overview; period: string }) {
           <Bars
             rows={overview.decline_reasons
               .slice(0, 6)
-              .map(({ reason, count: times }) => [sentence(words(reason)), times])}
+              .map(({ reason, count: times }) => [
+                reason === 'generic' ? 'No reason given' : sentence(words(reason)),
+                times,
+              ])}
             of={overview.decline_reasons.reduce((all, one) => all + one.count, 0)}
           />
         )}

@@ -9,7 +9,7 @@ import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { SelectedAtBank, SelectedDrafts } from '../parts/selected-payouts.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useShop } from '../session.tsx';
 import { useFilters } from '../url.ts';
 import { merchantColumn } from './checkouts.tsx';
 
@@ -20,6 +20,11 @@ export const mustApproveAgain = (row: PayoutState) =>
   row.approvals === 0 && (row.status === 'approved' || row.approved_account !== null);
 
 export function PayoutStatus({ of: row }: { of: PayoutState }) {
+  const isShop = useShop() !== null;
+  // A shop cannot tell how the service's staff approves.
+  if (isShop && (mustApproveAgain(row) || row.status === 'draft')) {
+    return <Status of="pending" name="Being approved" />;
+  }
   if (mustApproveAgain(row)) return <Status of="requested" name="Approve again" />;
   if (row.status === 'draft') {
     return <Status of="requested" name={row.approvals === 0 ? 'To approve' : 'Second person'} />;
@@ -84,6 +89,7 @@ const views = [
 
 export default function PayoutsPage() {
   const can = useCan();
+  const isShop = useShop() !== null;
   const [exporting, setExporting] = useState(false);
   const [{ status }] = useFilters();
   const [picked, setPicked] = useState(new Set<string>());
@@ -107,7 +113,12 @@ export default function PayoutsPage() {
         )}
       </PageHead>
       <div className="filters">
-        <Tabs name="status" label="Which payouts" fallback="" options={views} />
+        <Tabs
+          name="status"
+          label="Which payouts"
+          fallback=""
+          options={isShop ? views.with(0, { value: 'draft', label: 'Being approved' }) : views}
+        />
         <MerchantFilter />
       </div>
       <List

@@ -9,6 +9,7 @@ import type {
   ReleasedInvitation,
   Roles,
 } from '#operating/operations/people.schema.ts';
+import type { OperatorRole } from '#operating/people/permission.ts';
 import { get } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { longTime, plural, sentence, words } from '../format.ts';
@@ -24,6 +25,20 @@ import { Unread } from '../parts/states.tsx';
 import { useText } from '../parts/text.ts';
 import { useCan, useChoice, useSession, useShop } from '../session.tsx';
 import { useOpened } from '../url.ts';
+
+/** A role that only a later version knows has none. */
+const roleWords: Record<string, string> = {
+  viewer: 'A viewer reads and changes nothing.',
+  support: 'Support answers shoppers, asks for refunds, and retries payments and callbacks.',
+  refunds: 'Refunds reviews and retries refunds.',
+  finance: 'Finance approves payouts, confirms bank accounts and answers disputes.',
+  'on-call': 'On call handles alerts, and retries refunds, payments and callbacks.',
+  admin: 'An admin may do everything, and decides who uses the console.',
+  'merchant-admin':
+    'A merchant admin runs a shop: refunds, payment links, keys, bank account, its people.',
+  till: 'A till sells by link and asks for refunds, and sees no totals.',
+  auditor: 'An auditor reads everything, the audit too.',
+} satisfies Record<OperatorRole, string>;
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
 
@@ -153,11 +168,6 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           },
           what,
         }).then(setInvitation);
-  const permissions = new Set(
-    (known?.data ?? [])
-      .filter(({ role }) => roles.includes(role))
-      .flatMap((one) => one.permissions),
-  );
   return (
     <ActionDialog
       title={invitation ? 'The invitation' : person ? person.name : 'Invite a person'}
@@ -193,9 +203,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
             label="Roles"
             value={roles}
             onChange={setRoles}
-            {...(permissions.size > 0 && {
-              description: `${permissions.size} permissions: ${[...permissions].map(words).join(', ')}`,
-            })}
+            description={roles.map((role) => roleWords[role] ?? '').join(' ')}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
           >
             <div className="choices">

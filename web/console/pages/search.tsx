@@ -63,7 +63,12 @@ export default function SearchPage() {
           </State>
         </Card>
       ) : (
-        <Card title={`Found ${found}`} bare>
+        <Card
+          title={
+            data?.more ? `Found ${found} or more: a longer text finds fewer` : `Found ${found}`
+          }
+          bare
+        >
           <ul className="hits" style={{ padding: 8, maxHeight: 'none' }}>
             {pages.map(({ href, label }) => (
               <li key={href}>

@@ -9,6 +9,7 @@ import { home, sentence, shortId, words } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { Money, Status, Time } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { useSeesOneMerchant } from '../parts/merchants.tsx';
 
 export function useHits(text: string) {
   const wanted = text.trim();
@@ -61,21 +62,24 @@ export const PageLine = ({ label }: { label: string }) => (
 
 export function HitLine({ hit }: { hit: Hit }) {
   const who = hit.name ?? hit.email;
+  const seesOne = useSeesOneMerchant();
   return (
     <>
       <span className="quiet">{sentence(words(hit.kind))}</span>
       <span className="break">
         <strong>{hit.client_reference_id ?? hit.merchant_name ?? shortId(hit.id)}</strong>
         {who !== null && <span className="quiet"> · {who}</span>}
-        {hit.merchant_name !== null && hit.client_reference_id !== null && (
+        {!seesOne && hit.merchant_name !== null && hit.client_reference_id !== null && (
           <span className="quiet"> · {hit.merchant_name}</span>
         )}
       </span>
-      <span className="row-of end">
-        {hit.status !== null && <Status of={hit.status} />}
-        {hit.amount !== null && (
-          <Money cents={hit.amount} currency={hit.currency ?? home.currency} />
-        )}
+      <span className="hit-facts">
+        <span>{hit.status !== null && <Status of={hit.status} />}</span>
+        <span>
+          {hit.amount !== null && (
+            <Money cents={hit.amount} currency={hit.currency ?? home.currency} />
+          )}
+        </span>
         <span className="quiet small">
           <Time
             at={hit.created_at}
