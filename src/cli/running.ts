@@ -33,7 +33,8 @@ export async function untilOneEnds(pids: number[], clock: Clock = systemClock): 
 /** Replaces port 0 with a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
-  const [port = 0, consolePort = 0, mailboxPort = 0, merchantPort = 0] = await freePorts(4);
+  const free = await freePorts(5);
+  const [port = 0, consolePort = 0, mailboxPort = 0, merchantPort = 0, shopPort = 0] = free;
   if (config.port === 0) {
     settled.port = port;
     if (!env.BASE_URL) settled.baseUrl = `http://localhost:${port}`;
@@ -49,6 +50,7 @@ export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promis
     settled.console = { ...settled.console, merchantUrl: url };
   }
   if (config.mailboxPort === 0) settled.mailboxPort = mailboxPort;
+  if (config.shopPort === 0) settled.shopPort = shopPort;
   return settled;
 }
 

@@ -104,6 +104,14 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   const learned = (outcome: string) =>
     new RegExp(`^(Signed callback verified|Found by look-up): ${outcome}$`);
 
+  test('the front page leads to the shop, the console and the mailbox', async () => {
+    const { base_url, shop_url, console_url, mailbox_url } = sandbox.file;
+    const text = await (await fetch(base_url)).text();
+    for (const url of [shop_url, console_url, mailbox_url]) {
+      assert.ok(text.includes(`href="${url}"`), String(url));
+    }
+  });
+
   test('buys in three payments past the bank, reads the mails as they arrive, and is refunded', async () => {
     await visit(async (page, context) => {
       await page.goto(shopUrl);
