@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** An ISO 8601 time in UTC with milliseconds, as the API shows it and the database stores it. */
 export type Timestamp = string;
 
@@ -22,13 +20,18 @@ export type Cancel = () => void;
 export const systemClock: Clock = {
   now: () => Temporal.Now.instant(),
   monotonic: () => performance.now(),
-  sleep: async (milliseconds, signal) => {
-    try {
-      await sleep(milliseconds, undefined, signal ? { signal } : {});
-    } catch (error) {
-      if (!signal?.aborted) throw error;
-    }
-  },
+  // Node's own sleep makes an error with a stack for each signal that aborts.
+  sleep: (milliseconds, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      signal?.addEventListener('abort', end);
+    }),
   after(milliseconds, run) {
     const timer = setTimeout(run, milliseconds).unref();
     return () => clearTimeout(timer);
@@ -53,6 +56,7 @@ export async function within(
   try {
     await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
   } finally {
-    done.abort();
+    // Without a reason, an error with a stack would be made.
+    done.abort('done');
   }
 }
