@@ -201,7 +201,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'send messages',
     pauseSeconds: 1,
-    // Mails that fall due meanwhile share the next round, which has eight statements.
+    // Mails that fall due meanwhile share the next round (decision 0068).
     betweenSeconds: 0.4,
     run: sendDueMessages,
     awaits: dueMessages,

@@ -60,9 +60,10 @@ function combine(db: Handle, names: string[], queries: Built<unknown>[]): Built<
   // Casting a text that is not a number fails the statement. The text depends on the count, so that
   // it is not evaluated early.
   const lists = returning.map((name) =>
-    sql`(select case when count(*) = 0
-      then to_json((${sql.lit(`${name} was not written: `)} || count(*))::integer)
-      else json_agg(r) end from ${sql.table(name)} r)`.as(name),
+    sql`(select case when cardinality(rows) = 0
+      then to_json((${sql.lit(`${name} was not written: `)} || cardinality(rows))::integer)
+      else array_to_json(rows) end
+      from (select array(select r from ${sql.table(name)} r) as rows offset 0) w)`.as(name),
   );
   return writing.selectNoFrom(lists.length > 0 ? lists : [sql`1`.as('written')]);
 }
