@@ -320,7 +320,7 @@ describe('a refund in the console', () => {
     const request_id = paying.service.deps.random.uuid();
     const body = { amount: 60_000, request_id, reason: 'The boots do not fit.' };
     const refund = await done(post(support, `${url}/refunds`, body));
-    const by = { person_id: support.id, name: 'Nomsa Dube' };
+    const by = { person_id: support.id, name: `Nomsa Dube (${support.email})` };
     assert.deepEqual([refund.status, refund.requested_by], ['complete', by]);
     assert.deepEqual(await partsOf(shopper, refund.id), [
       '3 cancel 50000 done',
@@ -600,12 +600,14 @@ describe('above the threshold of a merchant', () => {
     };
     assert.equal(await isFirst(), true);
     const once = await done(post(first, `/api/refunds/${id}/approve`));
+    // Both have the same name, so the address stands beside it.
+    const name = `Nomsa Dube (${first.email})`;
     assert.deepEqual(
       [once.view, once.first_approved_by.name, once.may_approve],
-      ['review', 'Nomsa Dube', false],
+      ['review', name, false],
     );
     const { body: seen } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
-    assert.deepEqual(seen.first_approved_by, { person_id: first.id, name: 'Nomsa Dube' });
+    assert.deepEqual(seen.first_approved_by, { person_id: first.id, name });
     assert.equal(await isFirst(), false);
     assert.match(
       await refused(409, post(first, `/api/refunds/${id}/approve`)),
@@ -1575,7 +1577,7 @@ describe('the money of merchants', () => {
     const payee = await done(post(first, `${url}/bank-accounts`, wanted));
     assert.deepEqual(
       [payee.account, payee.proposed.last4, payee.proposed.proposed_by, payee.is_own_proposal],
-      [null, '6789', 'First Person', true],
+      [null, '6789', `First Person (${first.email})`, true],
     );
     const newer = { ...wanted, account_number: '9876543210' };
     const confirm = (one: ConsolePerson, number: number) =>
@@ -1596,8 +1598,8 @@ describe('the money of merchants', () => {
     const { body } = await askExactly(console(), first, 'GET', url);
     const { account, proposed } = body.payee;
     assert.deepEqual([account.number, account.last4, proposed], [2, '3210', null]);
-    assert.equal(account.proposed_by, 'First Person');
-    assert.ok(['Second Person', 'Nomsa Dube'].includes(account.confirmed_by));
+    assert.equal(account.proposed_by, `First Person (${first.email})`);
+    assert.match(account.confirmed_by, /^(Second Person|Nomsa Dube) \(\S+@\S+\)$/);
     await done(post(second, `${url}/statements-to`, { email: 'books@bean.example' }));
     assert.match(
       await refused(409, post(second, `${url}/statements-to`, { email: 'nothing' })),

@@ -85,7 +85,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await first.page.getByText('You asked for this refund').waitFor();
     const { page } = second;
     await page.goto(`${url}/refunds?refund=${asked}`);
-    await page.getByText('First Reviewer asked for it. Your approval starts the refund.').waitFor();
+    await page
+      .getByText(/^First Reviewer \(\S+@\S+\) asked for it\. Your approval starts/)
+      .waitFor();
     assert.equal(await page.getByText('two people have to approve it').count(), 0);
     await page.getByRole('button', { name: /^Approve R.150,00 as second person$/ }).waitFor();
     // Approved together with one that needs two people, only this one starts.
@@ -307,10 +309,10 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await first.page.goto(`${url}/payouts`);
     await first.page.getByRole('link', { name: /^TR/ }).last().click();
     await first.page.getByRole('button', { name: /^Approve R/ }).click();
-    await first.page.getByText('First Approver approved it first.').waitFor();
+    await first.page.getByText(/^First Approver \(\S+@\S+\) approved it first\./).waitFor();
     const second = await console.withSession(t, ['finance']);
     await second.page.goto(first.page.url());
-    await second.page.getByText('First Approver approved it first.').waitFor();
+    await second.page.getByText(/^First Approver \(\S+@\S+\) approved it first\./).waitFor();
     await second.page.getByRole('button', { name: /as second person$/ }).click();
     await second.page.getByText('Approvals').waitFor();
     await second.page.getByText('2 of 2').waitFor();

@@ -1,4 +1,4 @@
-import { namesFor } from '#operating/operations/actors.ts';
+import { decidersFor } from '#operating/operations/actors.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import { mustSeeMerchant } from '#operating/operations/merchants.ts';
 import {
@@ -73,7 +73,7 @@ export async function presentPayee(
   const ids = [account, proposed].flatMap((one) =>
     one ? [one.proposed_person_id, one.confirmed_person_id] : [],
   );
-  const show = await reading(deps, (db) => namesFor({ scope }, db, ids));
+  const show = await reading(deps, (db) => decidersFor({ scope }, db, ids));
   const present = (one: ShownAccount) => ({
     ...one,
     // A name from the command line stays as it was given (decision 0072).

@@ -13,16 +13,37 @@ export type ShowActor = (
  * role of the service's staff.
  */
 export async function namesFor(
+  viewer: Pick<Viewer, 'scope'>,
+  db: Handle,
+  ids: (string | null)[],
+): Promise<ShowActor> {
+  return await actorsFor(viewer, db, ids, ({ name }) => name);
+}
+
+/**
+ * The same where two people decide, with the address beside the name: another person may have the
+ * same name.
+ */
+export async function decidersFor(
+  viewer: Pick<Viewer, 'scope'>,
+  db: Handle,
+  ids: (string | null)[],
+): Promise<ShowActor> {
+  return await actorsFor(viewer, db, ids, ({ name, email }) => `${name} (${email})`);
+}
+
+async function actorsFor(
   { scope }: Pick<Viewer, 'scope'>,
   db: Handle,
   ids: (string | null)[],
+  call: (person: { name: string; email: string }) => string,
 ): Promise<ShowActor> {
   const people = await listActors(db, scope === 'all merchants' ? null : scope.merchant_ids, ids);
   return (person_id, name) => {
     const person = people.get(person_id ?? '');
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);
     return isShown
-      ? { person_id: person?.id ?? person_id, name: person?.name ?? name }
+      ? { person_id: person?.id ?? person_id, name: person ? call(person) : name }
       : { person_id: null, name: person?.roles[0] ?? 'operator' };
   };
 }

@@ -26,7 +26,7 @@ import {
 import { approverOf } from '#record/actions/second-person.ts';
 import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
 import { actionsOn } from './action.ts';
-import { namesFor, type ShowActor } from './actors.ts';
+import { decidersFor, type ShowActor } from './actors.ts';
 import { ownerColumns } from './csv.ts';
 import { defineList, readList } from './list.ts';
 import { findOwners } from './owner.sql.ts';
@@ -155,7 +155,7 @@ async function presentRefunds(
   scope: Scope,
 ) {
   const describe = await findOwners(db, scope, rows);
-  const show = await namesFor({ scope: ofViewer }, db, peopleOf(rows));
+  const show = await decidersFor({ scope: ofViewer }, db, peopleOf(rows));
   const parts = Map.groupBy(await listPartsOf(db, rows), ({ refund_id }) => refund_id);
   // Only waiting requests show their split, so payments and disputes are read only for them.
   const waiting = rows.filter(({ status }) => status === 'requested');

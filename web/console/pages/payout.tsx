@@ -135,9 +135,11 @@ export default function PayoutPage({ id }: { id: string }) {
 }
 
 function Notices({ of: payout }: { of: PayoutDetails }) {
-  const nameOf = (wanted: string) => payout.audit.find(({ action }) => action === wanted)?.name;
-  const noter = nameOf('payouts returned');
-  const address = payout.return_noted_by;
+  // Another person may have the same name, so the address stands beside it.
+  const findActor = (wanted: string) => {
+    const by = payout.audit.findLast(({ action }) => action === wanted);
+    return by && (by.name === by.operator ? by.name : `${by.name} (${by.operator})`);
+  };
   return (
     <>
       {payout.compare_since !== null && (
@@ -161,17 +163,16 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
       )}
       {payout.status === 'draft' && payout.approvals === 1 && (
         <Notice kind={payout.may_approve ? undefined : 'warn'}>
-          {nameOf('payouts approve') ?? 'A person'} approved it first.{' '}
+          {findActor('payouts approve') ?? 'A person'} approved it first.{' '}
           {payout.may_approve
             ? 'Your approval sends it to the next bank run.'
             : 'Another person has to approve it too.'}
         </Notice>
       )}
-      {address !== null && payout.status !== 'returned' && (
+      {payout.return_noted_by !== null && payout.status !== 'returned' && (
         <Notice kind="warn">
-          {noter && noter !== address ? `${noter} (${address})` : address} noted that the bank
-          returned it: {payout.return_reason}. The amount is owed again once another person has
-          noted it too.
+          {findActor('payouts returned') ?? payout.return_noted_by} noted that the bank returned it:{' '}
+          {payout.return_reason}. The amount is owed again once another person has noted it too.
         </Notice>
       )}
       {payout.status === 'returned' && (
