@@ -162,6 +162,8 @@ create table monthly_statements (
   language            text not null,
   locale              text not null,
   time_zone           text not null,
+  -- The last end of the chain of operators' actions that was posted before it was made.
+  record_end          text,
   primary key (id, merchant_id),
   unique (merchant_id, number),
   unique (merchant_id, corrects),

@@ -8,6 +8,7 @@ import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
 import { makeDueMonthlyStatements } from '#purchases/payouts/make-monthly-statements.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { publishEnd } from '#record/alerts/publish-end.ts';
 import { type NewEntry, postEntries, withoutFee } from '#record/ledger/post-entries.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { findNodes, isLockAwaited } from '../support/database-server.ts';
@@ -115,6 +116,18 @@ async function fileOf({ merchant }: Account, month: string, format: string): Pro
   const { code, stdout } = await tranche.run(...show, '--format', format);
   assert.equal(code, 0);
   return stdout;
+}
+
+/** The days of the posted ends of the operators' record that a statement prints. */
+async function endsOf(account: Account, month: string): Promise<string[]> {
+  const { rows } = await service.deps.database.pool.query<{ on_date: string; end: string }>(
+    `select on_date, number || ':' || encode(hash, 'hex') as end from published_ends order by 1`,
+  );
+  const { pages } = readPdf(Buffer.from(await fileOf(account, month, 'pdf'), 'latin1'));
+  const text = pages.flat().join('\n');
+  return rows
+    .filter(({ on_date, end }) => text.includes(`${on_date} ${end}`))
+    .map(({ on_date }) => on_date);
 }
 
 test('a statement is made on the first business day after its month, by the merchant’s clock and zone', async () => {
@@ -228,6 +241,7 @@ test('a statement says the same bytes for ever, and a late entry is a line of th
   const account = await merchantWith();
   const { id } = account.merchant;
   await sell(account, '2026-09-21T08:00:00Z');
+  await publishEnd(service.deps);
   goTo('2026-10-01T08:00:00Z');
   await makeAll();
   const files = async () => [
@@ -239,8 +253,11 @@ test('a statement says the same bytes for ever, and a late entry is a line of th
   const changes = { vat_number: '4000000001', address: 'Elsewhere', language: 'zu' } as const;
   await changePage(service.deps, 'test', { id, ...changes });
   goTo('2026-11-02T08:00:00Z');
+  await publishEnd(service.deps);
   await makeAll();
   assert.deepEqual(await files(), first);
+  assert.deepEqual(await endsOf(account, '2026-09'), ['2026-09-20']);
+  assert.deepEqual(await endsOf(account, '2026-10'), ['2026-11-02']);
   assert.deepEqual(await monthsOf(account), [
     [1, '2026-09', 1],
     [2, '2026-10', 1],

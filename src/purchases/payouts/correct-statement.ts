@@ -1,6 +1,7 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { findRecordEnd } from '#record/alerts/publish-end.ts';
 import { type MonthlyDeps, writeStatement } from './make-monthly-statements.ts';
 import {
   findCorrection,
@@ -47,14 +48,16 @@ export async function correctStatement(
         `The statement of ${month.slice(0, 7)} is being made under the next number. Try again once it is made.`,
       );
     }
+    const created_at = timestamp(merchant.now());
     await writeStatement(deps, db, {
       ...old,
       ...Object.fromEntries(corrections.map(({ name, to }) => [name, to])),
       id,
       number,
       reference: statementReference(merchant_id, number),
-      created_at: timestamp(merchant.now()),
+      created_at,
       corrects: old.number,
+      record_end: await findRecordEnd(db, created_at),
     });
     await moveStatementMonth(db, merchant_id, { number: number + 1 });
     const corrected = corrections.map(({ name }) => name);

@@ -6,6 +6,7 @@ import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
+import { findRecordEnd } from '#record/alerts/publish-end.ts';
 import { stateEntries } from '#record/ledger/post-entries.ts';
 import { sumStatement } from '#record/ledger/settlement.sql.ts';
 import { findStatementAddress } from './bank-account.sql.ts';
@@ -163,6 +164,7 @@ async function issue(
     ...partiesOf(merchant, namedIssuer(deps.issuer, deps.environment)),
     locale,
     time_zone,
+    record_end: await findRecordEnd(db, created_at),
   };
   assert.equal(
     sums.reduce((sum, { count }) => sum + count, 0),

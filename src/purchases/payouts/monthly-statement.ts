@@ -42,6 +42,8 @@ export type MonthlyStatement = {
   language: Language;
   locale: string;
   time_zone: string;
+  /** The last end of the chain of operators' actions that was posted before it was made. */
+  record_end: string | null;
 };
 
 /** The service as the settings name it. Those that are not set are null. */

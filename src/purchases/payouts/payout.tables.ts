@@ -106,6 +106,7 @@ declare module '#platform/database/tables.ts' {
       language: Fixed<Language>;
       locale: Fixed<string>;
       time_zone: Fixed<string>;
+      record_end: Fixed<string | null>;
     };
     payout_sums: {
       merchant_id: Fixed<string>;

@@ -110,7 +110,7 @@ export function describePayout(
     [words.payout_day, writeDate(payout.business_on, language)],
     [answered[payout.status] ?? words.payout_due, money(payout.amount)],
     [words.payout_bank_reference, payout.bank_reference],
-    [words.payout_record, recordEnd],
+    [words.record, recordEnd],
   ];
   const fees: Row[] = [
     [words.fees, money(totals.fee)],

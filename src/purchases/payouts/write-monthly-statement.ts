@@ -143,6 +143,7 @@ export function describeMonthly(statement: MonthlyStatement) {
     [words.made, date(dateIn(statement)(statement.created_at))],
     [words.issuer, party('issuer')],
     [words.recipient, party('merchant')],
+    ...(statement.record_end ? [[words.record, statement.record_end] satisfies Row] : []),
   ];
   const balances: Row[] = [
     [balance(month), money(statement.opening)],

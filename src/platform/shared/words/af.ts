@@ -356,7 +356,7 @@ export const af: Words = {
     payout_paid: 'Betaal',
     payout_returned: 'Deur die bank teruggestuur',
     payout_bank_reference: 'Bankverwysing',
-    payout_record: 'Rekord van handelinge',
+    record: 'Rekord van handelinge',
     payout_fees: 'Fooie van hierdie uitbetaling',
     payout_note:
       'Hierdie is nie ’n belastingfaktuur nie. U maandstaat is die faktuur vir hierdie fooie.',

@@ -350,7 +350,7 @@ export const en = {
     payout_paid: 'Paid',
     payout_returned: 'Returned by the bank',
     payout_bank_reference: 'Bank reference',
-    payout_record: 'Record of actions',
+    record: 'Record of actions',
     payout_fees: 'Fees of this payout',
     payout_note: 'This is not a tax invoice. Your monthly statement is the invoice for these fees.',
     payout_subject: 'Statement {reference}: {amount}',

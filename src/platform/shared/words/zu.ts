@@ -365,7 +365,7 @@ export const zu: Words = {
     payout_paid: 'Kukhokhiwe',
     payout_returned: 'Kubuyiselwe yibhange',
     payout_bank_reference: 'Inombolo yasebhange',
-    payout_record: 'Irekhodi lezenzo',
+    record: 'Irekhodi lezenzo',
     payout_fees: 'Izimali zenkonzo zale nkokhelo',
     payout_note:
       'Lena akuyona i-invoyisi yentela. Isitatimende sakho senyanga siyi-invoyisi yalezi zimali zenkonzo.',
