@@ -12,7 +12,7 @@ const mutant = (from: string, isKilled: boolean, within = 'split') => ({
 test('a survivor without a reason fails, and a reason whose mutant is killed is named', () => {
   const reason = 'because';
   const explained: Explained[] = [
-    { file: 'a.ts', from: 'lives', to: 'x', reason },
+    { file: 'a.ts', from: 'lives', to: 'x', within: 'split', reason },
     { file: 'a.ts', from: 'dies', to: 'x', reason },
     { file: 'a.ts', within: 'Schema', reason },
     { file: 'a.ts', within: 'Gone', reason },
@@ -21,13 +21,14 @@ test('a survivor without a reason fails, and a reason whose mutant is killed is 
   const mutants = [
     mutant('lives', false),
     mutant('dies', true),
+    mutant('lives', false, 'join'),
     mutant('new', false),
     mutant('text', false, 'Schema'),
   ];
   assert.deepEqual(judge('a.ts', mutants, explained), {
     killed: 1,
     excused: 2,
-    survivors: [mutants[2]],
+    survivors: [mutants[2], mutants[3]],
     stale: [explained[1], explained[3]],
   });
 });

@@ -10,12 +10,12 @@ export type Mutant = {
 };
 
 /**
- * A mutant that may survive. Lines move, so it is recognised by its texts, or by the declaration
- * that only other tests look at.
+ * A mutant that may survive. Lines move, so it is recognised by its texts, by the declaration that
+ * it is part of, or by both. With a declaration alone, all mutants in it may survive.
  */
-export type Explained = { file: string; reason: string } & (
+export type Explained = { file: string; reason: string; within?: string } & (
   | { from: string; to: string }
-  | { within: string }
+  | { from?: never; to?: never; within: string }
 );
 
 export type Judgement = {
@@ -29,9 +29,9 @@ export type Judgement = {
 export function judge(file: string, mutants: Mutant[], explained: Explained[]): Judgement {
   const own = explained.filter((one) => one.file === file);
   const fits = (mutant: Mutant) => (one: Explained) =>
-    'within' in one
-      ? one.within === mutant.within
-      : one.from === mutant.from && one.to === mutant.to;
+    (one.within ?? mutant.within) === mutant.within &&
+    (one.from ?? mutant.from) === mutant.from &&
+    (one.to ?? mutant.to) === mutant.to;
   const alive = mutants.filter(({ isKilled }) => !isKilled);
   const survivors = alive.filter((mutant) => !own.some(fits(mutant)));
   return {

@@ -6,10 +6,12 @@
 // `modules.ts` names the tests of each module, and `explained.json` the mutants that may survive,
 // each with its reason.
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { type Explained, judge, type Mutant } from './judge.ts';
 import { modules } from './modules.ts';
@@ -36,8 +38,17 @@ const explained: Explained[] = JSON.parse(
   fs.readFileSync(path.join(import.meta.dirname, 'explained.json'), 'utf8'),
 );
 let hasFailed = false;
+/** Ends what is running. */
+let stop = () => {};
+let interrupted: NodeJS.Signals | null = null;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted = signal;
+    stop();
+  });
+}
 for (const file of positionals.length > 0 ? positionals : Object.keys(modules)) {
-  const { killed, survivors, excused, stale } = judge(file, mutate(file), explained);
+  const { killed, survivors, excused, stale } = judge(file, await mutate(file), explained);
   process.stdout.write(
     `${file}: ${killed} killed, ${survivors.length} survived, ${excused} explained\n`,
   );
@@ -45,7 +56,8 @@ for (const file of positionals.length > 0 ? positionals : Object.keys(modules)) 
     process.stdout.write(`- survived at line ${line} (${mutator}): ${from} → ${to}\n`);
   }
   for (const one of stale) {
-    const about = 'within' in one ? one.within : `${one.from} → ${one.to}`;
+    const of = one.from === undefined ? '' : `${one.from} → ${one.to}`;
+    const about = [of, one.within].filter((part) => part).join(' in ');
     process.stdout.write(`- explained, but killed or gone: ${about}\n`);
   }
   if (survivors.length + stale.length > 0) hasFailed = true;
@@ -69,7 +81,7 @@ function installStryker(): void {
 }
 
 /** Runs the tests of a module with each of its mutants. */
-function mutate(file: string): Mutant[] {
+async function mutate(file: string): Promise<Mutant[]> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-mutants-'));
   const report = path.join(folder, 'report.json');
   const config = path.join(folder, 'stryker.json');
@@ -97,10 +109,19 @@ function mutate(file: string): Mutant[] {
   );
   try {
     const env = { ...process.env, NODE_COMPILE_CACHE: path.join(folder, 'compiled') };
-    const run = spawnSync(process.execPath, [program, 'run', config], {
-      ...{ cwd: root, env, encoding: 'utf8' },
+    // Stryker ends without ending the tests that it started, so all of them are one group.
+    const run = spawn(process.execPath, [program, 'run', config], {
+      ...{ cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
     });
-    if (!fs.existsSync(report)) throw new Error(`${run.stdout}${run.stderr}`);
+    stop = () => void (run.pid && process.kill(-run.pid, 'SIGKILL'));
+    if (interrupted) stop();
+    const [said] = await Promise.all([
+      Promise.all([text(run.stdout), text(run.stderr)]),
+      once(run, 'close'),
+    ]);
+    stop = () => {};
+    if (interrupted) throw new Error(`interrupted by ${interrupted}`);
+    if (!fs.existsSync(report)) throw new Error(said.join(''));
     const { files } = JSON.parse(fs.readFileSync(report, 'utf8'));
     return Object.values<{ source: string; mutants: object[] }>(files).flatMap(
       ({ source, mutants }) => mutants.map((one) => read(source, one as Reported)),
