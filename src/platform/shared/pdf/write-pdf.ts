@@ -39,6 +39,8 @@ export const contentWidth = page.width - 2 * page.margin;
 const colours = { ink: '#10201e', quiet: '#55635f', line: '#dde3e0' };
 const columnGap = 8;
 const lineSpacing = 1.45;
+/** Widths are sums of fractions. */
+const rounding = 0.01;
 const fontNames = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
 
 let loaded: ReturnType<typeof load> | null = null;
@@ -265,7 +267,7 @@ export class Pdf {
     for (const word of this.#replaceMissing(given).split(' ')) {
       const before = line === '' ? '' : ' ';
       const wide = this.#widthOf(before + word);
-      if (used + wide <= width) {
+      if (used + wide <= width + rounding) {
         line += before + word;
         used += wide;
         continue;
@@ -273,7 +275,7 @@ export class Pdf {
       begin();
       for (const letter of word) {
         const one = this.#widthOf(letter);
-        if (used + one > width) begin();
+        if (used + one > width + rounding) begin();
         line += letter;
         used += one;
       }
