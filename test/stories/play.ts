@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { Deps } from '#main.ts';
 import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
+import { endpointLimits } from '#platform/http/rate-limits.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import type { Paying } from '../support/payments.ts';
@@ -14,7 +16,7 @@ import { beginSettlement, createIssuer, recountOrders } from './settlement.ts';
 import { createShopper } from './shopper.ts';
 import type { Actor, Fault, Process } from './stage.ts';
 import type { Deed, Move, Story } from './story.ts';
-import { createTime, dueWork, nextKind } from './time.ts';
+import { createTime, type DueTable, dueWork, nextKind } from './time.ts';
 import type { World } from './world.ts';
 
 /** The record of a play. */
@@ -81,7 +83,9 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   );
   const paying = await world.paying(story.protocol);
   paying.receiver.received.length = 0;
-  const account = await createAccount(paying.service, { refund_mode: story.refunds });
+  paying.receiver.answer = () => ({});
+  await paying.clearFaults();
+  const account = await createStoryAccount(paying, story);
   const time = createTime(world, story, paying, account);
   const say = (text: string) => void played.steps.push(text);
   const tell = (text: string) => void stage.told().push(text);
@@ -125,6 +129,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
         if (pick % 2 === 0) await untilLate();
         return await shopper.onPlan(does, pick);
       default: {
+        if (does === 'callbacks' && pick % 2 === 0) await sendAgain(scene);
         const chosen = await chooseWork(does, pick);
         const run = works.get(chosen);
         assert.ok(run, chosen);
@@ -226,6 +231,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     const isWhole = does === 'retry refund';
     for (let rounds = 0; isWhole && rounds < 4 && !(await issuer.isPaid()); rounds += 1)
       await later();
+    if (isWhole) await issuer.refuseRefund();
     if (isWhole || does === 'approve' || does === 'decline') {
       const of = { pick: isWhole ? 1 : pick, at: 1, fault: null };
       await begin({ who: 'merchant', does: 'ask', ...of });
@@ -288,6 +294,35 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   for (const process of processes) await process?.kill();
   await judge(scene, shopper, shop, await world.violations(account));
   await world.leave(account);
+}
+
+/** An operator sends a callback again, the receiver fails, and the callback is due once more. */
+async function sendAgain({ paying, account, time, say }: Scene): Promise<void> {
+  const { receiver, service } = paying;
+  const { rows } = await service.deps.database.pool.query<{ id: string }>({
+    name: 'story callback',
+    text: `select id from callbacks where merchant_id = $1 and status = 'delivered'
+           and event is null limit 1`,
+    values: [account.merchant.id],
+  });
+  if (!rows[0]) return;
+  say('operators: send the callback again, and the receiver fails');
+  receiver.answer = () => ({ status: 500 });
+  const { due_at } = await retriggerCallback(service.deps, 'nomsa', rows[0].id);
+  receiver.answer = () => ({});
+  if (due_at !== null) await time.passUntil(Temporal.Instant.from(due_at));
+}
+
+/** A merchant without rate limits. One statement lifts them all. */
+async function createStoryAccount({ service }: Paying, { refunds }: Story): Promise<Account> {
+  const account = await createAccount(service, { refund_mode: refunds, limits: 'spec' });
+  await service.deps.database.pool.query({
+    name: 'story limits',
+    text: `insert into integration_limits (integration_id, endpoint, max_requests, window_seconds)
+           select $1, endpoint, 1000000, 1 from unnest($2::text[]) endpoint`,
+    values: [account.id, Object.keys(endpointLimits)],
+  });
+  return account;
 }
 
 export type Work = {
@@ -380,20 +415,26 @@ async function finish(
   const isDisputed = story.theme === 'disputes';
   await recountOrders(paying, account, ordered);
   if (isDisputed) await findNewDisputes(deps);
+  let due: DueTable[] = [];
+  let hasOpen = true;
   for (let round = 0; ; round += 1) {
     assert.ok(round < 300, 'the story ends');
     await fail();
     if (isDisputed) await issuer.decideAll(story.day);
-    const known = await time.work();
+    const known = await time.work(due);
     // A payment that was just collected may be disputed already.
     if (isDisputed) await findNewDisputes(deps);
-    const open = await listRemaining(scene);
+    // Only disputes and payouts bring more to do while time passes.
+    const open: Operation[] = hasOpen ? await listRemaining(scene) : [];
+    hasOpen = story.theme !== 'plain' || open.length > 0;
     for (const operation of open) {
       const two = Object.values(people);
       const some = operation.does === 'approve payout' ? two : [two[round % 2] ?? ''];
       for (const operator of some) await tolerant(scene, operation.run(deps, operator));
     }
-    const next = isDisputed || open.length > 0 ? await time.findDue() : known;
+    const isKnown = !isDisputed && open.length === 0;
+    const next = isKnown ? known.next : await time.findDue();
+    due = isKnown ? known.names : [];
     if (next === null && open.length === 0) return await recountOrders(paying, account, ordered);
     if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));
   }

@@ -85,6 +85,12 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
       say(`cardholder disputes a payment${status === 200 ? '' : ' again'}`);
       return true;
     },
+    /** The bank of the card declines the next refund, at once or an hour later. */
+    async refuseRefund(): Promise<void> {
+      say('bank: declines the next refund');
+      const path = gateway.protocol === 'stripe' ? '/v1/refunds' : '/refunds';
+      await gateway.fault({ fault: 'decline', method: 'POST', path, times: 1 });
+    },
     async decide(pick: number): Promise<void> {
       const open = await listOpen();
       const one = open[pick % Math.max(1, open.length)];

@@ -122,7 +122,8 @@ export function createStage(databaseUrl: string, random: Random) {
   let told: string[] = [];
   let heard: (() => void) | null = null;
   const noted = new WeakSet<pg.PoolClient>();
-  const holders = new WeakMap<pg.PoolClient, Process>();
+  /** The process that uses a connection now, and whether it has lost it. */
+  const holders = new WeakMap<pg.PoolClient, { process: Process; isLost: boolean }>();
   /** The last statement of each connection: a server runs them in order. */
   const lasts = new WeakMap<pg.ClientBase, Promise<unknown>>();
 
@@ -199,19 +200,23 @@ export function createStage(databaseUrl: string, random: Random) {
     const { processID: pid } = client as unknown as { processID: number };
     query('set lock_timeout = 0; set statement_timeout = 0').catch(() => {});
     client.query = ((...args: unknown[]) => {
-      const process = holders.get(client as pg.PoolClient);
+      const holder = holders.get(client as pg.PoolClient);
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // A wait for a lock ends when the schedule says so, and BEGIN travels with the next statement.
+      if (holder?.isLost) return Promise.reject(lost());
       if (/^begin\b/.test(text)) return query('begin');
-      if (!process || !acting.getStore()) return query(...args);
+      if (!holder || !acting.getStore()) return query(...args);
+      const { process } = holder;
+      // A new connection costs as much as a hundred statements. So a process that loses one uses it
+      // no more, and the transaction is undone as the server would, but the next process gets it.
+      const lose = async () => {
+        holder.isLost = true;
+        await query('rollback');
+      };
+      const send = () => (holder.isLost ? Promise.reject(lost()) : query(...args));
       const run = () =>
         step({ to: 'database', name: describe(text) }, pid, (fault) =>
-          atStatement(
-            process,
-            () => query(...args),
-            fault,
-            () => cut(client as pg.PoolClient),
-          ),
+          atStatement(process, send, fault, lose),
         );
       const answer = mortal(process, () => (lasts.get(client) ?? Promise.resolve()).then(run));
       lasts.set(
@@ -234,7 +239,7 @@ export function createStage(databaseUrl: string, random: Random) {
     process: Process,
     run: () => Promise<T>,
     fault: Fault | null,
-    cutNow: () => Promise<void>,
+    lose: () => Promise<void>,
   ): Promise<T> {
     switch (fault) {
       case 'kill after':
@@ -243,12 +248,12 @@ export function createStage(databaseUrl: string, random: Random) {
         return never();
       case 'lose before':
       case 'error before':
-        await cutNow();
+        await lose();
         throw lost();
       case 'lose after':
       case 'error after':
         await run();
-        await cutNow();
+        await lose();
         throw lost();
       default:
         return await run();
@@ -274,14 +279,15 @@ export function createStage(databaseUrl: string, random: Random) {
         client.release();
         return never();
       }
-      holders.set(client, self);
+      const holder = { process: self, isLost: false };
+      holders.set(client, holder);
       lasts.delete(client);
       held.add(client);
       const { release } = client;
       client.release = (error) => {
         held.delete(client);
         holders.delete(client);
-        release.call(client, error);
+        release.call(client, holder.isLost ? undefined : error);
       };
       return client;
     };
@@ -300,8 +306,13 @@ export function createStage(databaseUrl: string, random: Random) {
         throw error;
       }
     }) as typeof pool.query;
+    let app: FastifyInstance | null = null;
     const self: Process = {
-      app: Fastify(),
+      // A worker needs none.
+      get app() {
+        app ??= serveOn(self.deps, serve);
+        return app;
+      },
       deps: { ...deps, gateways: staged(gateway, config, deps), money: neverStopped },
       isAlive: () => isAlive,
       died,
@@ -332,7 +343,6 @@ export function createStage(databaseUrl: string, random: Random) {
           atReceiver(self, receiver, () => sendCallback(message), fault),
         ),
       );
-    serveOn(self, serve);
     return self;
   }
 
@@ -438,7 +448,10 @@ export function createStage(databaseUrl: string, random: Random) {
       if (state !== 'at a step') return null;
       const next = actor.waiting.toSorted(byTurn)[0];
       assert.ok(next);
-      const isHere = fault !== null && count === at;
+      // An action calls the gateway once or twice, so a decline waits for the next call.
+      const isHere =
+        fault !== null &&
+        (fault === 'decline' ? count >= at && next.to === 'gateway' : count === at);
       if (isHere && isPause(fault, next)) return `pauses before ${next.name}`;
       if (isHere && fault === 'kill before') {
         told.push(`${actor.name}: ${next.name} [kill before]`);
@@ -526,7 +539,7 @@ const byTurn = (one: Step, other: Step) =>
   (one.name < other.name ? -1 : Number(one.name > other.name));
 
 const isPause = (fault: Fault, { to }: Step) =>
-  fault === 'pause' || (to !== 'gateway' && (fault === 'late' || fault === 'decline'));
+  fault === 'pause' || (to !== 'gateway' && fault === 'late');
 
 /** The merchant's receiver fails before or after it has read the callback, or it answers. */
 async function atReceiver<T>(
@@ -566,9 +579,10 @@ async function mortal<T>(process: Process, work: () => Promise<T>): Promise<T> {
 }
 
 function serveOn(
-  { app, deps }: Process,
+  deps: Deps,
   serve: (api: FastifyInstance, deps: Deps) => Promise<void>,
-): void {
+): FastifyInstance {
+  const app = Fastify({ exposeHeadRoutes: false });
   handleErrors(app, deps.metrics);
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
@@ -576,8 +590,19 @@ function serveOn(
     // An injected request has no socket. Closing it leaves the caller without an answer.
     Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
   });
-  app.register((api) => serve(api, deps));
+  app.register(named((api: FastifyInstance) => serve(api, deps)));
+  return app;
 }
 
-const describe = (text: string) =>
-  text.trim().replace(/\s+/g, ' ').replaceAll('"', '').slice(0, 70);
+/** Fastify looks for the name of a plugin in all modules, unless it has one. */
+export const named = <Plugin extends object>(plugin: Plugin): Plugin =>
+  Object.assign(plugin, { [Symbol.for('fastify.display-name')]: 'story' });
+
+const described = new Map<string, string>();
+function describe(text: string): string {
+  const known = described.get(text);
+  if (known !== undefined) return known;
+  const made = text.trim().replace(/\s+/g, ' ').replaceAll('"', '').slice(0, 70);
+  described.set(text, made);
+  return made;
+}

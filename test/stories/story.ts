@@ -139,8 +139,8 @@ const runningDeeds = {
 };
 
 /**
- * Late answers reach the fewest new states. A move without a fault goes through. A decline of a
- * statement is a pause, in which others act.
+ * Late answers reach the fewest new states. A move without a fault goes through. In a pause others
+ * act.
  */
 const faultTable: (Fault | null)[] = [
   ...[null, null, null],
@@ -148,7 +148,9 @@ const faultTable: (Fault | null)[] = [
   ...([
     'pause',
     'pause',
-    'decline',
+    'pause',
+    'pause',
+    'pause',
     'decline',
     'kill before',
     'kill after',

@@ -43,6 +43,8 @@ const dueRows = Object.keys(dueWork)
 /** The due rows of one table: the earliest time, and whether one is due and free now. */
 type Due = { name: DueTable; due_at: string; leased_until: string | null; is_due: boolean };
 
+type Next = Temporal.Instant | null;
+
 /** A hold lapses after a week, so a worker that is late by more than that is rare. */
 const lateHours = [
   ...[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -84,22 +86,32 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   }
   const namesOf = (due: Due[]) => due.filter(({ is_due }) => is_due).map(({ name }) => name);
 
-  /** Does all due work until none is left, as a worker without faults does. Says what falls due then. */
-  async function work(): Promise<Temporal.Instant | null> {
+  /**
+   * Does all due work until none is left, as a worker without faults does. Says when work falls due
+   * then, and in which tables. The caller may know what is due now.
+   */
+  async function work(known: DueTable[] = []): Promise<{ next: Next; names: DueTable[] }> {
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
-      const due = await readDue();
-      const names = namesOf(due);
-      if (names.length === 0) return nextOf(due);
+      const due = round === 0 && known.length > 0 ? null : await readDue();
+      const names = due ? namesOf(due) : known;
+      if (due && names.length === 0) return { next: nextOf(due), names: namesAt(due, nextOf(due)) };
       for (const name of names) await dueWork[name].run(service.deps);
     }
   }
+  const namesAt = (due: Due[], next: Next) =>
+    due
+      .filter(({ due_at, leased_until }) => {
+        const at = Temporal.Instant.from(due_at);
+        return next && leased_until === null && Temporal.Instant.compare(at, next) <= 0;
+      })
+      .map(({ name }) => name);
 
   /**
    * When work falls due, or the lease of a dead process runs out. The third kind of work may be
    * meant, so that several kinds are due at once.
    */
-  function nextOf(all: Due[], place = 0): Temporal.Instant | null {
+  function nextOf(all: Due[], place = 0): Next {
     const due = all
       .filter(({ name }) => !recurring.includes(name))
       .map(({ due_at, leased_until }) => ({

@@ -28,11 +28,7 @@ import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
 import { deleteErasedCustomers } from '#purchases/shoppers/delete-customers.ts';
 import { eraseExpired, findExpired } from '#purchases/shoppers/erase-expired.ts';
-import type { PageDeps } from '#purchases/shoppers/open-page.ts';
-import { pageRoutes } from '#purchases/shoppers/page.routes.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
-import { paymentRoutes } from '#purchases/shoppers/payment.routes.ts';
-import { planRoutes } from '#purchases/shoppers/plan.routes.ts';
 import { commandLine } from './cli.ts';
 import {
   answerChallenge,
@@ -123,13 +119,6 @@ const findDue = `select name from (${dueWork
     + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'`,
   )
   .join(' union all ')}) due group by name`;
-
-/** Serves only the hosted page and its requests. */
-export async function servePages(api: FastifyInstance, deps: PageDeps): Promise<void> {
-  for (const routes of [pageRoutes, paymentRoutes, planRoutes]) {
-    api.register((scope) => routes(scope, deps));
-  }
-}
 
 export type Paying = {
   service: Service;
