@@ -9,7 +9,7 @@ import {
 } from '#purchases/instalments/collect-instalments.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { viewerOf } from '../../src/cli/connect.ts';
-import { answerChallenge, gatewayOf, onlyGateway } from '../support/gateway.ts';
+import { answerChallenge, gatewayFaults, gatewayOf, onlyGateway } from '../support/gateway.ts';
 import {
   accountsOf,
   alertsOf,
@@ -282,15 +282,7 @@ describe('a hold that lapsed', () => {
 });
 
 describe('whatever the gateway does, a payment is collected once', () => {
-  const faults = [
-    'error_before',
-    'error_after',
-    'drop_before',
-    'drop_after',
-    'latency',
-    'latency_after',
-  ] as const;
-  for (const [index, fault] of faults.entries()) {
+  for (const [index, fault] of gatewayFaults.entries()) {
     for (const [call, path, number] of [
       ['capture', '/v1/payment_intents/:id/capture', 1],
       ['charge', '/v1/payment_intents', 2],

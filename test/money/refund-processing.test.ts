@@ -7,6 +7,7 @@ import { type PartAnswer, recordParts } from '#purchases/refunds/record-refund.t
 import { findRefund, listParts } from '#purchases/refunds/refund.sql.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
+import { gatewayFaults } from '../support/gateway.ts';
 import {
   accountsOf,
   alertsOf,
@@ -503,15 +504,7 @@ describe('at the gateway', () => {
 });
 
 describe('whatever the gateway does, a refund is made once', () => {
-  const faults = [
-    'error_before',
-    'error_after',
-    'drop_before',
-    'drop_after',
-    'latency',
-    'latency_after',
-  ] as const;
-  for (const [index, fault] of faults.entries()) {
+  for (const [index, fault] of gatewayFaults.entries()) {
     for (const [call, path, count] of [
       ['card', '/v1/refunds', 1],
       ['hold', '/v1/payment_intents/:id/cancel', 0],

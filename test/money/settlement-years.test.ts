@@ -4,12 +4,10 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { recordLost } from '#checks/reconciliation/record-lost.ts';
 import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
-import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { mainGateway } from '#gateway/gateway-name.ts';
 import type { Protocol } from '#gateway/settings.ts';
 import type { Deps } from '#main.ts';
 import { chooseGateways } from '#merchants/choose-gateway.ts';
-import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import {
   acceptDispute,
@@ -34,9 +32,9 @@ import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-acco
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
 import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
-import { OperatorError } from '#record/actions/operate.ts';
 import { fundings, refundFees } from '#record/ledger/settlement.ts';
 import { assertAgreed } from '../support/agreement.ts';
+import { isReported } from '../support/expectations.ts';
 import { type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
 import { type Paying, type Shopper, secondGateway, visa } from '../support/payments.ts';
@@ -169,13 +167,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     try {
       await acting;
     } catch (error) {
-      const isKnown =
-        error instanceof OperatorError ||
-        error instanceof OutcomeUnknown ||
-        error instanceof RequestRefused ||
-        error instanceof FateUnknown ||
-        isTransient(error);
-      if (!isKnown) throw error;
+      if (!isReported(error)) throw error;
       note('refused', `${what}: ${(error as Error).message}`);
     }
   }

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { Deps } from '#main.ts';
-import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
-import { OperatorError } from '#record/actions/operate.ts';
+import { isReported } from '../support/expectations.ts';
 import type { Paying } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
 import type { Ordered } from '../support/settlement.ts';
@@ -387,13 +385,7 @@ async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> 
   try {
     await work;
   } catch (error) {
-    const isKnown =
-      error instanceof OperatorError ||
-      error instanceof OutcomeUnknown ||
-      error instanceof RequestRefused ||
-      error instanceof FateUnknown ||
-      isTransient(error);
-    if (!isKnown) throw error;
+    if (!isReported(error)) throw error;
     tell(`told: ${(error as Error).message}`);
   }
 }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import {
   createIntegration,
   type IssuedCredentials,
 } from '#merchants/integrations/create-integration.ts';
+import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type Answer, liftLimits, movableClock, type Service } from './service.ts';
 
 // Assertions and set-up that several test files share.
@@ -15,6 +18,14 @@ const codes: Record<number, [string, string]> = {
   422: ['unprocessable_entity', 'Unprocessable entity'],
   500: ['internal_server_error', 'Internal server error'],
 };
+
+/** Whether the service reports this failure to a worker's log or to an operator, and carries on. */
+export const isReported = (error: unknown): boolean =>
+  error instanceof OperatorError ||
+  error instanceof OutcomeUnknown ||
+  error instanceof RequestRefused ||
+  error instanceof FateUnknown ||
+  isTransient(error);
 
 /** Asserts the whole body of a refusal: one error object with exactly four members per detail. */
 export function errorBody(status: number, ...details: string[]): object {

@@ -17,6 +17,16 @@ import { until } from './until.ts';
 export const secretKey = 'sk_test_of_the_suite';
 export const publishableKey = 'pk_test_of_the_suite';
 
+/** The faults that leave it open whether a request had its effect, each before it and after it. */
+export const gatewayFaults = [
+  'error_before',
+  'error_after',
+  'drop_before',
+  'drop_after',
+  'latency',
+  'latency_after',
+] as const satisfies Fault['fault'][];
+
 /** The test gateway in this process, the adapter that calls it, and the means to disturb it. */
 export type GatewayUnderTest = {
   url: string;
