@@ -30,8 +30,8 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
 type Definition<O extends ParseArgsOptionsConfig> = {
   /** The words after `tranche`: `merchants create`. */
   name: string;
-  /** The arguments, one line for each form of the command. */
-  usage: string[];
+  /** The arguments, one line for each form of the command. Absent if it takes none. */
+  usage?: string[];
   /** Paragraphs of help. The last one is an example. */
   help: string;
   /** Names of the required positional arguments, for messages. */

@@ -19,7 +19,6 @@ const silent = pino({ level: 'silent' });
 
 const migrateCommand = command({
   name: 'database migrate',
-  usage: [''],
   help: `Applies the missing migrations, each as a whole. The service does the same when it starts. A
 migration that finds its table in use steps aside every two seconds and tries again. A database
 belongs for ever to the environment (TRANCHE_ENV) that first used it.
@@ -41,7 +40,6 @@ belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
 const distribute = command({
   name: 'database distribute',
-  usage: [''],
   help: `Needs PostgreSQL with the Citus extension. Distributes the migrated tables by merchant and
 copies the small shared ones to every node, all of them or none.
 
@@ -108,7 +106,6 @@ as the owner of the tables, and again after each migration.
 
 const repairClockCommand = command({
   name: 'database repair-clock',
-  usage: [''],
   help: `Brings times that lie in the future back to now: the creation time that a merchant's next
 checkout or refund must not precede, leases, and due times of refunds, payments, callbacks, messages
 and alerts. Creation times that merchants have seen stay as they are. The time is the database's. Set the

@@ -7,7 +7,6 @@ import { type Connection, withSealing } from './connect.ts';
 
 const reencrypt = command({
   name: 'keys reencrypt',
-  usage: [''],
   help: `Re-encrypts the signing keys and bank accounts that a previous master key encrypts. To change the master key:
 
   1. Restart the service with MASTER_KEY set to the new one and

@@ -8,7 +8,6 @@ const count = new Intl.NumberFormat('en-GB');
 
 const check = command({
   name: 'ledger check',
-  usage: [''],
   help: `Compares the books of every checkout with its payments, collections and refunds, and what
 every merchant is owed with its payouts, to the cent. It changes nothing, and the service may run
 meanwhile. If anything differs, it says what, and the exit code is 1. The service makes the same

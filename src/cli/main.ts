@@ -185,7 +185,7 @@ const isBlank = (value: unknown) =>
  * all of them need.
  */
 function missingOptions(
-  { usage, options = {} }: Command,
+  { usage = [''], options = {} }: Command,
   values: Record<string, unknown>,
 ): string[] {
   const named = (text: string) =>
@@ -209,7 +209,7 @@ function suggest(word: string, known: string[], prefix: string): string {
   return near === null ? '' : ` Did you mean ${prefix}${near}?`;
 }
 
-function usageOf({ name, usage }: Command): string {
+function usageOf({ name, usage = [''] }: Command): string {
   return usage
     .map((line, index) => `${index === 0 ? 'Usage:' : '      '} tranche ${name} ${line}`.trimEnd())
     .map(breakBeforeOptions)

@@ -333,7 +333,6 @@ const showLost = (terminal: Terminal, lost: LostAlert[]) =>
 
 const signIn = command({
   name: 'console sign-in',
-  usage: [''],
   help: `Prints a link that signs in once, within 24 hours, as the sandbox's demo administrator. Only a
 sandbox on this machine has such links; production refuses them.
 

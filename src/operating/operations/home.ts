@@ -41,7 +41,7 @@ export async function readHome(
       may('disputes.read') ? count('disputes_to_answer') : null,
       may('disputes.read') ? findFirstDeadline(db, id) : null,
       may('integrations.read') ? listEndingKeys(db, id, timestamp(deps.clock.now())) : null,
-      listDays(db, own, first.toString(), today.toString()),
+      listDays(db, own, { first: first.toString(), last: today.toString() }),
       findSteps(db, id),
     ]);
     const weekBegan = today.subtract({ days: 6 }).toString();

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { type Count, dayCounts } from '#operating/rollups/rollup.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -101,49 +101,33 @@ export async function findDefaultPlace(db: Handle) {
 
 export type DaySums = { day: string } & Record<Count, number>;
 
-/** Sums of a range of days, by day. */
-export async function listDays(
-  db: Handle,
+/** Both days are included. */
+type Days = { first: string; last: string };
+
+// biome-ignore lint/suspicious/noExplicitAny: it adds conditions to queries of any shape.
+const within = <Query extends SelectQueryBuilder<any, any, any>>(
+  query: Query,
   scope: Scope,
-  first: string,
-  last: string,
-): Promise<DaySums[]> {
-  const rows = await scoped(
-    db
-      .selectFrom('merchant_days')
-      .select((select) => [
-        'day',
-        ...dayCounts.map((name) => select.fn.sum<number>(name).as(name)),
-      ]),
-    scope,
-  )
-    .where('day', '>=', first)
-    .where('day', '<=', last)
-    .groupBy('day')
-    .execute();
-  return rows.map(
-    (row) =>
-      ({
-        day: row.day,
-        ...Object.fromEntries(dayCounts.map((name) => [name, Number(row[name])])),
-      }) as DaySums,
-  );
+  { first, last }: Days,
+) => scoped(query, scope).where('day', '>=', first).where('day', '<=', last) as Query;
+
+/** Sums of a range of days, by day. */
+export async function listDays(db: Handle, scope: Scope, range: Days): Promise<DaySums[]> {
+  const query = db
+    .selectFrom('merchant_days')
+    .select((select) => ['day', ...dayCounts.map((name) => select.fn.sum<number>(name).as(name))]);
+  const rows = await within(query, scope, range).groupBy('day').execute();
+  return rows.map((row) => {
+    const sums = dayCounts.map((name) => [name, Number(row[name])]);
+    return { day: row.day, ...Object.fromEntries(sums) };
+  });
 }
 
-export async function listDeclineReasons(
-  db: Handle,
-  scope: Scope,
-  first: string,
-  last: string,
-): Promise<{ reason: string; count: number }[]> {
-  const rows = await scoped(
-    db
-      .selectFrom('merchant_declines')
-      .select(['reason', (select) => select.fn.sum<number>('count').as('count')]),
-    scope,
-  )
-    .where('day', '>=', first)
-    .where('day', '<=', last)
+export async function listDeclineReasons(db: Handle, scope: Scope, range: Days) {
+  const query = db
+    .selectFrom('merchant_declines')
+    .select(['reason', (select) => select.fn.sum<number>('count').as('count')]);
+  const rows = await within(query, scope, range)
     .groupBy('reason')
     .orderBy('count', 'desc')
     .orderBy('reason')
@@ -152,22 +136,11 @@ export async function listDeclineReasons(
 }
 
 /** The amounts still to be collected, by the day on which they are due. */
-export async function listDues(
-  db: Handle,
-  scope: Scope,
-  first: string,
-  last: string,
-): Promise<{ day: string; amount: number }[]> {
-  const rows = await scoped(
-    db
-      .selectFrom('merchant_dues')
-      .select(['day', (select) => select.fn.sum<number>('amount').as('amount')]),
-    scope,
-  )
-    .where('day', '>=', first)
-    .where('day', '<=', last)
-    .groupBy('day')
-    .execute();
+export async function listDues(db: Handle, scope: Scope, range: Days) {
+  const query = db
+    .selectFrom('merchant_dues')
+    .select(['day', (select) => select.fn.sum<number>('amount').as('amount')]);
+  const rows = await within(query, scope, range).groupBy('day').execute();
   return rows.map(({ day, amount }) => ({ day, amount: Number(amount) }));
 }
 

@@ -64,7 +64,7 @@ export async function readOverview(
     const { currency, locale, time_zone, clock_ahead_ms } = place;
     const today = merchantNow(deps.clock, place).toZonedDateTimeISO(time_zone).toPlainDate();
     const { first, last } = daysOf(period, today);
-    const [from, until] = [first.toString(), last.toString()];
+    const shown = { first: first.toString(), last: last.toString() };
     const lastDue = today.add({ days: dueDays - 1 }).toString();
     const [counts, oldest_refund_at, overdue_amount, proof, found, reasons, dues, as_of] =
       await Promise.all([
@@ -72,9 +72,9 @@ export async function readOverview(
         findOldestToReview(db, scope),
         sumOverdueAmounts(db, scope),
         findProof(db),
-        listDays(db, scope, from, until),
-        listDeclineReasons(db, scope, from, until),
-        listDues(db, scope, today.toString(), lastDue),
+        listDays(db, scope, shown),
+        listDeclineReasons(db, scope, shown),
+        listDues(db, scope, { first: today.toString(), last: lastDue }),
         findAsOf(db),
       ]);
     const byDay = new Map(found.map((day) => [day.day, day]));
