@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { noBrowser } from '../support/browser.ts';
 import { request } from '../support/http.ts';
@@ -12,23 +12,16 @@ import {
   cancelButton,
   heading,
   landed,
+  openShop,
   pay,
   type Shop,
-  startShop,
-  visitTest,
 } from '../support/shop.ts';
 
 // v1 from end to end, as a plugin and a shopper use it, over real sockets: login, checkout, page,
 // challenge, form callback, redirect.
 
 describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop();
-  });
-  after(async () => {
-    await shop?.close();
-  });
+  const { shop, scenario } = openShop();
 
   type Begun = { account: Account; id: string; payment_url: string; transaction_verify: string };
   const begun = new Map<string, Begun>();
@@ -74,19 +67,20 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
     return `v1-${orders}`;
   };
   const callbacksOf = (order: string) =>
-    shop.paying.receiver.at(`/v1/${order}`).map(({ raw }) => raw.toString('utf8'));
+    shop()
+      .paying.receiver.at(`/v1/${order}`)
+      .map(({ raw }) => raw.toString('utf8'));
 
   const challenged = nextOrder();
-  visitTest(
+  scenario(
     'pays in three with a challenge; the plugin gets a form callback, and its redirect moves the browser',
-    () => shop,
     { ends: 'successful', begin: beginWith((body) => body, challenged) },
     async (visit) => {
       const { page, link, shopper } = visit;
       const { payment_url, transaction_verify } = begun.get(challenged) as Begun;
       assert.equal(payment_url, link);
-      const thanks = `${shop.origins.merchant}/thanks/${challenged}`;
-      const { receiver } = shop.paying;
+      const thanks = `${shop().origins.merchant}/thanks/${challenged}`;
+      const { receiver } = shop().paying;
       const usual = receiver.answer;
       receiver.answer = (received, count) =>
         received.path === `/v1/${challenged}`
@@ -105,14 +99,13 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
   );
 
   const cancelled = nextOrder();
-  visitTest(
+  scenario(
     'cancels; the plugin gets the callback, and the browser returns to return_url',
-    () => shop,
     { ends: 'cancelled', begin: beginWith(toForm, cancelled) },
     async (visit) => {
       const { page } = visit;
       await cancelButton(page).click();
-      await landed(visit, page, `${shop.origins.merchant}/order/${cancelled}`);
+      await landed(visit, page, `${shop().origins.merchant}/order/${cancelled}`);
       const { transaction_verify } = begun.get(cancelled) as Begun;
       assert.deepEqual(callbacksOf(cancelled), [
         `status=cancelled&order_id=${cancelled}&transaction_verify=${transaction_verify}&number_of_payments=1`,
@@ -121,13 +114,12 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
   );
 
   const moving = nextOrder();
-  visitTest(
+  scenario(
     'is on the page while its shop moves to v2: the old payment sends a v1 callback, the new one a v2 callback',
-    () => shop,
     { ends: 'successful', begin: beginWith((body) => body, moving) },
     async (visit) => {
       const { page, shopper } = visit;
-      const { paying, origins } = shop;
+      const { paying, origins } = shop();
       const { account } = begun.get(moving) as Begun;
       await disableLegacy(paying.service.deps, 'nomsa', account.id);
       const success_url = `${origins.merchant}/v2/${moving}`;

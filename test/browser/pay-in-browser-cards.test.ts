@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { testCards } from '../../test-gateway/cards.ts';
 import { noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
@@ -9,15 +9,11 @@ import {
   cardField,
   heading,
   landed,
+  openShop,
   pay,
   payButton,
-  type Shop,
-  startShop,
   term,
   typeCard,
-  type Visit,
-  type VisitOptions,
-  visitTest,
 } from '../support/shop.ts';
 
 function cardNumber(name: string): string {
@@ -48,19 +44,7 @@ const declinedByBank = [
 const visa = cardNumber('visa');
 
 describe('every test card, typed into the card frame', { skip: noBrowser }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop();
-  });
-  after(async () => {
-    await shop?.close();
-  });
-
-  const scenario = (
-    title: string,
-    options: VisitOptions,
-    run: (visit: Visit) => Promise<void>,
-  ): void => visitTest(title, () => shop, options, run);
+  const { shop, scenario } = openShop();
 
   describe('is approved and brings the browser to success_url', { concurrency: 4 }, () => {
     for (const name of isLong ? approved : approved.slice(0, 3)) {
@@ -244,22 +228,22 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
   });
 
   test('no card number reached the server, its database or its log', async () => {
-    const { rows } = await shop.paying.service.deps.database.pool.query<{ name: string }>(
+    const { rows } = await shop().paying.service.deps.database.pool.query<{ name: string }>(
       "select quote_ident(tablename) as name from pg_tables where schemaname = 'public'",
     );
     let stored = '';
     for (const { name } of rows) {
-      const found = await shop.paying.service.deps.database.pool.query<{ row: string }>(
+      const found = await shop().paying.service.deps.database.pool.query<{ row: string }>(
         `select t::text as row from ${name} t`,
       );
       stored += found.rows.map(({ row }) => row).join('\n');
     }
-    const received = shop.received();
+    const received = shop().received();
     assert.match(received, /POST \/pay\/[^ ]+\/pay .*"card_token":"ctoken_/s);
     assert.match(stored, /ctoken|pi_/);
     for (const { number } of testCards) {
       const digits = new RegExp([...number].join('[ +-]?(%20)?'));
-      for (const [where, text] of Object.entries({ received, stored, logged: shop.logged() })) {
+      for (const [where, text] of Object.entries({ received, stored, logged: shop().logged() })) {
         assert.doesNotMatch(text, digits, `${number} was ${where}`);
       }
     }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
@@ -11,34 +11,18 @@ import {
   cardField,
   heading,
   landed,
+  openShop,
   pay,
   payButton,
-  type Shop,
-  startShop,
   term,
   typeCard,
-  type Visit,
-  type VisitOptions,
-  visitTest,
 } from '../support/shop.ts';
 import { until } from '../support/until.ts';
 
 const insufficient = '4000000000009995';
 
 describe('the hosted page, served by the real server', { skip: noBrowser, concurrency: 3 }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop();
-  });
-  after(async () => {
-    await shop?.close();
-  });
-
-  const scenario = (
-    title: string,
-    options: VisitOptions,
-    run: (visit: Visit) => Promise<void>,
-  ): void => visitTest(title, () => shop, options, run);
+  const { shop, scenario } = openShop();
 
   const looks = [
     [320, 'light'],
@@ -255,7 +239,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       const token = link.split('/').at(-1) as string;
       const told: string[] = [];
       context.on('request', async (request) => {
-        if (request.url().startsWith(shop.origins.service)) return;
+        if (request.url().startsWith(shop().origins.service)) return;
         const headers = await request.allHeaders().catch(() => request.headers());
         told.push(`${request.url()} ${JSON.stringify(headers)} ${request.postData() ?? ''}`);
       });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { noBrowser } from '../support/browser.ts';
 import { challengeCard, visa } from '../support/payments.ts';
@@ -8,15 +8,12 @@ import {
   cancelButton,
   heading,
   landed,
+  openShop,
   pay,
   payButton,
-  type Shop,
-  startShop,
   term,
   typeCard,
   type Visit,
-  type VisitOptions,
-  visitTest,
 } from '../support/shop.ts';
 import { until } from '../support/until.ts';
 
@@ -26,19 +23,7 @@ import { until } from '../support/until.ts';
 const networkErrors = /Failed to load resource/;
 
 describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurrency: 4 }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop();
-  });
-  after(async () => {
-    await shop?.close();
-  });
-
-  const scenario = (
-    title: string,
-    options: VisitOptions,
-    run: (visit: Visit) => Promise<void>,
-  ): void => visitTest(title, () => shop, options, run);
+  const { scenario } = openShop();
 
   const asking = (page: Page) => page.getByRole('button', { name: 'Asking your bank…' });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { axeViolations } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
@@ -9,12 +9,10 @@ import { isLong } from '../support/service.ts';
 import {
   answerBank,
   heading,
-  type Shop,
-  startShop,
+  openShop,
   typeCard,
   type Visit,
   type VisitOptions,
-  visitTest,
   workOnce,
 } from '../support/shop.ts';
 
@@ -28,32 +26,21 @@ const mastercard = '5555555555554444';
 const month = { hours: 31 * 24 + 12 };
 
 describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop();
-  });
-  after(async () => {
-    await shop?.close();
-  });
+  const { shop, scenario: visits } = openShop();
 
   const scenario = (
     title: string,
     { card, term = 3, ...options }: Partial<VisitOptions> & { card?: string; term?: number },
     run: (visit: Visit) => Promise<void>,
   ): void =>
-    visitTest(
-      title,
-      () => shop,
-      { ends: 'successful', closed: true, ...options },
-      async (visit) => {
-        const { challenge_url } = await visit.shopper.pay(term, card === undefined ? {} : { card });
-        if (challenge_url !== null) {
-          await visit.shopper.decide('approve');
-          await visit.shopper.comeBack();
-        }
-        await run(visit);
-      },
-    );
+    visits(title, { ends: 'successful', closed: true, ...options }, async (visit) => {
+      const { challenge_url } = await visit.shopper.pay(term, card === undefined ? {} : { card });
+      if (challenge_url !== null) {
+        await visit.shopper.decide('approve');
+        await visit.shopper.comeBack();
+      }
+      await run(visit);
+    });
 
   scenario(
     'a link by mail opens a session in every tab of the browser, and its token leaves the address',
@@ -74,7 +61,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await tab.goto(`${link}/manage#${token}`);
       await signedIn(tab).waitFor();
       assert.equal(tab.url(), link);
-      assert.match(shop.received(), new RegExp(`GET ${new URL(link).pathname}/manage HTTP`));
+      assert.match(shop().received(), new RegExp(`GET ${new URL(link).pathname}/manage HTTP`));
 
       // The tab that asked for the link learns of the session when the shopper returns to it.
       await page.bringToFront();
@@ -120,9 +107,9 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       const { link, page, shopper } = visit;
       await shopper.send('POST', 'link', { email: 'thandi@example.com' });
       const token = await mailedToken(visit);
-      const other = await shop.paying.shopper();
+      const other = await shop().paying.shopper();
       await other.pay(3);
-      await page.goto(`${shop.origins.service}${other.url}/manage#${token}`);
+      await page.goto(`${shop().origins.service}${other.url}/manage#${token}`);
       await page.getByText('This link was already used or has expired.').waitFor();
 
       await visit.advance({ minutes: 16 });
@@ -132,7 +119,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       // The page offers the way to a new link.
       await page.getByRole('button', { name: 'Manage your payments' }).click();
       await page.getByLabel('E-mail address').waitFor();
-      await workOnce(shop.paying);
+      await workOnce(shop().paying);
     },
   );
 
@@ -170,7 +157,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
     await page.getByLabel('What is wrong?').fill('I do not know this shop.');
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.getByText('Thank you. We have your message.').waitFor();
-    const { rows } = await shop.paying.service.deps.database.pool.query(
+    const { rows } = await shop().paying.service.deps.database.pool.query(
       'select text from conversation_entries where checkout_id = $1',
       [shopper.id],
     );
@@ -273,7 +260,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
     async (visit) => {
       const { page, shopper } = visit;
       const [payment] = await shopper.rows('instalments');
-      await shop.paying.gateway.call(
+      await shop().paying.gateway.call(
         'POST',
         `/v1/payment_intents/${payment.payment_ref}/cancel`,
         {},
@@ -303,8 +290,8 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   /** Opens the only mail with this subject in the visitor's page and presses its one link. */
   async function followMail({ page, shopper }: Visit, subject: string): Promise<void> {
-    await workOnce(shop.paying);
-    const { rows } = await shop.paying.service.deps.database.pool.query(
+    await workOnce(shop().paying);
+    const { rows } = await shop().paying.service.deps.database.pool.query(
       `select html from mailbox where checkout_id = $1 and translate(subject, '\u00a0', ' ') = $2`,
       [shopper.id, subject],
     );
@@ -316,8 +303,8 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   /** The token in the newest mail to the shopper. */
   async function mailedToken({ shopper }: Visit): Promise<string> {
-    await workOnce(shop.paying);
-    const { rows } = await shop.paying.service.deps.database.pool.query(
+    await workOnce(shop().paying);
+    const { rows } = await shop().paying.service.deps.database.pool.query(
       "select text from mailbox where checkout_id = $1 and text like '%manage#%' order by sent_at desc, id desc",
       [shopper.id],
     );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { confirm, payAs, shopperAt } from '#hosting/sandbox/shopper.ts';
 import { systemClock } from '#platform/shared/clock.ts';
@@ -11,14 +11,12 @@ import {
   answerBank,
   heading,
   landed,
+  openShop,
   payButton,
-  type Shop,
-  startShop,
   term,
   typeCard,
   type Visit,
   type VisitOptions,
-  visitTest,
 } from '../support/shop.ts';
 
 // The page with a gateway whose card form confirms in the browser: the shopper chooses the term
@@ -27,19 +25,13 @@ import {
 const mastercard = '5555555555554444';
 
 describe('a card that is entered in a session', { skip: noBrowser, concurrency: 3 }, () => {
-  let shop: Shop;
-  before(async () => {
-    shop = await startShop({ protocol: 'hyperswitch' });
-  });
-  after(async () => {
-    await shop?.close();
-  });
+  const { shop, scenario: visits } = openShop({ protocol: 'hyperswitch' });
 
   const scenario = (
     title: string,
     options: Partial<VisitOptions>,
     run: (visit: Visit) => Promise<void>,
-  ): void => visitTest(title, () => shop, { ends: 'successful', ...options }, run);
+  ): void => visits(title, { ends: 'successful', ...options }, run);
 
   const goOn = async (page: Page, payments = 3) => {
     await term(page, payments).check();
@@ -59,7 +51,7 @@ describe('a card that is entered in a session', { skip: noBrowser, concurrency: 
     await heading(page, 'Payment approved').waitFor();
     await landed(visit, page, success_url);
     assert.equal((await shopper.attempts()).length, 1);
-    assert.ok(!shop.received().includes(visa));
+    assert.ok(!shop().received().includes(visa));
   });
 
   scenario('is declined in plain words, and another one pays', {}, async (visit) => {
@@ -123,7 +115,7 @@ describe('a card that is entered in a session', { skip: noBrowser, concurrency: 
   scenario('replaces the card of a plan', { closed: true }, async (visit) => {
     const { page, context, shopper, link } = visit;
     await shopper.pay(3);
-    const { headers } = await actingOn(shop.paying, shopper);
+    const { headers } = await actingOn(shop().paying, shopper);
     const [name = '', value = ''] = headers.cookie.split('=');
     await context.addCookies([{ name, value, url: link }]);
     await page.goto(link);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import type { Protocol } from '#gateway/settings.ts';
@@ -32,7 +32,7 @@ export type Shop = {
   close(): Promise<void>;
 };
 
-export async function startShop(options: { protocol?: Protocol } = {}): Promise<Shop> {
+async function startShop(options: { protocol?: Protocol } = {}): Promise<Shop> {
   const pageOrigins: string[] = [];
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
@@ -147,11 +147,29 @@ const holdMilliseconds = 2 * hangMilliseconds;
 
 let orders = 0;
 
+/** Opens a shop for the tests of a `describe`. `scenario` is a test that visits it. */
+export function openShop(options: { protocol?: Protocol } = {}) {
+  let opened: Shop;
+  before(async () => {
+    opened = await startShop(options);
+  });
+  after(async () => {
+    await opened?.close();
+  });
+  const shop = () => opened;
+  const scenario = (
+    title: string,
+    visited: VisitOptions,
+    run: (visit: Visit) => Promise<void>,
+  ): void => visitTest(title, shop, visited, run);
+  return { shop, scenario };
+}
+
 /**
  * A test with its own merchant, checkout and browser context. At its end it checks the invariants,
  * the gateway's books, and what the browser did.
  */
-export function visitTest(
+function visitTest(
   title: string,
   shop: () => Shop,
   options: VisitOptions,
