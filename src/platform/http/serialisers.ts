@@ -14,9 +14,26 @@ export const compileWhenUsed: FastifySerializerCompiler<object> = ({ schema }) =
   return (data) => {
     let serialise = compiled.get(schema);
     if (serialise === undefined) {
-      serialise = build(schema);
+      serialise = build(withNullables(schema));
       compiled.set(schema, serialise);
     }
     return serialise(data);
   };
 };
+
+type Union = { anyOf?: { type?: string; anyOf?: object[] }[] };
+
+/**
+ * Says "nullable" where a schema has a union of something with null. For a union the compiler would
+ * make a validator, and each answer would ask it of each such member which of the two it has.
+ */
+function withNullables<Part>(part: Part): Part {
+  if (Array.isArray(part)) return part.map(withNullables) as Part;
+  if (typeof part !== 'object' || part === null) return part;
+  const entries = Object.entries(part).map(([name, value]) => [name, withNullables(value)]);
+  const { anyOf, ...rest }: Union = Object.fromEntries(entries);
+  const some = anyOf?.find(({ type }) => type !== 'null');
+  const hasNull = anyOf?.length === 2 && anyOf.some(({ type }) => type === 'null');
+  if (hasNull && some && !some.anyOf) return { ...rest, ...some, nullable: true } as Part;
+  return (anyOf ? { ...rest, anyOf } : rest) as Part;
+}
