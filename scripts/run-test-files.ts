@@ -52,21 +52,35 @@ reportFiles();
 function groupFiles(): string[][] {
   const alone = list.files.filter((file) => !sharesProcess(file));
   const shared = list.files.filter((file) => !alone.includes(file));
-  const slow = shared.filter((file) => slowFiles.includes(file));
-  const quick = shared.filter((file) => !slow.includes(file));
+  const browser = shared.filter(usesBrowser);
+  const slow = shared.filter((file) => !usesBrowser(file) && slowFiles.includes(file));
+  const quick = shared.filter((file) => !browser.includes(file) && !slow.includes(file));
   const place = ([file = '']: string[]) => list.files.indexOf(file);
-  const long = [...split(alone, 1), ...split(slow, 2)].sort((a, b) => place(a) - place(b));
+  const long = [...deal(alone, 1), ...deal(browser, 2), ...deal(slow, 3)];
   const isBesideCode = (file: string) => !file.startsWith('test/');
-  const besideCode = quick.filter(isBesideCode);
-  return [...long, ...split([...quick.filter((file) => !isBesideCode(file)), ...besideCode], 8)];
+  return [
+    ...long.sort((a, b) => place(a) - place(b)),
+    ...deal(
+      quick.filter((file) => !isBesideCode(file)),
+      12,
+    ),
+    ...deal(quick.filter(isBesideCode), 18),
+  ];
 }
 
-/** Groups of at most this size, and at least one for each worker. */
-function split(files: string[], most: number): string[][] {
-  const size = Math.max(1, Math.min(most, Math.ceil(files.length / workers)));
-  return Array.from({ length: Math.ceil(files.length / size) }, (_, index) =>
-    files.slice(index * size, (index + 1) * size),
-  );
+/**
+ * Groups of at most this size, and at least one for each worker. The files come with the slowest
+ * first, and a group that has got a slow one gets a quick one next.
+ */
+function deal(files: string[], most: number): string[][] {
+  const count = Math.max(Math.ceil(files.length / most), Math.min(workers, files.length));
+  const groups: string[][] = Array.from({ length: count }, () => []);
+  for (const [index, file] of files.entries()) {
+    const row = Math.floor(index / count);
+    const place = row % 2 === 0 ? index % count : count - 1 - (index % count);
+    groups[place]?.push(file);
+  }
+  return groups;
 }
 
 /** Takes group after group until none is left. */

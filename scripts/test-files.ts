@@ -69,13 +69,13 @@ const ofProcess =
 
 /**
  * Whether a test file can share a process with others: neither it nor a helper that it imports
- * touches what belongs to a process as a whole, and it uses no browser.
+ * touches what belongs to a process as a whole.
  */
 export function sharesProcess(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file) || !fs.existsSync(file)) return true;
   seen.add(file);
   const text = fs.readFileSync(file, 'utf8');
-  if (usesBrowser(file) || ofProcess.test(text)) return false;
+  if (ofProcess.test(text)) return false;
   return [...text.matchAll(/from '(\.[^']+)'/g)].every(([, helper = '']) =>
     sharesProcess(path.join(path.dirname(file), helper), seen),
   );
