@@ -28,6 +28,8 @@ import { tamper } from '../support/tamper.ts';
 const rowCount = 100_000;
 /** A list reads a page of an index, whatever its length, so fewer rows show the same sooner. */
 const listCount = isLong ? rowCount : 3_000;
+/** A file is written page by page, so a reader who leaves after some pages sees the same sooner. */
+const linesMax = isLong ? Number.POSITIVE_INFINITY : 3_000;
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -95,6 +97,7 @@ before(async () => {
   admin = await addPerson(service, { roles: ['admin'] });
   const of = `checkout_id = '${paid.id}'`;
   const id = planted;
+  const otherId = planted.replace('7000', '7001');
   const number = 'n + 1000';
   const plantMany = (table: string, where: string, changes: Record<string, string>) =>
     plant(pool, table, where, changes, rowCount);
@@ -112,7 +115,7 @@ before(async () => {
     'settlement_entries',
     `payout_id = '${payout}' and kind = 'sale'`,
     {
-      ...{ id: 'gen_random_uuid()', instalment: 'n + 1000000', payout_id: 'null', line: 'null' },
+      ...{ id: otherId, instalment: 'n + 1000000', payout_id: 'null', line: 'null' },
       ...{ statement: 'null', statement_line: 'null' },
     },
     rowCount,
@@ -127,10 +130,9 @@ before(async () => {
     reference: 'n',
     month: "date '2027-06-01' + make_interval(months => n)",
   });
-  await plantMany('refund_requests', of, { id, number });
-  await plantMany('refund_parts', of, { id, refund_id: id });
+  await plantList('refund_requests', of, { id, number });
+  await plantList('refund_parts', of, { id, refund_id: id });
   const ofRefunded = `checkout_id = '${refunded.id}'`;
-  const otherId = planted.replace('7000', '7001');
   const otherNumber = `n + 1000 + ${rowCount}`;
   await plantMany('refund_requests', ofRefunded, { id: otherId, number: otherNumber });
   await plantMany('refund_parts', ofRefunded, { id: otherId, refund_id: otherId });
@@ -240,13 +242,14 @@ async function turning<T>(path: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Reads an answer without keeping it. Returns its status and how many lines it has. */
-async function download(path: string, cookie = admin.cookie) {
+/** Reads an answer without keeping it. Returns its status and how many lines were read. */
+async function download(path: string, cookie = admin.cookie, linesMax = Number.POSITIVE_INFINITY) {
   const request = http.get(`${url}${path}`, { headers: { cookie }, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   let lines = 0;
   for await (const piece of response as AsyncIterable<Buffer>) {
     for (const byte of piece) if (byte === 10) lines += 1;
+    if (lines >= linesMax) break;
   }
   return { status: response.statusCode, lines };
 }
@@ -268,9 +271,14 @@ const lists = [
 
 describe('with 100,000 rows below each answer, the event loop turns before so many are handled', () => {
   async function holds(path: string, expect: { status?: number; linesMin?: number } = {}) {
-    const { status, lines } = await turning(path, () => download(path));
+    const { status, lines } = await turning(path, async () => {
+      // A person reads one file at a time, and a reader who left may still count as reading.
+      const reader = await addPerson(paying.service, { roles: ['admin'] });
+      return await download(path, reader.cookie, linesMax);
+    });
     assert.equal(status, expect.status ?? 200, path);
-    assert.ok(lines >= (expect.linesMin ?? 0), `${path} has ${lines} lines`);
+    const linesMin = Math.min(expect.linesMin ?? 0, linesMax);
+    assert.ok(lines >= linesMin, `${path} has ${lines} lines`);
   }
 
   before(async () => {
@@ -290,7 +298,7 @@ describe('with 100,000 rows below each answer, the event loop turns before so ma
     await holds(`/api/statements/${statement}/statement.pdf`);
     await tamper(
       paying.service.deps.database.pool,
-      `update monthly_statements set lines = 20000 where id = '${statement}'`,
+      `update monthly_statements set lines = ${isLong ? 20_000 : 3_000} where id = '${statement}'`,
     );
     await holds(`/api/statements/${statement}/statement.pdf`);
   });
@@ -308,6 +316,7 @@ describe('with 100,000 rows below each answer, the event loop turns before so ma
   }
 
   test('a checkout with its timeline, its notes and its messages', async () => {
+    await holds(`/api/checkouts/${refunded.id}`);
     await holds(`/api/checkouts/${paid.id}`);
     await holds(`/api/checkouts/${paid.id}/notes`);
     await holds(`/api/checkouts/${paid.id}/messages`);
@@ -346,7 +355,7 @@ describe('with 100,000 rows below each answer, the event loop turns before so ma
     const { deps } = paying.service;
     const found = { pieces: 0, longest: 0 };
     // The rest of the rows shows nothing else.
-    const piecesMax = isLong ? Number.POSITIVE_INFINITY : 20_000;
+    const piecesMax = isLong ? Number.POSITIVE_INFINITY : 3_000;
     let second: Promise<void> | null = null;
     const write = async (piece: string) => {
       found.pieces += 1;
@@ -571,7 +580,7 @@ test('a file that names people needs a fresh proof, and a refusal is a security 
   }
   const evidence = await ask(console, unproved, 'GET', `/api/disputes/${dispute}/evidence.html`);
   assert.deepEqual([evidence.status, evidence.body.error.code], [403, 'proof_needed']);
-  assert.equal((await ask(console, unproved, 'GET', '/api/payouts.csv')).status, 200);
+  assert.equal((await ask(console, unproved, 'GET', '/api/statements.csv')).status, 200);
   const viewer = await addPerson(paying.service, { roles: ['viewer'] });
   assert.equal((await ask(console, viewer, 'GET', '/api/people.csv')).status, 403);
   const token = 'x'.repeat(43);
