@@ -170,7 +170,7 @@ before(async () => {
     intermediary,
   ]);
   // The server would analyse the tables itself, but later.
-  await pool.query('analyze');
+  await tamper(pool, 'analyze');
   app = await openConsole(service);
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
