@@ -7,6 +7,7 @@ import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
 import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
@@ -288,6 +289,16 @@ test('a retry waits as long as the card network asks, and the history says why',
   const waiting = (await shopper.rows('instalments')).find(({ number }) => number === 2);
   const wait = Temporal.Instant.from(waiting.due_at).since(Temporal.Instant.from(second.due_at));
   assert.equal(wait.total('hours'), 96);
+  // The same holds for an operator, after the last retry.
+  const { deps } = paying.service;
+  const put =
+    'update instalments set status = $2, due_at = $3 where checkout_id = $1 and number = 2';
+  await deps.database.pool.query(put, [shopper.id, 'overdue', null]);
+  await assert.rejects(
+    retryInstalment(deps, 'nomsa', `${shopper.id}:2`),
+    /asks to wait until .* at 08:00 before it is asked again/,
+  );
+  await deps.database.pool.query(put, [shopper.id, waiting.status, waiting.due_at]);
   const history = await readCheckoutHistory(paying.service.deps, 'all merchants', shopper.id);
   assert(history);
   const texts = timelineOf(history).map(({ description }) => description);

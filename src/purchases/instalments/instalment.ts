@@ -195,6 +195,20 @@ export function findForbidding(
   return null;
 }
 
+/**
+ * Until when the card network asked not to charge this card again; null if that time has passed, or
+ * if the network did not ask.
+ */
+export function waitsUntil(
+  last: Pick<Collection, 'card_ref' | 'wait_hours' | 'settled_at'> | undefined,
+  card_ref: string,
+  now: Temporal.Instant,
+): Temporal.Instant | null {
+  if (!last?.wait_hours || last.settled_at === null || last.card_ref !== card_ref) return null;
+  const until = Temporal.Instant.from(last.settled_at).add({ hours: last.wait_hours });
+  return Temporal.Instant.compare(now, until) < 0 ? until : null;
+}
+
 // When a payment is collected, in local times of the merchant's territory (decision 0027).
 
 export const captureTime = Temporal.PlainTime.from('02:00');
