@@ -7,6 +7,7 @@ import {
   type MailTransport,
   mailDeadlineSeconds,
 } from './mail.ts';
+import { sendSource } from './send-source.ts';
 
 export type MailSettings = {
   /** `smtp://user:password@host:587` or `smtps://…:465`. */
@@ -65,12 +66,14 @@ export function smtpTransport(settings: MailSettings): MailTransport {
       try {
         const opened = await used;
         const messageId = `<${mail.message_id}@${domain}>`;
-        const raw = composeSource(mail, { from, messageId, date: systemClock.now() });
-        const sent = opened.sendMail(
-          raw === null
-            ? contentOf(mail, from, messageId)
-            : { envelope: { from: addressOf(from), to: mail.to }, raw },
-        );
+        const source = composeSource(mail, { from, messageId, date: systemClock.now() });
+        const sent =
+          source === null
+            ? opened.sendMail(contentOf(mail, from, messageId))
+            : sendSource(opened, {
+                ...{ from: addressOf(from), to: mail.to, messageId },
+                source: Buffer.from(source),
+              });
         const { response } = await Promise.race([sent, deadline.promise]);
         return { outcome: 'sent', response: withoutRecipient(response, mail) };
       } catch (error) {
