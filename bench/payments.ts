@@ -19,13 +19,16 @@ export type PaymentsResult = {
   ratio: number;
   bare: number;
   paid: number;
+  /** The ratio if the shoppers, the gateway, the shop and the mail server had their own machine. */
+  ratioAlone: number;
 };
 
 /**
  * Compares payments with their callbacks and mails to pgbench, which sends the same writes and locks
  * in the same transactions, prepared. They are the service's own statements, as the server logged
  * them for one payment. pgbench sends no mail, calls no gateway and no shop, and reads nothing but
- * its values. Returns null without pgbench.
+ * its values. The shoppers, the gateway, the shop and the mail server use the same cores, and pgbench
+ * has none of them; `ratioAlone` leaves out their processor time. Returns null without pgbench.
  */
 export async function benchPayments(
   options: { payments: number; rounds: number },
@@ -40,21 +43,27 @@ export async function benchPayments(
     await shop.own.query('vacuum analyze');
     const bare: number[] = [];
     const paid: number[] = [];
+    const alone: number[] = [];
     // Round 0 warms up.
     for (let round = 0; round <= options.rounds; round += 1) {
       progress(`payments: round ${round} of ${options.rounds}, service`);
       const sales = await prepare(shop, options.payments);
+      const before = readCosts(shop);
       const perSecond = await pay(shop, sales);
+      const after = readCosts(shop);
       progress(`payments: round ${round} of ${options.rounds}, pgbench`);
       const barePerSecond = await replay(shop, payment, options.payments);
       if (round === 0) continue;
       paid.push(perSecond);
       bare.push(barePerSecond);
+      const [own, all] = [after.own - before.own, after.all - before.all];
+      alone.push(((all / own) * perSecond) / barePerSecond);
     }
     return {
       ratio: median(paid.map((perSecond, round) => perSecond / (bare[round] ?? 0))),
       bare: median(bare),
       paid: median(paid),
+      ratioAlone: median(alone),
     };
   } finally {
     await shop.close();
@@ -78,6 +87,13 @@ async function prepare(shop: Shop, count: number): Promise<Sale[]> {
     await readState(shop, sale);
   });
   return sales;
+}
+
+/** The processor time of the service and its database, and that of all programs. */
+function readCosts(shop: Shop): { own: number; all: number } {
+  const { service, database } = shop.readCost();
+  const own = service + database;
+  return { own, all: own + shop.readOtherCost() };
 }
 
 /** Payments per second, until all callbacks are delivered and all mails are sent. */

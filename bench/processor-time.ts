@@ -48,6 +48,12 @@ function endedMilliseconds(pid: number): number {
   return ((Number(fields[13]) + Number(fields[14])) * 1_000) / ticks;
 }
 
+/** The time of the programs that this process has started and that run, except some. */
+export function childrenMilliseconds(without: number[]): number {
+  const children = childrenOf(process.pid).filter((pid) => !without.includes(pid));
+  return children.reduce((sum, pid) => sum + processorMilliseconds(pid), 0);
+}
+
 function childrenOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return children === '' ? [] : children.split(' ').map(Number);

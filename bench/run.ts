@@ -241,6 +241,12 @@ if (wanted('payments')) {
     const speed = compare('payments', result.ratio, 'more');
     const counts = `${Math.round(result.paid)}/s of ${Math.round(result.bare)}/s by pgbench`;
     row('payments', `${ratio(speed)}  ${counts}`, '≥ 0.50 ×', speed >= 0.5);
+    row(
+      'payments, without the time of gateway, shop and shoppers',
+      ratio(result.ratioAlone),
+      '',
+      true,
+    );
   }
 }
 if (wanted('pressure')) {

@@ -13,7 +13,12 @@ import type { Deps } from '#main.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
 import type { PayPage } from '#purchases/shoppers/pay-page.ts';
-import { processorMilliseconds, serverMilliseconds } from './processor-time.ts';
+import {
+  childrenMilliseconds,
+  ownMilliseconds,
+  processorMilliseconds,
+  serverMilliseconds,
+} from './processor-time.ts';
 import {
   type Account,
   createAccount,
@@ -48,6 +53,8 @@ export type Shop = {
   agent: Agent;
   /** The time that the service and its database have used so far. */
   readCost(): Cost;
+  /** The time of the shoppers, the gateway, the shop's server and the mail server. */
+  readOtherCost(): number;
   close(): Promise<void>;
 };
 
@@ -93,6 +100,8 @@ export async function openShop(shoppers: number, data?: string): Promise<Shop> {
       service: processorMilliseconds(service.child.pid ?? 0),
       database: serverMilliseconds(server.pid, ownPids),
     }),
+    readOtherCost: () =>
+      ownMilliseconds() + childrenMilliseconds([server.pid, service.child.pid ?? 0]),
     async close() {
       await agent.close();
       own.release();
