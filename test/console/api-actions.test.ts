@@ -608,6 +608,23 @@ describe('above the threshold of a merchant', () => {
     );
     const { body: seen } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
     assert.deepEqual(seen.first_approved_by, { person_id: first.id, name });
+    // A shop reads the address of its own people alone, also if the person changed sides.
+    const merchant_ids = [account.merchant.id];
+    const own = await addPerson(paying.service, { roles: ['refunds'], merchant_ids });
+    const readsName = async () => {
+      const { body } = await askExactly(console(), own, 'GET', `/api/refunds/${id}`);
+      return body.first_approved_by.name;
+    };
+    assert.equal(await readsName(), 'refunds');
+    for (const [of, shown] of [
+      [merchant_ids, name],
+      [[paying.service.deps.random.uuid()], 'Nomsa Dube'],
+      [null, 'refunds'],
+    ]) {
+      const { pool } = paying.service.deps.database;
+      await pool.query('update people set merchant_ids = $2 where id = $1', [first.id, of]);
+      assert.equal(await readsName(), shown);
+    }
     assert.equal(await isFirst(), false);
     assert.match(
       await refused(409, post(first, `/api/refunds/${id}/approve`)),

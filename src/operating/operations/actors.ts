@@ -1,3 +1,4 @@
+import { isWithin } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { listActors } from '#record/actions/person-names.sql.ts';
 import type { Viewer } from './viewer.ts';
@@ -42,8 +43,11 @@ async function actorsFor(
   return (person_id, name) => {
     const person = people.get(person_id ?? '');
     const isShown = scope === 'all merchants' || (person && person.merchant_ids !== null);
-    return isShown
-      ? { person_id: person?.id ?? person_id, name: person ? call(person) : name }
-      : { person_id: null, name: person?.roles[0] ?? 'operator' };
+    if (!isShown) return { person_id: null, name: person?.roles[0] ?? 'operator' };
+    if (!person) return { person_id, name };
+    // A person who acted before may work for other merchants now.
+    const isOwn =
+      scope === 'all merchants' || person.merchant_ids?.some((id) => isWithin(scope, id));
+    return { person_id: person.id, name: isOwn ? call(person) : person.name };
   };
 }
