@@ -36,8 +36,11 @@ export const findByReference: Search = (db, scope, reference, limit) =>
     .limit(limit)
     .execute();
 
-/** How many of the newest checkouts are searched for what no index has in the order of time. */
-const newestWindow = 1_000;
+/** Only this many of the newest checkouts are searched for open ones. */
+const openWindow = 1_000;
+
+/** Only this many of the newest checkouts are searched for references that begin alike. */
+const alikeWindow = 200;
 
 /** At most this many references with the same beginning are looked at, whatever the scope. */
 const beginningsMax = 2_000;
@@ -68,7 +71,7 @@ export const findByBeginningOfReference: Search = (db, scope, beginning, limit) 
     .unionAll((from) =>
       from
         .selectFrom(
-          scoped(from.selectFrom(newest.limit(newestWindow).as('newest')).select(columns), scope)
+          scoped(from.selectFrom(newest.limit(alikeWindow).as('newest')).select(columns), scope)
             .where(begins)
             .where(isCut)
             .limit(limit)
@@ -131,7 +134,7 @@ export async function findOpenByShopper(
     scope,
   )
     .orderBy(isOne(scope) ? 'number' : 'id', 'desc')
-    .limit(newestWindow)
+    .limit(openWindow)
     .as('newest');
   const conditions = shopper.names.map(({ last, first }) =>
     first === null
