@@ -3,6 +3,7 @@ import { type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { GatewaySettings } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
 import { isOtherRequest, isRepeatedFailure } from './errors.ts';
+import { keepClientUserAgent, sendWithoutStack } from './quicker-requests.ts';
 import { stripeSettings } from './settings.ts';
 
 /** The values that every call of the adapter needs. */
@@ -26,6 +27,7 @@ export function openStripeApi(settings: GatewaySettings): StripeApi {
     maxNetworkRetries: 0,
     telemetry: false,
   });
+  keepClientUserAgent(stripe);
   const options: StripeApi['options'] = (merchant, key) => ({
     ...(key !== undefined && { idempotencyKey: key }),
     headers: {
@@ -63,7 +65,8 @@ export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<
   const { key, merchant, send, find, isSafe = false } = request;
   for (let round = 1; round <= 10; round += 1) {
     try {
-      return await send(api.options(merchant, round === 1 ? key : `${key}:${round}`));
+      const options = api.options(merchant, round === 1 ? key : `${key}:${round}`);
+      return await sendWithoutStack(() => send(options));
     } catch (error) {
       const isOther = isOtherRequest(error);
       if (!isOther && !isRepeatedFailure(error)) throw error;
