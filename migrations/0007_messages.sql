@@ -55,6 +55,19 @@ create table message_attempts (
   foreign key (message_id, merchant_id) references messages (id, merchant_id)
 );
 
+-- The messages of a finished checkout, with the attempts to send them, as one row. They are moved here
+-- from the two tables above once they are old. Both columns are arrays of their rows, without columns
+-- that are the same or null in all of them.
+create table archived_messages (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  archived_at timestamptz(3) not null,
+  messages    jsonb not null check (jsonb_typeof(messages) = 'array'),
+  attempts    jsonb not null check (jsonb_typeof(attempts) = 'array'),
+  primary key (checkout_id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+
 -- A sandbox sends no mail. What it would have sent is here, for its mailbox page. A merchant's
 -- statement has no checkout.
 create table mailbox (

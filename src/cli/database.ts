@@ -10,6 +10,7 @@ import {
 import { claimInstallation, refuseOtherEnvironment } from '#platform/database/installation.ts';
 import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { archiveDaysMin, archiveMessages } from '#purchases/shoppers/archive-messages.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { repairClock } from '#record/alerts/repair-clock.ts';
 import { type Command, command, UsageError } from './command.ts';
@@ -124,4 +125,34 @@ wrong clock first: the node refuses to serve until then.
   },
 });
 
-export const commands: Command[] = [migrateCommand, grant, distribute, repairClockCommand];
+const archive = command({
+  name: 'database archive',
+  usage: ['[--days N]'],
+  help: `Moves the messages of finished checkouts out of the tables in which messages are sent, those whose
+last message is older than 730 days, or than the days given (at least ${archiveDaysMin}). They are shown as before,
+and erasing a shopper reaches them. The service keeps running: a step locks a hundred checkouts for
+some milliseconds. A run that was stopped goes on when it is started again. Run it as the owner of the
+tables.
+
+  tranche database archive --days 730`,
+  options: { days: { type: 'string' } },
+  async run({ terminal, print, values, ...context }) {
+    const days = Number(values.days ?? 730);
+    if (!Number.isInteger(days) || days < archiveDaysMin) {
+      throw new UsageError(`--days must be a whole number, at least ${archiveDaysMin}.`);
+    }
+    const moved = await withMigrated(context, (connection) =>
+      archiveMessages(connection, connection.operator, days, (count) =>
+        terminal.progress(`${count} messages`),
+      ).catch((error: Error & { code?: string }) => {
+        // 42501: the role may not delete attempts.
+        if (error.code !== '42501') throw error;
+        const message = 'Only the owner of the tables can move messages to the archive.';
+        throw new OperatorError(message, { cause: error });
+      }),
+    ).finally(() => terminal.endProgress());
+    print({ moved }, () => `Moved ${moved} messages to the archive.`);
+  },
+});
+
+export const commands: Command[] = [migrateCommand, grant, distribute, repairClockCommand, archive];

@@ -19,6 +19,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';
+import { findNodes } from '../support/database-server.ts';
 import { pdfFile } from '../support/files.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
 import { askRefund, assertBalanced, cards, openDispute, refundNow } from '../support/money.ts';
@@ -53,6 +54,7 @@ const traces = [
   newCard.slice(-4),
 ];
 
+const { hasCitus } = await findNodes();
 let folder: string;
 let log: ReturnType<typeof openLog>;
 let paying: Paying;
@@ -392,4 +394,52 @@ test('an address must be one, and an unknown one is no error', async () => {
   await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');
   const { code, stdout } = await tranche.run('shoppers', 'erase', 'unknown@example.com');
   assert.deepEqual([code, stdout], [0, 'Nothing is held about this address.\n']);
+});
+
+test('messages of finished orders move to an archive, are read as before, and erasing reaches them', async () => {
+  const email = 'busi.nkosi@example.com';
+  const customer = { email };
+  const done = await paying.shopper({ customer });
+  const open = await paying.shopper({ customer });
+  await done.pay(1);
+  await open.pay(3);
+  await paying.pass({ days: 2 });
+  paying.clock.set('2032-01-01T08:00:00Z');
+  const show = () => tranche.json('checkouts', 'show', done.id);
+  const count = async () => (await query('select 1 from messages')).length;
+  const [before, all] = [await show(), await count()];
+  const [sent, stays] = [await done.rows('messages'), await open.rows('messages')];
+  assert.ok(sent.length > 0 && stays.length > 0);
+
+  await tranche.refused(2, /at least 100/, 'database', 'archive', '--days', '99');
+  const archive = () => tranche.json('database', 'archive', '--days', '730');
+  const runs = await Promise.all([archive(), archive()]);
+  assert.equal(runs[0].moved + runs[1].moved, all - (await count()));
+  assert.deepEqual(await archive(), { moved: 0 });
+  assert.deepEqual(await done.rows('messages'), []);
+  assert.deepEqual(await open.rows('messages'), stays, 'an order that is not finished');
+  assert.deepEqual(await show(), before);
+  const { checkouts } = await tranche.json('shoppers', 'export', email);
+  const [{ messages }] = checkouts[0].archived_messages;
+  assert.deepEqual(
+    messages.map(({ id }: { id: string }) => id),
+    sent.map(({ id }) => id).sort(),
+  );
+
+  const { stdout } = await tranche.run('shoppers', 'erase', email, '--json');
+  assert.deepEqual(JSON.parse(stdout).erased, [done.id]);
+  const [{ attempts }] = await done.rows('archived_messages');
+  assert.deepEqual(
+    attempts.map(({ response }: { response: string }) => response),
+    sent.flatMap(({ status }) => (status === 'sent' ? ['erased'] : [])),
+  );
+  if (hasCitus) return;
+  for (const change of [
+    'delete from archived_messages',
+    "update archived_messages set messages = '[]'",
+    "update archived_messages set attempts = '[]'",
+    'delete from message_attempts',
+  ]) {
+    await assert.rejects(query(change), { code: '42501' }, change);
+  }
 });

@@ -1,6 +1,7 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
+import { messagesOf } from '#purchases/messages/archive.sql.ts';
 import { findMessage } from '#purchases/messages/message.sql.ts';
 import type { Message } from '#purchases/messages/message.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
@@ -81,11 +82,7 @@ export async function readMessages(
     page,
     (db, range) =>
       readRange<Message>(
-        db
-          .selectFrom('messages')
-          .selectAll()
-          .where('merchant_id', '=', merchant_id)
-          .where('checkout_id', '=', id),
+        db.selectFrom(messagesOf({ merchant_id, checkout_id: id }).as('messages')).selectAll(),
         range,
         ['id'],
         'desc',

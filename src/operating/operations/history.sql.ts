@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
+import { messagesOf } from '#purchases/messages/archive.sql.ts';
 import type { Posting } from '#record/ledger/posting.ts';
 
 /** Rows of a checkout whose number has no limit, in order of their history. */
@@ -30,9 +31,12 @@ export async function listNewest<Table extends HistoryTable>(
   owner: { merchant_id: string } & Record<string, string>,
   limit: number,
 ): Promise<Selectable<Tables[Table]>[]> {
+  const { merchant_id, checkout_id = '' } = owner as Partial<typeof owner> & typeof owner;
+  const rows =
+    table === 'messages' ? messagesOf({ merchant_id, checkout_id }).as('messages') : table;
   // biome-ignore lint/suspicious/noExplicitAny: it reads any of the tables above.
   let query: any = db
-    .selectFrom(table as 'notes')
+    .selectFrom(rows as 'notes')
     .selectAll()
     .limit(limit);
   for (const [column, value] of Object.entries(owner)) query = query.where(column, '=', value);

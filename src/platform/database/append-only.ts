@@ -86,6 +86,8 @@ type Guard = {
   table: string;
   on: string;
   when?: string;
+  /** The function that decides, if the change is refused only under a condition that needs a query. */
+  execute?: string;
 };
 
 /**
@@ -94,8 +96,8 @@ type Guard = {
  * messages. Triggers refuse to change them, whatever the code does and whichever role connects.
  * These changes are allowed: an entry becomes a line of a payout and of a statement once, a payout
  * moves from state to state, a callback attempt is closed once, erasing a shopper empties what a
- * receiver or a mail server answered and what operators wrote, and a callback attempt may be deleted
- * once its callback counts it as expired.
+ * receiver or a mail server answered and what operators wrote, a callback attempt may be deleted
+ * once its callback counts it as expired, and an attempt at a message once the archive has it.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` protect what they can.
  */
@@ -140,13 +142,15 @@ const guards: Guard[] = [
     on: `update of ${attemptIdentity.join(', ')}`,
     when: `${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)}`,
   },
-  { table: 'message_attempts', on: 'delete' },
+  { table: 'message_attempts', on: 'delete', execute: 'refuse_unless_archived' },
   {
     table: 'message_attempts',
     on: 'update',
     when: `new.response <> 'erased'
       or ${rowOf('new', messageAttempt)} is distinct from ${rowOf('old', messageAttempt)}`,
   },
+  { table: 'archived_messages', on: 'delete' },
+  { table: 'archived_messages', on: 'update', execute: 'refuse_unless_kept' },
 ];
 
 const tables = [...new Set(guards.map(({ table }) => table))];
@@ -193,6 +197,7 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       raise exception '% is append-only until its shopper is erased', tg_table_name
         using errcode = 'insufficient_privilege';
     end $$`);
+  await guardArchive(client, path);
   await guardDeletions(client);
   await createTrigger(client, {
     name: 'callback_attempts_erase_guard',
@@ -202,12 +207,12 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
     execute: 'refuse_unless_erased',
   });
   for (const guard of guards) {
-    const { table, on, when } = guard;
+    const { table, on, when, execute = 'refuse_change' } = guard;
     await createTrigger(client, {
       name: nameOf(guard),
       head: `before ${on} on ${table}`,
       each: `for each row ${when ? `when (${when})` : ''}`,
-      execute: 'refuse_change',
+      execute,
     });
   }
   for (const table of tables) {
@@ -218,6 +223,35 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       execute: 'refuse_change',
     });
   }
+}
+
+/** The functions by which messages may be moved to the archive, and only there (decision 0068). */
+async function guardArchive(client: pg.ClientBase, path: string): Promise<void> {
+  await client.query(`
+    create or replace function refuse_unless_archived() returns trigger language plpgsql ${path} as $$
+    begin
+      if exists (select from messages m
+          join archived_messages a on a.merchant_id = m.merchant_id and a.checkout_id = m.checkout_id
+          where m.merchant_id = old.merchant_id and m.id = old.message_id
+          and a.attempts @> jsonb_build_array(to_jsonb(old) - 'merchant_id')) then
+        return old;
+      end if;
+      raise exception '% is append-only until its rows are archived', tg_table_name
+        using errcode = 'insufficient_privilege';
+    end $$`);
+  await client.query(`
+    create or replace function refuse_unless_kept() returns trigger language plpgsql ${path} as $$
+    begin
+      if new.merchant_id = old.merchant_id and new.checkout_id = old.checkout_id
+          and new.messages @> old.messages
+          and not exists (select from jsonb_array_elements(old.attempts) a
+            where not new.attempts @> jsonb_build_array(a)
+            and not new.attempts @> jsonb_build_array(a || '{"response": "erased"}')) then
+        return new;
+      end if;
+      raise exception '% only grows, and only answers are erased', tg_table_name
+        using errcode = 'insufficient_privilege';
+    end $$`);
 }
 
 /**

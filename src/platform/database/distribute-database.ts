@@ -103,6 +103,7 @@ export const distribution = [
   { table: 'conversation_entries', by: 'merchant_id', beside: 'list_totals' },
   { table: 'messages', by: 'merchant_id', beside: 'list_totals' },
   { table: 'message_attempts', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'archived_messages', by: 'merchant_id', beside: 'list_totals' },
   { table: 'mailbox', by: 'merchant_id', beside: 'list_totals' },
   { table: 'idempotency_keys', by: 'integration_id', beside: null },
   { table: 'legacy_tokens', by: 'token_hash', beside: null },

@@ -25,6 +25,8 @@ const servePrivileges: Partial<Record<string, string>> = {
   published_ends: 'select, insert',
   monthly_statements: 'select, insert',
   message_attempts: 'select, insert, update (response)',
+  // The owner of the tables moves messages there.
+  archived_messages: 'select, update (attempts)',
 };
 
 /**

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Authentication, SchemeData } from '#gateway/gateway.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { messagesOf } from '#purchases/messages/archive.sql.ts';
 
 export type FactCard = { brand: string | null; last4: string | null };
 
@@ -126,8 +127,8 @@ export async function findFacts(
          order by created_at desc, id desc limit ${listedMax}) r), '[]') as refunds,
       coalesce((select jsonb_agg(jsonb_build_object('kind', m.kind, 'sent_at', ${utc('m.settled_at')})
          order by m.settled_at, m.id)
-       from (select * from messages
-         where ${of} and status = 'sent' and kind <> 'evidence_asked'
+       from (select * from ${messagesOf({ merchant_id, checkout_id })} sent
+         where status = 'sent' and kind <> 'evidence_asked'
          order by settled_at desc, id desc limit ${listedMax}) m), '[]') as messages
     from checkouts c
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}`.execute(db);

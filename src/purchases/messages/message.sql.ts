@@ -4,6 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { messagesOf } from './archive.sql.ts';
 import type { AttemptOutcome, Message, MessageStatus } from './message.ts';
 
 export const dueMessages: DueWork<'messages'> = { table: 'messages', due: 'due_at' };
@@ -88,10 +89,8 @@ export async function findMessage(
   id: string,
 ): Promise<Message | null> {
   const row = await db
-    .selectFrom('messages')
+    .selectFrom(messagesOf({ merchant_id, checkout_id }).as('messages'))
     .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
     .where('id', '=', id)
     .executeTakeFirst();
   return row ?? null;

@@ -36,6 +36,13 @@ declare module '#platform/database/tables.ts' {
       outcome: Fixed<MessageOutcomeName>;
       response: Fixed<string>;
     };
+    archived_messages: {
+      merchant_id: Fixed<string>;
+      checkout_id: Fixed<string>;
+      archived_at: Timestamp;
+      messages: JSONColumnType<object[], string, string>;
+      attempts: JSONColumnType<object[], string, string>;
+    };
     mailbox: {
       merchant_id: Fixed<string>;
       id: Fixed<string>;

@@ -170,7 +170,8 @@ async function sortOut(
   return { erased, refused };
 }
 
-async function timesOf(deps: OperatorDeps, db: Handle, merchant_id: string) {
+/** The real time, and the time of a merchant. */
+export async function timesOf(deps: Pick<OperatorDeps, 'clock'>, db: Handle, merchant_id: string) {
   const now = timestamp(deps.clock.now());
   const merchant = await findMerchant(db, deps.clock, merchant_id);
   return { now, merchantNow: merchant ? timestamp(merchant.now()) : now };

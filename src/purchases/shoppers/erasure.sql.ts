@@ -29,16 +29,29 @@ export async function lockErasedRows(
     order by id for update`.execute(db);
 }
 
+type Times = { now: Timestamp; merchantNow: Timestamp };
+
 /** The reason why a checkout cannot be erased yet, or null if it is finished. */
 export async function findOpenReason(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
-  { now, merchantNow }: { now: Timestamp; merchantNow: Timestamp },
+  times: Times,
 ): Promise<string | null> {
+  const reasons = await listOpenReasons(db, merchant_id, [checkout_id], times);
+  return reasons.get(checkout_id) ?? null;
+}
+
+/** The checkouts of a merchant that are not finished, and the reasons. */
+export async function listOpenReasons(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+  { now, merchantNow }: Times,
+): Promise<Map<string, string>> {
   // Finds the first reason that applies. A payment that began in time may take some minutes longer
   // (decision 0011), but never an hour.
-  const { rows } = await sql<{ reason: string | null }>`
-    select case
+  const { rows } = await sql<{ id: string; reason: string | null }>`
+    select c.id, case
       when exists (
         select from payment_attempts a
         where a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.due_at is not null)
@@ -81,8 +94,8 @@ export async function findOpenReason(
         then 'a message is being sent'
       end as reason
     from checkouts c
-    where c.id = ${checkout_id} and c.merchant_id = ${merchant_id}`.execute(db);
-  return rows[0]?.reason ?? null;
+    where c.id = any(${checkout_ids}::uuid[]) and c.merchant_id = ${merchant_id}`.execute(db);
+  return new Map(rows.flatMap(({ id, reason }) => (reason === null ? [] : [[id, reason]])));
 }
 
 export async function updateErasedCheckout(
@@ -257,6 +270,12 @@ export async function updateErasedMessages(
     where merchant_id = ${merchant_id} and message_id in (
       select id from messages
       where merchant_id = ${merchant_id} and checkout_id = ${checkout_id})`.execute(db);
+  await sql`
+    update archived_messages
+    set attempts = (
+      select coalesce(jsonb_agg(a || '{"response": "erased"}'), '[]')
+      from jsonb_array_elements(attempts) a)
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   for (const table of ['mailbox', 'plan_links', 'late_links', 'plan_sessions']) {
     await sql`
       delete from ${sql.table(table)}

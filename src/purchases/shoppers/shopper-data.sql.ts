@@ -79,6 +79,7 @@ export const checkoutTables = [
   'dispute_files',
   'postings',
   'messages',
+  'archived_messages',
   'mailbox',
   'plan_links',
   'late_links',

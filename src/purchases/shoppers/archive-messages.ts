@@ -1,0 +1,68 @@
+import type { Handle } from '#platform/database/database.ts';
+import { reading, transaction } from '#platform/database/transaction.ts';
+import { firstIdAt } from '#platform/shared/uuid.ts';
+import { lockCheckouts } from '#purchases/checkouts/checkout.sql.ts';
+import { listCheckoutsWithMessages } from '#purchases/messages/archive.sql.ts';
+import { moveToArchive } from '#purchases/messages/move-to-archive.ts';
+import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import { timesOf } from './erase-shopper.ts';
+import { listOpenReasons } from './erasure.sql.ts';
+
+/** Refunds of an order end a hundred days after it, and with them most of its messages. */
+export const archiveDaysMin = 100;
+
+/** A transaction moves the messages of this many checkouts, and locks these for as long. */
+const checkoutsTogether = 100;
+
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Moves the messages of finished checkouts to the archive, those whose last message is older than
+ * some days. They are read from there as before. Two of these at once, or one that is stopped, move
+ * each message once. Returns how many were moved.
+ */
+export async function archiveMessages(
+  deps: OperatorDeps,
+  operator: string,
+  days: number,
+  report: (moved: number) => void = () => {},
+): Promise<number> {
+  const before = firstIdAt(deps.clock.now().subtract({ hours: 24 * days }).epochMilliseconds);
+  const merchants = await reading(deps, (db) =>
+    db.selectFrom('merchants').select('id').orderBy('id').execute(),
+  );
+  let moved = 0;
+  for (const { id: merchant_id } of merchants) {
+    for (let after = firstId; ; ) {
+      const range = { after, before, limit: checkoutsTogether };
+      const page = await reading(deps, (db) => listCheckoutsWithMessages(db, merchant_id, range));
+      const ids = page.flatMap(({ checkout_id, is_old }) => (is_old ? [checkout_id] : []));
+      if (ids.length > 0) {
+        moved += await transaction(deps, ({ db }) =>
+          moveFinished(deps, db, { merchant_id, ids, before }),
+        );
+        report(moved);
+      }
+      const last = page.at(-1);
+      if (!last || page.length < checkoutsTogether) break;
+      after = last.checkout_id;
+    }
+  }
+  return await operate(deps, operator, 'database archive', async () => ({
+    subject_id: null,
+    details: { days, moved },
+    result: moved,
+  }));
+}
+
+/** An erasure locks the checkout as well, so it finds the messages either here or there. */
+async function moveFinished(
+  deps: OperatorDeps,
+  db: Handle,
+  { merchant_id, ids, before }: { merchant_id: string; ids: string[]; before: string },
+): Promise<number> {
+  await lockCheckouts(db, merchant_id, ids);
+  const open = await listOpenReasons(db, merchant_id, ids, await timesOf(deps, db, merchant_id));
+  const finished = ids.filter((id) => !open.has(id));
+  return await moveToArchive(deps, db, merchant_id, finished, before);
+}
