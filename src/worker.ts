@@ -43,6 +43,7 @@ import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { dueMessages } from '#purchases/messages/message.sql.ts';
 import {
   type MessageDeps,
+  messagesFullRun,
   sendDueMessages,
   sendMerchantMessages,
 } from '#purchases/messages/sending/send-messages.ts';
@@ -100,6 +101,8 @@ type Work = {
   pauseSeconds: number;
   /** How long it pauses between two runs that did something. Most work continues at once. */
   betweenSeconds?: number;
+  /** A run that did so much continues at once, because more is probably due. */
+  fullRun?: number;
   /**
    * If set, it runs only if one of these rows is due. One statement checks all such rows twice a
    * second. Work without it runs after each pause.
@@ -203,6 +206,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 1,
     // Mails that fall due meanwhile share the next round (decision 0068).
     betweenSeconds: 0.4,
+    fullRun: messagesFullRun,
     run: sendDueMessages,
     awaits: dueMessages,
     due: dueMessages,
@@ -367,10 +371,11 @@ async function lookForDue(
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const waiting = new Map<string, AbortController>();
-  /** Whether there may be more to do at once. */
+  /** How much it did. After something there may be more to do at once. */
   const runOnce = async (work: Work) =>
-    !(work.movesMoney && (await deps.money.stopReason()) !== null) &&
-    (await work.run(deps, stopping.signal)) > 0;
+    work.movesMoney && (await deps.money.stopReason()) !== null
+      ? 0
+      : await work.run(deps, stopping.signal);
   const waitForDue = async ({ name }: Work) => {
     const woken = new AbortController();
     waiting.set(name, woken);
@@ -384,9 +389,9 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
       if (stopping.signal.aborted) break;
       let isFruitful = false;
       try {
-        while (await runOnce(work)) {
+        for (let done = await runOnce(work); done > 0; done = await runOnce(work)) {
           isFruitful = true;
-          if (work.betweenSeconds) {
+          if (work.betweenSeconds && done < (work.fullRun ?? Number.POSITIVE_INFINITY)) {
             await deps.clock.sleep(work.betweenSeconds * 1000, stopping.signal);
           }
           if (stopping.signal.aborted) break;

@@ -30,4 +30,6 @@ test('a member that may be null is written as it is, or as null', () => {
   ]) {
     assert.equal(write(one), JSON.stringify(one));
   }
+  const other = { text: '', count: 0, word: 'b', either: 1, inner: null, list: [] };
+  assert.throws(() => write(other), 'no other word is written as the constant');
 });

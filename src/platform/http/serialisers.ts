@@ -21,7 +21,7 @@ export const compileWhenUsed: FastifySerializerCompiler<object> = ({ schema }) =
   };
 };
 
-type Union = { anyOf?: { type?: string; anyOf?: object[] }[] };
+type Union = { anyOf?: { type?: string; const?: unknown; anyOf?: object[] }[] };
 
 /**
  * Says "nullable" where a schema has a union of something with null. For a union the compiler would
@@ -34,6 +34,8 @@ function withNullables<Part>(part: Part): Part {
   const { anyOf, ...rest }: Union = Object.fromEntries(entries);
   const some = anyOf?.find(({ type }) => type !== 'null');
   const hasNull = anyOf?.length === 2 && anyOf.some(({ type }) => type === 'null');
-  if (hasNull && some && !some.anyOf) return { ...rest, ...some, nullable: true } as Part;
+  // The compiler would write a constant from the schema, whatever the data is.
+  if (hasNull && some && !some.anyOf && some.const === undefined)
+    return { ...rest, ...some, nullable: true } as Part;
   return (anyOf ? { ...rest, anyOf } : rest) as Part;
 }

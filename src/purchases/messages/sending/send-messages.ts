@@ -65,11 +65,14 @@ const leaseSeconds = 420;
  */
 const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
 
+/** A run that left merchants or a merchant's messages for the next one has sent at least so many. */
+export const messagesFullRun = 50;
+
 const work: MerchantDueWork<'messages', SendingDeps> = {
   due: dueMessages,
   leaseSeconds,
-  batchSize: 50,
-  merchantsMax: 50,
+  batchSize: messagesFullRun,
+  merchantsMax: messagesFullRun,
   // While one loop reads and records, the other keeps the connections busy.
   concurrency: 2,
   roundMilliseconds: 10_000,
