@@ -208,10 +208,11 @@ export function createStage(databaseUrl: string, random: Random) {
       if (!holder || !acting.getStore()) return query(...args);
       const { process } = holder;
       // A new connection costs as much as a hundred statements. So a process that loses one uses it
-      // no more, and the transaction is undone as the server would, but the next process gets it.
+      // no more, and transaction and locks end as the server would end them, but the next process
+      // gets it. Tests in test/faults end real ones.
       const lose = async () => {
         holder.isLost = true;
-        await query('rollback');
+        await query('rollback; select pg_advisory_unlock_all()');
       };
       const send = () => (holder.isLost ? Promise.reject(lost()) : query(...args));
       const run = () =>
