@@ -40,18 +40,19 @@ export async function moveStream(
 export async function listWaitingStreams(db: Handle, bound: string): Promise<Stream[]> {
   const after = (stream: Stream) =>
     sql`(select after from rollups where stream = ${stream}) and id < ${bound}`;
+  // Citus refuses a subquery without a column, and would read all rows without the limit.
   const { rows } = await sql<{ stream: Stream }>`
     select 'checkouts' as stream where exists (
-      select from checkouts where id > ${after('checkouts')})
+      select 1 from checkouts where id > ${after('checkouts')} limit 1)
     union all select 'opens' where exists (
-      select from checkout_opens where id > ${after('opens')})
+      select 1 from checkout_opens where id > ${after('opens')} limit 1)
     union all select 'attempts' where exists (
-      select from (select written_id as id from payment_attempts
-        where purpose = 'first_payment') a where id > ${after('attempts')})
+      select 1 from (select written_id as id from payment_attempts
+        where purpose = 'first_payment') a where id > ${after('attempts')} limit 1)
     union all select 'postings' where exists (
-      select from postings where id > ${after('postings')} and ${isCounted})
+      select 1 from postings where id > ${after('postings')} and ${isCounted} limit 1)
     union all select 'entries' where exists (
-      select from settlement_entries where id > ${after('entries')})`.execute(db);
+      select 1 from settlement_entries where id > ${after('entries')} limit 1)`.execute(db);
   return rows.map(({ stream }) => stream);
 }
 

@@ -96,7 +96,8 @@ export async function listDueKinds(
       'shared' in awaited
         ? sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`
         : sql`${dueRows(awaited, now)} d`;
-    return sql`exists (select from ${due})`;
+    // Citus refuses a subquery without a column, and would read all rows without the limit.
+    return sql`exists (select 1 from ${due} limit 1)`;
   });
   const { rows } = await sql<{ due: boolean[] }>`
     select array[${sql.join(looks)}] as due`.execute(db);

@@ -17,7 +17,7 @@ export function together<Lists extends Record<string, object>>(
   const lists = Object.entries(queries).map(
     ([name, query]) =>
       // An aggregate such as json_agg costs more to prepare than these rows to read (decision 0058).
-      sql`array_to_json(array(select r from (${query}) r)) as ${sql.ref(name)}`,
+      sql`array_to_json(array(select to_json(r) from (${query}) r)) as ${sql.ref(name)}`,
   );
   return sql`select ${sql.join(lists)}`;
 }

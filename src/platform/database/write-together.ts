@@ -58,12 +58,14 @@ function combine(db: Handle, names: string[], queries: Built<unknown>[]): Built<
   );
   const returning = names.filter((_, at) => isReturning(queries[at] as unknown as Query));
   // Casting a text that is not a number fails the statement. The text depends on the count, so that
-  // it is not evaluated early.
+  // it is not evaluated early. Citus refuses an array of rows.
   const lists = returning.map((name) =>
     sql`(select case when cardinality(rows) = 0
       then to_json((${sql.lit(`${name} was not written: `)} || cardinality(rows))::integer)
       else array_to_json(rows) end
-      from (select array(select r from ${sql.table(name)} r) as rows offset 0) w)`.as(name),
+      from (select array(select to_json(r) from ${sql.table(name)} r) as rows offset 0) w)`.as(
+      name,
+    ),
   );
   return writing.selectNoFrom(lists.length > 0 ? lists : [sql`1`.as('written')]);
 }
