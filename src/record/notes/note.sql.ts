@@ -15,8 +15,14 @@ export type Note = {
 
 /** Writes a note whose `at` is on the real clock. Returns it with the merchant's time. */
 export async function insertNote(db: Handle, note: Note): Promise<Note> {
-  const at = sql<Timestamp>`(select ${note.at}::timestamptz
-    + clock_ahead_ms * interval '1 millisecond' from merchants where id = ${note.merchant_id})`;
+  // Citus refuses a subquery among the values of an insert.
+  const { at } = await db
+    .selectFrom('merchants')
+    .select(
+      sql<Timestamp>`${note.at}::timestamptz + clock_ahead_ms * interval '1 millisecond'`.as('at'),
+    )
+    .where('id', '=', note.merchant_id)
+    .executeTakeFirstOrThrow();
   return await db
     .insertInto('notes')
     .values({ ...note, at })
