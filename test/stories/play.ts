@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Deps } from '#main.ts';
 import { endpointLimits } from '#platform/http/rate-limits.ts';
-import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { isReported } from '../support/expectations.ts';
 import type { Paying } from '../support/payments.ts';
@@ -127,7 +126,6 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
         if (pick % 2 === 0) await untilLate();
         return await shopper.onPlan(does, pick);
       default: {
-        if (does === 'callbacks' && pick % 2 === 0) await sendAgain(scene);
         const chosen = await chooseWork(does, pick);
         const run = works.get(chosen);
         assert.ok(run, chosen);
@@ -292,23 +290,6 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   for (const process of processes) await process?.kill();
   await judge(scene, shopper, shop, await world.violations(account));
   await world.leave(account);
-}
-
-/** An operator sends a callback again, the receiver fails, and the callback is due once more. */
-async function sendAgain({ paying, account, time, say }: Scene): Promise<void> {
-  const { receiver, service } = paying;
-  const { rows } = await service.deps.database.pool.query<{ id: string }>({
-    name: 'story callback',
-    text: `select id from callbacks where merchant_id = $1 and status = 'delivered'
-           and event is null limit 1`,
-    values: [account.merchant.id],
-  });
-  if (!rows[0]) return;
-  say('operators: send the callback again, and the receiver fails');
-  receiver.answer = () => ({ status: 500 });
-  const { due_at } = await retriggerCallback(service.deps, 'nomsa', rows[0].id);
-  receiver.answer = () => ({});
-  if (due_at !== null) await time.passUntil(Temporal.Instant.from(due_at));
 }
 
 /** A merchant without rate limits. One statement lifts them all. */
