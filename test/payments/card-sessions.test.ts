@@ -6,6 +6,9 @@ import { paymentId } from '#gateway/hyperswitch/ids.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
 import { timelineOf } from '#operating/operations/checkout-timeline.ts';
+import { presentOverdue } from '#operating/operations/instalments.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { collectionId } from '#purchases/instalments/instalment.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
@@ -298,6 +301,13 @@ test('a retry waits as long as the card network asks, and the history says why',
     retryInstalment(deps, 'nomsa', `${shopper.id}:2`),
     /asks to wait until .* at 08:00 before it is asked again/,
   );
+  const [row] = await reading(deps, async (db) => {
+    const rows = await listInstalments(db, waiting);
+    const late = rows.filter(({ number }) => number === 2);
+    return await presentOverdue(deps.clock, db, 'all merchants', late);
+  });
+  assert.equal(row?.is_retry_sensible, false);
+  assert.match(row.advice, /asks to wait until .* at 08:00/);
   await deps.database.pool.query(put, [shopper.id, waiting.status, waiting.due_at]);
   const history = await readCheckoutHistory(paying.service.deps, 'all merchants', shopper.id);
   assert(history);
@@ -306,6 +316,34 @@ test('a retry waits as long as the card network asks, and the history says why',
     texts.some((text) => text.includes('asks to wait 4 days')),
     texts.join('\n'),
   );
+});
+
+test('a card that the network asks to leave alone after the shopper paid waits, too', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  const second = async () => (await shopper.rows('instalments')).find(({ number }) => number === 2);
+  const requests = async () =>
+    (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+  const due = Temporal.Instant.from((await second()).due_at);
+  await paying.pass(due.subtract({ hours: 1 }).toString());
+  await paying.gateway.fault({
+    ...create,
+    ...{ fault: 'decline', decline_code: 'card_velocity_exceeded' },
+  });
+  const { attempt } = await (await actingOn(paying, shopper)).pay('next');
+  assert.equal(attempt?.status, 'declined');
+  const [asked] = await requests();
+  await paying.pass(due.toString());
+  await paying.work();
+  const waiting = await second();
+  const wait = Temporal.Instant.from(waiting.due_at).since(Temporal.Instant.from(asked.settled_at));
+  assert.deepEqual(
+    [wait.total('hours'), waiting.status, waiting.declines, (await requests()).length],
+    [96, 'scheduled', 0, 1],
+  );
+  await paying.pass(waiting.due_at);
+  await paying.work();
+  assert.equal((await second()).status, 'collected');
 });
 
 describe('a refund that the gateway cannot take is refused in the preview', () => {

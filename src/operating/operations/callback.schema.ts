@@ -88,7 +88,7 @@ export const OverdueRow = Type.Object({
   last_tried_at: nullable(Time),
   /** Why the service does not collect it now. A retry is refused until that has ended. */
   paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
-  /** Whether a retry could succeed: a card is stored, and the issuer did not forbid it. */
+  /** Whether a retry could succeed: a card is stored, and may be charged now. */
   is_retry_sensible: Type.Boolean(),
   /** The reason for that, in one sentence. */
   advice: Type.String(),

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
-import type { Timestamp } from '#platform/shared/clock.ts';
 import type {
   CardDecline,
   Instalment,
@@ -45,7 +44,6 @@ export async function pageInstalments(
 
 export type Decline = CardDecline & {
   decline_reason: NonNullable<CardDecline['decline_reason']>;
-  settled_at: Timestamp | null;
 };
 
 /** The declines of these checkouts' payments, in order. */
@@ -59,7 +57,7 @@ export async function listDeclines(
     db
       .selectFrom('collections')
       .select(['checkout_id', 'instalment', 'card_ref', 'card_key', 'created_at'])
-      .select(['decline_reason', 'may_retry', 'settled_at']),
+      .select(['decline_reason', 'may_retry', 'wait_hours', 'settled_at']),
     scope,
   )
     .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))

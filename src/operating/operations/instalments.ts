@@ -10,7 +10,9 @@ import {
   type InstalmentStatus,
   instalmentId,
   instalmentStatuses,
+  waitsUntil,
 } from '#purchases/instalments/instalment.ts';
+import { explainWait } from '#purchases/instalments/retry-instalment.ts';
 import { OverdueQuery, OverdueRow } from './callback.schema.ts';
 import { ownerColumns } from './csv.ts';
 import {
@@ -80,6 +82,8 @@ export async function presentOverdue(clock: Clock, db: Handle, scope: Scope, row
     const paused_by = pauseOf(row, pauses.get(row.checkout_id));
     const card = cards.get(row.checkout_id);
     const forbidding = card && findForbidding(declines, card, [row.number], now);
+    const until = card && waitsUntil(declines, card, now);
+    const wait = until ? explainWait(until, merchant.time_zone) : null;
     return {
       ...row,
       ...owner,
@@ -89,7 +93,7 @@ export async function presentOverdue(clock: Clock, db: Handle, scope: Scope, row
       reason: decline?.decline_reason ?? null,
       last_tried_at: decline?.settled_at ?? null,
       paused_by,
-      ...adviceOf(card !== undefined, paused_by, forbidding ?? null, decline),
+      ...adviceOf(card !== undefined, paused_by, forbidding ?? null, wait, decline),
     };
   });
 }
@@ -115,6 +119,7 @@ function adviceOf(
   hasCard: boolean,
   paused_by: PausedBy | null,
   forbidding: ReturnType<typeof findForbidding>,
+  wait: string | null,
   decline: Decline | null,
 ) {
   const advise = (is_retry_sensible: boolean, advice: string) => ({ is_retry_sensible, advice });
@@ -129,6 +134,7 @@ function adviceOf(
   if (forbidding) {
     return advise(false, 'It was declined too often today. A retry is refused until tomorrow.');
   }
+  if (wait !== null) return advise(false, wait);
   switch (decline?.decline_reason) {
     case 'insufficient_funds':
       return advise(true, 'There was not enough money. A retry after payday may succeed.');

@@ -16,13 +16,20 @@ import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { type Answer, type AskedCollection, askGateway } from './ask-gateway.ts';
 import { insertCollections, moveAsked, readOpening } from './collection.sql.ts';
-import { dueInstalments, lockLeased, type StoredCard } from './instalment.sql.ts';
+import {
+  dueInstalments,
+  lockLeased,
+  moveSettled,
+  type Settled,
+  type StoredCard,
+} from './instalment.sql.ts';
 import {
   type CardDecline,
   type Collection,
   collectionId,
   findForbidding,
   type Instalment,
+  waitsUntil,
 } from './instalment.ts';
 import { type Answered, recordAnswers, recordCollections } from './record-collections.ts';
 
@@ -124,6 +131,7 @@ async function openCollections(
     const fresh: Collection[] = [];
     const again: Collection[] = [];
     const refused: Answered[] = [];
+    const waiting: Settled[] = [];
     const asked = instalments.flatMap((instalment) => {
       const before = last.get(`${instalment.checkout_id}:${instalment.number}`);
       const card = cards.get(instalment.checkout_id) ?? null;
@@ -132,6 +140,13 @@ async function openCollections(
         if (isKeyRemembered(before.created_at, at)) again.push(before);
         const pinned = pinnedCard(before) ?? card;
         return [{ instalment, collection: before, card: pinned, number_of_payments }];
+      }
+      const until =
+        card && instalment.status !== 'authorised' && waitsUntil(known.declines, card, now);
+      if (until) {
+        // The bank declined nothing now, so this is no attempt and counts for none.
+        waiting.push({ ...instalment, due_at: timestamp(until) });
+        return [];
       }
       const number = (before?.number ?? 0) + 1;
       const collection = newCollection(instalment, number, card, { created_at: at, asked_at });
@@ -143,6 +158,7 @@ async function openCollections(
       return [];
     });
     if (fresh.length > 0) await insertCollections(db, fresh);
+    if (waiting.length > 0) await moveSettled(db, merchant.id, waiting);
     if (refused.length > 0) await recordAnswers(deps, db, merchant, refused);
     for (const collection of again) await moveAsked(db, collection, asked_at);
     return asked;

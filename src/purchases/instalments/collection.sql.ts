@@ -74,23 +74,30 @@ export async function listLastCollections(
 const declinesMax = 1_000;
 
 /**
- * The declines that may forbid a charge: those that forbid a retry, and those of the last day. A card
- * that was declined while it was verified for a plan was not charged for a payment.
+ * The declines that may forbid a charge: those that forbid a retry or ask to wait, and those of the
+ * last day. A card that was declined while it was verified for a plan was not charged for a payment.
  */
 const selectDeclines = (db: Handle, { merchant_id, checkout_ids, since, rowsMax }: DeclinesKey) =>
   db
     .selectFrom('collections')
     .select(['checkout_id', 'instalment', 'card_ref', 'card_key'])
-    .select(['decline_reason', 'may_retry', 'created_at'])
+    .select(['decline_reason', 'may_retry', 'created_at', 'wait_hours', 'settled_at'])
     .where('merchant_id', '=', merchant_id)
     .where(isAny('checkout_id', checkout_ids))
     .where('status', '=', 'declined')
-    .where((is) => is.or([is('may_retry', '=', false), is('created_at', '>', since)]))
+    .where((is) =>
+      is.or([
+        is('may_retry', '=', false),
+        is('wait_hours', 'is not', null),
+        is('created_at', '>', since),
+      ]),
+    )
     .unionAll(
       db
         .selectFrom('payment_attempts')
         .select(['checkout_id', sql<number>`0`.as('instalment'), sql<null>`null`.as('card_ref')])
         .select(['card_key', 'decline_reason', 'may_retry', 'created_at'])
+        .select([sql<null>`null`.as('wait_hours'), sql<null>`null`.as('settled_at')])
         .where('merchant_id', '=', merchant_id)
         .where(isAny('checkout_id', checkout_ids))
         .where('purpose', '=', 'new_card')

@@ -14,6 +14,7 @@ import {
   nextCollectionTime,
   planPayments,
   retriesAt,
+  waitsUntil,
 } from './instalment.ts';
 
 const date = (text: string) => Temporal.PlainDate.from(text);
@@ -166,7 +167,9 @@ describe('a card is not charged after a decline that forbids it', () => {
     instalment: 1,
     decline_reason: 'card_declined' as CardDecline['decline_reason'],
     may_retry: false,
+    wait_hours: null,
     created_at: '2026-11-15T06:00:00.000Z',
+    settled_at: '2026-11-15T06:00:00.000Z',
   };
   for (const [name, changes, isFound] of [
     ['the card was refused for good', {}, true],
@@ -223,6 +226,43 @@ describe('a card is not charged after a decline that forbids it', () => {
       const found = findForbidding(declines, card, numbers, now);
       assert.equal(found?.isForGood ?? null, expected);
       assert.equal(found?.decline ?? null, expected === null ? null : declines[0]);
+    });
+  }
+});
+
+describe('a card waits until the last time that the card network asked for', () => {
+  const card = { checkout_id: 'c', card_ref: 'pm_1', card_key: 'key_1' };
+  const decline = (changes: Partial<CardDecline> = {}): CardDecline => ({
+    ...card,
+    instalment: 2,
+    decline_reason: 'insufficient_funds',
+    may_retry: true,
+    wait_hours: 48,
+    created_at: '2026-11-15T05:59:00.000Z',
+    settled_at: '2026-11-15T06:00:00.000Z',
+    ...changes,
+  });
+  const other = { card_ref: 'pm_2', card_key: 'key_2' };
+  const until = '2026-11-17T06:00:00Z';
+  for (const [name, declines, expected] of [
+    ['the card was declined', [decline()], until],
+    [
+      'another card was declined after it',
+      [decline(), decline({ ...other, wait_hours: 96 })],
+      until,
+    ],
+    ['it was declined again without a time', [decline(), decline({ wait_hours: null })], until],
+    ['a shorter time was asked for after it', [decline(), decline({ wait_hours: 30 })], until],
+    ['the same card was entered again', [decline({ card_ref: 'pm_2' })], until],
+    ['another card was declined', [decline(other)], null],
+    ['another checkout', [decline({ checkout_id: 'd' })], null],
+    ['the time has passed', [decline({ wait_hours: 24 })], null],
+    ['the card is refused for good', [decline({ decline_reason: null, may_retry: false })], null],
+    ['no declines', [], null],
+  ] as [string, CardDecline[], string | null][]) {
+    test(name, () => {
+      const now = Temporal.Instant.from('2026-11-16T06:00:00Z');
+      assert.equal(waitsUntil(declines, card, now)?.toString() ?? null, expected);
     });
   }
 });

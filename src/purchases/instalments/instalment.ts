@@ -142,8 +142,12 @@ export type CardDecline = Pick<
   | 'card_key'
   | 'decline_reason'
   | 'may_retry'
+  | 'wait_hours'
   | 'created_at'
+  | 'settled_at'
 >;
+
+type Card = Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>;
 
 export const forbidsCard = ({
   decline_reason,
@@ -152,21 +156,20 @@ export const forbidsCard = ({
   may_retry === false && !curableDeclines.has(decline_reason ?? '');
 
 /**
- * The decline of a checkout that forbids every further charge of a card, or null. A card that was
- * entered again has another reference at the gateway but the same key.
+ * The declines of a card for its checkout. A card that was entered again has another reference at
+ * the gateway but the same key.
  */
-export function findForbiddingForGood(
-  declines: CardDecline[],
-  { checkout_id, card_ref, card_key }: Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>,
-): CardDecline | null {
-  const isCard = (one: CardDecline) =>
-    (card_ref !== null && one.card_ref === card_ref) ||
-    (card_key !== null && one.card_key === card_key);
-  const found = declines.find(
-    (one) => one.checkout_id === checkout_id && isCard(one) && forbidsCard(one),
+const declinesOf = (declines: CardDecline[], { checkout_id, card_ref, card_key }: Card) =>
+  declines.filter(
+    (one) =>
+      one.checkout_id === checkout_id &&
+      ((card_ref !== null && one.card_ref === card_ref) ||
+        (card_key !== null && one.card_key === card_key)),
   );
-  return found ?? null;
-}
+
+/** The decline of a checkout that forbids every further charge of a card, or null. */
+export const findForbiddingForGood = (declines: CardDecline[], card: Card): CardDecline | null =>
+  declinesOf(declines, card).find(forbidsCard) ?? null;
 
 /**
  * The decline that forbids charging a stored card for payments of its checkout now, or null. It
@@ -175,7 +178,7 @@ export function findForbiddingForGood(
  */
 export function findForbidding(
   declines: CardDecline[],
-  card: Pick<CardDecline, 'checkout_id' | 'card_ref' | 'card_key'>,
+  card: Card,
   numbers: number[],
   now: Temporal.Instant,
 ): { decline: CardDecline; isForGood: boolean } | null {
@@ -196,17 +199,24 @@ export function findForbidding(
 }
 
 /**
- * Until when the card network asked not to charge this card again; null if that time has passed, or
- * if the network did not ask.
+ * Until when the card network asked not to charge this card again; null if that time has passed, if
+ * the network did not ask, or if the card is forbidden for good.
  */
 export function waitsUntil(
-  last: Pick<Collection, 'card_ref' | 'wait_hours' | 'settled_at'> | undefined,
-  card_ref: string,
+  declines: CardDecline[],
+  card: Card,
   now: Temporal.Instant,
 ): Temporal.Instant | null {
-  if (!last?.wait_hours || last.settled_at === null || last.card_ref !== card_ref) return null;
-  const until = Temporal.Instant.from(last.settled_at).add({ hours: last.wait_hours });
-  return Temporal.Instant.compare(now, until) < 0 ? until : null;
+  if (findForbiddingForGood(declines, card)) return null;
+  const until = declinesOf(declines, card)
+    .flatMap(({ settled_at, wait_hours }) =>
+      settled_at === null || wait_hours === null
+        ? []
+        : [Temporal.Instant.from(settled_at).add({ hours: wait_hours })],
+    )
+    .sort(Temporal.Instant.compare)
+    .at(-1);
+  return until && Temporal.Instant.compare(now, until) < 0 ? until : null;
 }
 
 // When a payment is collected, in local times of the merchant's territory (decision 0027).

@@ -1,6 +1,5 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -8,7 +7,7 @@ import { writeDate } from '#platform/shared/words/write-date.ts';
 import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
-import { listCardDeclines, listLastCollections } from './collection.sql.ts';
+import { listCardDeclines } from './collection.sql.ts';
 import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
 import {
   declinesPerDayMax,
@@ -59,11 +58,12 @@ export async function retryInstalment(
     const declines = await listCardDeclines(tx, key.merchant_id, [key.checkout_id], merchant.now());
     const forbidding = findForbidding(declines, card, [number], merchant.now());
     if (forbidding) throw new OperatorError(explainForbidden(id, forbidding));
-    const last = (await listLastCollections(tx, key.merchant_id, [key.checkout_id])).find(
-      ({ instalment }) => instalment === number,
-    );
-    const until = waitsUntil(last, card.card_ref, merchant.now());
-    if (until !== null) throw new OperatorError(explainWait(id, merchant, until));
+    const until = waitsUntil(declines, card, merchant.now());
+    if (until !== null) {
+      throw new OperatorError(
+        `${explainWait(until, merchant.territory.time_zone)} The shopper can pay payment ${id} on the plan page.`,
+      );
+    }
     const { merchant_id, checkout_id: subject_id } = key;
     return { subject_id, merchant_id, details: { instalment: number }, result: payment };
   });
@@ -71,10 +71,10 @@ export async function retryInstalment(
   return (await findInstalment(db, key, number)) as Instalment;
 }
 
-function explainWait(id: string, merchant: Merchant, until: Temporal.Instant): string {
-  const local = until.toZonedDateTimeISO(merchant.territory.time_zone);
+export function explainWait(until: Temporal.Instant, time_zone: string): string {
+  const local = until.toZonedDateTimeISO(time_zone);
   const day = writeDate(local.toPlainDate().toString(), 'en');
-  return `The card network asks to wait until ${day} at ${local.toPlainTime().toString().slice(0, 5)} before it is asked again. The shopper can pay payment ${id} on the plan page.`;
+  return `The card network asks to wait until ${day} at ${local.toPlainTime().toString().slice(0, 5)} before it is asked again.`;
 }
 
 function explainForbidden(

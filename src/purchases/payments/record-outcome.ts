@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cardToStore, type HeldCard } from '#gateway/gateway.ts';
+import { cardToStore, type Decline, type HeldCard } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
@@ -66,7 +66,7 @@ export async function recordOutcome(
       if (claim && paid.callback) callback = { ...paid.callback, ...written.callback[0] };
     } else {
       await writeTogether(db, outcome);
-      if (effect === 'fail') await recordFailure(db, moved, cardKeyIn(answer), at);
+      if (effect === 'fail') await recordFailure(db, moved, declineIn(answer), at);
       if (effect !== 'succeed') return;
       assert(answer.outcome === 'done');
       await recordOnPlan(deps, db, merchant, moved, answer.card, at);
@@ -129,22 +129,21 @@ function withConsent({ customer_ref, consent }: PaymentAttempt, card: HeldCard) 
   return { ...cardToStore(card), customer_ref, card_ref, consent };
 }
 
-const cardKeyIn = (answer: Outcome) =>
-  answer.outcome === 'declined' ? (answer.decline.card_key ?? null) : null;
+const declineIn = (answer: Outcome) => (answer.outcome === 'declined' ? answer.decline : null);
 
 /** Nothing was charged or changed: the payments of the plan return to their earlier state. */
 async function recordFailure(
   db: Handle,
   attempt: PaymentAttempt,
-  card_key: string | null,
+  answered: Decline | null,
   at: Timestamp,
 ): Promise<void> {
   if (attempt.purpose !== 'plan_payment') return;
   const { decline_reason, may_retry, decline_code, network_decline_code, payment_ref } = attempt;
   const decline = {
+    ...answered,
     reason: decline_reason ?? 'processing_error',
     may_retry: may_retry ?? true,
-    card_key,
     ...(decline_code !== null && { code: decline_code }),
     ...(network_decline_code !== null && { network_code: network_decline_code }),
   };
