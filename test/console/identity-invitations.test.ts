@@ -522,6 +522,33 @@ describe('a merchant’s administrator', () => {
     }
   });
 
+  test('who invites a colleague again asks for nothing at another merchant of theirs', async () => {
+    for (const isInviter of [true, false]) {
+      const [mine, theirs, added] = [await shop(), await shop(), await shop()];
+      const own = [...mine.merchant_ids, ...added.merchant_ids].sort();
+      const inviter = await addPerson(service, { roles: ['merchant-admin'], merchant_ids: own });
+      // A reader at the other merchant gives no one access there.
+      const reader = { email: inviter.email, roles: ['viewer'], merchant_ids: theirs.merchant_ids };
+      assert.equal((await post(withMail, theirs.own, '/api/people', reader)).status, 200);
+      const both = [...mine.merchant_ids, ...theirs.merchant_ids].sort();
+      const known = await addPerson(service, { roles: ['till'], merchant_ids: both });
+      const wanted = { email: known.email, name: 'Other', roles: ['viewer'], merchant_ids: own };
+      const { body } = await post(withMail, inviter, '/api/people', wanted);
+      assert.equal(body.delivery, 'held', JSON.stringify(body));
+      const by = isInviter ? mine.own : theirs.own;
+      const url = `/api/people/${known.id}`;
+      assert.equal((await people(by, 'PATCH', url, { name: 'Thandi' })).status, 200);
+      const invitationOf = async (reader: ConsolePerson) => {
+        const { data } = (await people(reader, 'GET', '/api/people')).body;
+        const one = data.find(({ email }: { email: string }) => email === known.email);
+        const { access } = one.invitation ?? {};
+        return access && [access.name, access.roles, access.merchant_ids];
+      };
+      assert.equal(await invitationOf(theirs.own), undefined);
+      assert.deepEqual(await invitationOf(inviter), ['Other', ['viewer'], own]);
+    }
+  });
+
   test('does not replace an invitation of the service’s staff that waits', async () => {
     const { own, merchant_ids } = await shop();
     const [staff, releaser] = [await admin(), await admin()];

@@ -5,7 +5,8 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { type OperatorDeps, personOf } from '#record/actions/operate.ts';
 import { hashToken, newToken } from './console-session.ts';
-import type { Person } from './person.sql.ts';
+import { permissionsOf } from './permission.ts';
+import { listAccesses, type Person } from './person.sql.ts';
 import {
   deleteHeldLinks,
   type InvitedAccess,
@@ -83,7 +84,8 @@ export type SeparateDeps = OperatorDeps & QueueDeps & { sealing?: Sealing };
 
 /**
  * Gives a part of an access that was separated its own invitations: otherwise one merchant would end
- * those of another one. An invitation that waits for a second administrator is divided by merchants.
+ * those of another one. An invitation that waits for a second administrator is divided by merchants,
+ * but a merchant's request to invite a registered person again goes to no part of another merchant.
  * One that was released keeps its link for the first part. The other part gets a link of its own, by
  * mail or, without mail, from a second administrator.
  */
@@ -93,19 +95,12 @@ export async function separateInvitations(
   { first, other, now }: { first: Person; other: Person; now: Timestamp },
 ): Promise<void> {
   const links = await listInvitations(db, [first.id], now);
-  const others = other.merchant_ids ?? [];
   await deleteHeldLinks(db, first.id);
   for (const link of links.filter(({ released_at }) => released_at === null)) {
     const { access } = link;
     const all = access?.merchant_ids ?? null;
-    const isOf = (id: string) => others.includes(id);
     const parts: [Person, string[] | null][] =
-      all === null
-        ? [[first, null]]
-        : [
-            [first, all.filter((id) => !isOf(id))],
-            [other, all.filter(isOf)],
-          ];
+      all === null ? [[first, null]] : await divide(db, link, all, { first, other });
     for (const [{ id: person_id }, merchant_ids] of parts) {
       if (merchant_ids?.length === 0) continue;
       const part = { ...link, person_id, access: access && { ...access, merchant_ids } };
@@ -114,6 +109,28 @@ export async function separateInvitations(
   }
   const released = links.find(({ released_at }) => released_at !== null);
   if (released) await copyReleased(deps, db, released, other, now);
+}
+
+async function divide(
+  db: Handle,
+  { by_staff, made_by_person_id }: PersonLink,
+  all: string[],
+  { first, other }: { first: Person; other: Person },
+): Promise<[Person, string[]][]> {
+  const others = other.merchant_ids ?? [];
+  const own = (first.merchant_ids ?? []).filter((id) => !others.includes(id));
+  const isForAll = by_staff || made_by_person_id === null || first.registered_at === null;
+  const accesses = isForAll ? [] : await listAccesses(db, made_by_person_id);
+  const managed = accesses
+    .filter(({ roles }) => permissionsOf(roles, false).includes('people.manage'))
+    .flatMap(({ merchant_ids }) => merchant_ids ?? []);
+  const gets = (ids: string[]) => isForAll || ids.some((id) => managed.includes(id));
+  // A merchant that the person does not have yet belongs to a part of the inviter's.
+  const isOther = (id: string) => (gets(own) ? others.includes(id) : !own.includes(id));
+  return [
+    [first, gets(own) ? all.filter((id) => !isOther(id)) : []],
+    [other, gets(others) ? all.filter(isOther) : []],
+  ];
 }
 
 async function copyReleased(
