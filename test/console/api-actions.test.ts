@@ -12,7 +12,7 @@ import { readCheckoutHistory } from '#operating/operations/checkout-history.ts';
 import { timelineOf } from '#operating/operations/checkout-timeline.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
-import { revokePerson } from '#operating/people/manage-people.ts';
+import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
 import { hasCommitted } from '#platform/database/deadline.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -1022,10 +1022,17 @@ describe('a bulk action', () => {
     assert.notEqual(finished.finished_at, null);
   });
 
-  test('ends with the session that began it, however that ends, and by its person', async () => {
+  test('ends with the session or a merchant of its person, however that ends, and by its person', async () => {
     const { deps } = paying.service;
     const again = { roles: ['refunds'], merchant_ids: null };
-    const ends: [string, (who: ConsolePerson, url: string) => Promise<unknown>][] = [
+    const own = [paying.account.merchant.id];
+    const both = [...own, (await createAccount(paying.service)).merchant.id].sort();
+    const narrow = ({ id }: ConsolePerson) => changeAccess(deps, 'test', id, { merchant_ids: own });
+    type End = (who: ConsolePerson, url: string) => Promise<unknown>;
+    const ends: [string, End, string[]?][] = [
+      // The person cannot read it any more, and so not stop it.
+      ['has lost a merchant', narrow],
+      ['has lost a merchant', narrow, both],
       ['The session that', (who) => ask(console(), who, 'DELETE', '/api/session')],
       ['The session that', ({ email }) => revokePerson(deps, 'test', { email })],
       ['The session that', ({ email }) => invitePerson(deps, 'test', { email, ...again })],
@@ -1036,8 +1043,9 @@ describe('a bulk action', () => {
         (_, url) => tranche.json('bulk-actions', 'stop', url.split('/')[3] ?? ''),
       ],
     ];
-    for (const [why, end] of ends) {
-      const reviewer = await person('refunds');
+    for (const [why, end, merchant_ids] of ends) {
+      const access = { roles: ['refunds' as const], ...(merchant_ids && { merchant_ids }) };
+      const reviewer = await addPerson(paying.service, access);
       const shopper = await paid();
       const id = await askRefund(paying, shopper, 10_000);
       const bulkAction = await done(post(reviewer, '/api/refunds/approve', { ids: [id] }));

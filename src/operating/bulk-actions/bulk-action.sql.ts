@@ -26,7 +26,7 @@ type Reader = { access_id: string; scope: Scope };
 
 /**
  * The bulk actions that a person began with this access. One that was begun with merchants that it has
- * lost is not shown: its problems name their rows.
+ * lost is not shown: its problems name their rows. The run ends it.
  */
 function selectOwn(db: Handle, { access_id, scope }: Reader) {
   const query = db

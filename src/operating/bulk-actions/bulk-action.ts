@@ -5,7 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  * payouts, record many payouts as paid, retry many payments. It is a row with due work, so it
  * continues after the person closes the browser, and after a restart. It ends with the session that
  * began it: when the person signs out, is revoked or is invited again, when the session is ended,
- * and when the session's passkey is removed.
+ * and when the session's passkey is removed. It also ends when the access loses a merchant.
  */
 export const bulkActionKinds = [
   'callbacks retry',
@@ -47,7 +47,7 @@ export type BulkAction = {
   done: number;
   failed: number;
   problems: BulkActionProblem[];
-  /** Why it ended before its last item: a person stopped it, or the session that began it ended. */
+  /** Why it ended before its last item: by a person, with its session, or with a lost merchant. */
   stopped: string | null;
   position: string | null;
   due_at: Timestamp | null;

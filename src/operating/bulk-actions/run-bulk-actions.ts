@@ -41,7 +41,10 @@ const leaseSeconds = 120;
 /** An action that failed through our own fault is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
-const sessionEnded = 'The session that began this has ended.';
+const reasons = {
+  'signed out': 'The session that began this has ended.',
+  narrowed: 'The person who began this has lost a merchant.',
+};
 /** After this time an action is released, so that others get their turn. */
 const turnSeconds = 3;
 
@@ -65,9 +68,9 @@ export async function runBulkActions(
       throw error;
     });
     const now = timestamp(deps.clock.now());
-    const isOver = end === 'finished' || end === 'signed out';
+    const why = end === 'signed out' || end === 'narrowed' ? { stopped: reasons[end] } : null;
+    const isOver = end === 'finished' || why !== null;
     const to = isOver ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
-    const why = end === 'signed out' ? { stopped: sessionEnded } : {};
     await releaseBulkAction(db, { id: bulkAction.id, lease: lease.lease }, { ...to, ...why });
     return end === 'stopped' ? 0 : 1;
   } catch (error) {
@@ -85,16 +88,16 @@ export async function runBulkActions(
 /**
  * Acts on one item after another, and records the progress after each. A turn handles at least one
  * item. `stopped`: this process is stopping, or it lost the claim. `signed out`: the session that
- * began it has ended.
+ * began it has ended. `narrowed`: its person has lost a merchant, and can neither read nor stop it.
  */
 async function goOn(
   deps: BulkActionDeps,
   bulkAction: BulkAction,
   { lease }: Lease,
   stopping?: AbortSignal,
-): Promise<'finished' | 'turn over' | 'stopped' | 'signed out'> {
+): Promise<'finished' | 'turn over' | 'stopped' | keyof typeof reasons> {
   const turnEnds = secondsAfter(deps.clock.now(), turnSeconds);
-  const { operator, session_id, address } = bulkAction.actor;
+  const { operator, session_id, address, merchant_ids: begunWith } = bulkAction.actor;
   let progress: Progress = {
     position: bulkAction.position,
     done: bulkAction.done,
@@ -113,6 +116,8 @@ async function goOn(
       // The session's passkey may have been removed, even within that session.
       const isGone = recognised?.session.passkey_id != null && recognised.passkey_since === null;
       if (!recognised || isGone) return 'signed out';
+      const { merchant_ids: left } = recognised.person;
+      if (left !== null && !begunWith?.every((one) => left.includes(one))) return 'narrowed';
       const acting = { ...deps, origin: originOf(deps, recognised, address) };
       const found = await findAllowed(deps, bulkAction, recognised.person, id);
       const problem =
@@ -168,7 +173,7 @@ async function findAllowed(
     return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
   const row = await find(deps.database.db, scope, id);
-  return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
+  return row ?? { problem: 'This was not found any more.' };
 }
 
 /** Why one action was refused, or null. */
