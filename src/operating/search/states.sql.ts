@@ -18,20 +18,20 @@ export async function readStates(
 ): Promise<{ state: string; unit: Unit; value: number }[]> {
   const { rows } = await sql<{ state: string; unit: Unit; value: number }>`
     select 'refunds to review' as state, 'rows' as unit, count(*)::float8 as value from (
-      select from refund_requests where status = 'requested' and approved_at is null
+      select 1 from refund_requests where status = 'requested' and approved_at is null
       limit ${sql.lit(countMax)}) r
     union all
     select 'open alerts', 'rows', count(*)::float8 from (
-      select from alerts where closed_at is null limit ${sql.lit(countMax)}) a
+      select 1 from alerts where closed_at is null limit ${sql.lit(countMax)}) a
     union all
     select 'callbacks to deliver', 'rows', count(*)::float8 from (
-      select from callbacks where due_at is not null limit ${sql.lit(countMax)}) c
+      select 1 from callbacks where due_at is not null limit ${sql.lit(countMax)}) c
     union all
     select 'exhausted callbacks', 'rows', count(*)::float8 from (
-      select from callbacks where status = 'exhausted' limit ${sql.lit(countMax)}) c
+      select 1 from callbacks where status = 'exhausted' limit ${sql.lit(countMax)}) c
     union all
     select 'pending refunds', 'rows', count(*)::float8 from (
-      select from refund_requests where status = 'pending' limit ${sql.lit(countMax)}) r
+      select 1 from refund_requests where status = 'pending' limit ${sql.lit(countMax)}) r
     union all
     select 'oldest refund to review', 'seconds',
       greatest(0, extract(epoch from ${now}::timestamptz - min(created_at)))::float8
@@ -44,10 +44,10 @@ export async function readStates(
     having min(created_at) is not null
     union all
     select 'messages to send', 'rows', count(*)::float8 from (
-      select from messages where due_at is not null limit ${sql.lit(countMax)}) m
+      select 1 from messages where due_at is not null limit ${sql.lit(countMax)}) m
     union all
     select 'overdue payments', 'rows', count(*)::float8 from (
-      select from instalments where status = 'overdue' limit ${sql.lit(countMax)}) i
+      select 1 from instalments where status = 'overdue' limit ${sql.lit(countMax)}) i
     union all
     select 'overdue', 'cents', coalesce(sum(amount), 0)::float8 from merchant_overdue
     union all
