@@ -7,7 +7,7 @@ import { BadSettings, readConfig } from '#config.ts';
 import { startProcess } from '#main.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
-import { addPerson, ask, openConsole } from '../support/console.ts';
+import { addPerson, ask, cookieOf, openConsole } from '../support/console.ts';
 import {
   createAccount,
   productionSettings,
@@ -138,7 +138,7 @@ describe('tranche console sign-in', () => {
     const answer = await post('/api/sign-in/link', { token });
     assert.equal(answer.status, 200);
     assert.equal((await post('/api/sign-in/link', { token })).status, 404);
-    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    const cookie = cookieOf(answer);
     const console = { app, deps: service.deps };
     const { body } = await ask(console, { cookie }, 'GET', '/api/session');
     assert.equal(body.person.email, 'admin@sandbox.example');

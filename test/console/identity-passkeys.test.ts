@@ -5,7 +5,7 @@ import { invitePerson } from '#operating/people/invite-person.ts';
 import { revokePerson } from '#operating/people/manage-people.ts';
 import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
-import { ask, openConsole } from '../support/console.ts';
+import { ask, cookieOf, openConsole } from '../support/console.ts';
 import { countLockWaits } from '../support/database-server.ts';
 import { type Answer, movableClock, type Service, startService } from '../support/service.ts';
 
@@ -30,7 +30,6 @@ const post = async (url: string, body: object | undefined, cookie = ''): Promise
 const get = (url: string, cookie: string) =>
   ask({ app, deps: service.deps }, { cookie }, 'GET', url);
 const tokenOf = (url: string) => new URL(url).hash.slice(1);
-const cookieOf = (answer: Answer) => String(answer.headers['set-cookie']).split(';')[0] ?? '';
 
 let people = 0;
 async function invite(roles = ['viewer']) {
@@ -225,6 +224,9 @@ describe('a sign-in', () => {
     assert.notEqual(cookieOf(answer), fixed);
     assert.equal((await get('/api/session', fixed)).status, 401);
     assert.equal((await get('/api/session', cookieOf(answer))).status, 200);
+    const again = authenticator.get(await signInOptions(), here());
+    await post('/api/sign-in', { response: again }, cookieOf(answer));
+    assert.equal((await get('/api/session', cookieOf(answer))).status, 401, 'its token has ended');
   });
 
   test('with an answer that was used before is refused', async () => {
@@ -388,7 +390,8 @@ describe('a fresh proof', () => {
     const proved = await post('/api/proof', { response }, admin.cookie);
     assert.equal(proved.status, 200);
     assert.ok(proved.body.proof_until);
-    assert.equal((await adminAction(admin.cookie)).status, 200);
+    assert.equal((await adminAction(cookieOf(proved))).status, 200);
+    assert.equal((await get('/api/session', admin.cookie)).status, 401, 'the old token has ended');
   });
 
   test("is not given by another person's passkey, for another session, or without a passkey", async () => {

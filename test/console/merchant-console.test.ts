@@ -69,7 +69,7 @@ test('a person of the staff gets no session there: no token, no passkey and no l
   assert.equal((await session(shop(), admin)).status, 401);
   const person = await findPerson(service.deps.database.db, admin.id);
   assert.ok(person);
-  const browser = { address: '192.0.2.1', user_agent: 'a test' };
+  const browser = { address: '192.0.2.1', user_agent: 'a test', token: null };
   const opening = (deps: Service['deps']) =>
     open(deps, browser, person, 'passkey', 'console sign-in', async () => ({
       passkey_id: null,

@@ -15,7 +15,7 @@ import type { Origin } from '#record/actions/operate.ts';
 import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
-import { addPerson, ask, openConsole } from '../support/console.ts';
+import { addPerson, ask, cookieOf, openConsole } from '../support/console.ts';
 import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
@@ -114,7 +114,7 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   const { options } = (await post('/api/invitation/options', { token })).body;
   const response = first.create(options, here);
   const registered = await post('/api/invitation/register', { token, response });
-  cookie = String(registered.headers['set-cookie']).split(';')[0] ?? '';
+  cookie = cookieOf(registered);
   const { merchant } = await createAccount(paying.service);
   let proposed = 0;
   const propose = async () => {
@@ -126,7 +126,7 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   const signIn = async (by: typeof first) => {
     const offered = (await post('/api/sign-in/options')).body.options;
     const answer = await post('/api/sign-in', { response: by.get(offered, here) });
-    cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    cookie = cookieOf(answer);
   };
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   paying.clock.advance({ hours: 24 });
@@ -138,7 +138,7 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   // The session proves the person's presence with the older passkey.
   const proof = (await post('/api/proof/options')).body.options;
-  assert.equal((await post('/api/proof', { response: first.get(proof, here) })).status, 200);
+  cookie = cookieOf(await post('/api/proof', { response: first.get(proof, here) }));
   assert.equal((await propose()).status, 200);
 });
 

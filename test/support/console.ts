@@ -89,6 +89,10 @@ export async function openAnotherSession(
   return { ...person, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
+/** The session cookie that an answer sets. */
+export const cookieOf = ({ headers }: Pick<Answer, 'headers'>): string =>
+  String(headers['set-cookie']).split(';')[0] ?? '';
+
 /** Sends a request to the console as its page would. */
 export async function ask(
   { app, deps }: { app: FastifyInstance; deps: Service['deps'] },

@@ -12,6 +12,7 @@ import type { BankFileDeps } from '#purchases/payouts/bank-file.ts';
 import type { NewAccountWait } from '#purchases/payouts/payout.ts';
 import type { Origin } from '#record/actions/operate.ts';
 import type { MerchantWork, WorkerDeps } from '#worker.ts';
+import { sessionTokenOf } from './cookie.ts';
 import { afterAction } from './errors.ts';
 import type { ConsoleSettings } from './settings.ts';
 
@@ -46,11 +47,13 @@ export type Context = Omit<PublicContext, 'deps'> &
   Viewer<ConsoleDeps & { origin: Origin }> & { person: SignedIn; session: ConsoleSession };
 
 export const browserOf = ({
+  deps,
   address,
   request,
-}: Pick<PublicContext, 'address' | 'request'>): Browser => ({
+}: Pick<PublicContext, 'deps' | 'address' | 'request'>): Browser => ({
   address,
   user_agent: String(request.headers['user-agent'] ?? ''),
+  token: sessionTokenOf(request, deps.console.url),
 });
 
 type Answer<S extends Schemas> = Promise<Static<S['response']> | FastifyReply>;

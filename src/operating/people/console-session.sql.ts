@@ -142,6 +142,16 @@ export async function recordProof(
   await db.updateTable('console_sessions').set(proof).where('id', '=', id).execute();
 }
 
+/** Gives a session another token. Returns whether a session had the first one. */
+export async function replaceToken(db: Handle, from: Buffer, to: Buffer): Promise<boolean> {
+  const result = await db
+    .updateTable('console_sessions')
+    .set({ token_hash: to })
+    .where('token_hash', '=', from)
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows) === 1;
+}
+
 /** Ends a session. Returns whether it was live. */
 export async function endConsoleSession(
   db: Handle,

@@ -11,6 +11,7 @@ import {
   insertConsoleSession,
   listLiveSessions,
   type Recognised,
+  replaceToken,
   type SessionMethod,
   touchSession,
 } from './console-session.sql.ts';
@@ -27,6 +28,19 @@ const userAgentMax = 300;
 
 export const newToken = (random: Random) => random.bytes(32).toString('base64url');
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
+
+/**
+ * Ends a token with each authentication, and its session goes on under a new one, which is returned.
+ * Null if another request has replaced it since.
+ */
+export async function renewToken(
+  { random }: Pick<SessionDeps, 'random'>,
+  db: Handle,
+  from: string,
+): Promise<string | null> {
+  const token = newToken(random);
+  return (await replaceToken(db, hashToken(from), hashToken(token))) ? token : null;
+}
 
 /** Opens a session in the caller's transaction, under a token that the caller chose. */
 export async function openConsoleSession(

@@ -70,7 +70,7 @@ declare module '#platform/database/tables.ts' {
     };
     console_sessions: {
       id: Fixed<string>;
-      token_hash: Fixed<Buffer>;
+      token_hash: Buffer;
       person_id: Fixed<string>;
       access_id: Fixed<string>;
       method: Fixed<'passkey' | 'oidc' | 'sandbox_link'>;

@@ -21,7 +21,7 @@ import {
   recordProof,
   type SessionMethod,
 } from './console-session.sql.ts';
-import { hashToken, newToken, openConsoleSession } from './console-session.ts';
+import { hashToken, newToken, openConsoleSession, renewToken } from './console-session.ts';
 import {
   deletePasskey,
   deletePasskeysOf,
@@ -56,7 +56,12 @@ import {
 export class LinkEnded extends Error {}
 
 /** The browser that makes the request, for the list of sessions and for the audit. */
-export type Browser = { address: string; user_agent: string };
+export type Browser = {
+  address: string;
+  user_agent: string;
+  /** The token that it brings along. */
+  token: string | null;
+};
 
 /** A new session's token, for the cookie. */
 export type Opened = { token: string };
@@ -273,7 +278,7 @@ export async function open(
   const id = deps.random.uuid();
   // The token is always new: another person could know one that the browser already had.
   const token = newToken(deps.random);
-  const { address } = browser;
+  const { address, user_agent, token: replaced } = browser;
   const known = { person_id, access_id, roles, merchant_ids };
   const origin = { ...known, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
@@ -284,8 +289,10 @@ export async function open(
     if (await isOfStaff(db, person)) throw new NotRecognised('the person has all merchants');
     if ((await findAccessStop(db)) !== null) throw new OperatorError(accessStopped);
     const { passkey_id, details } = await before(db, now);
-    const session = { id, token, person_id, access_id, method, ...browser, ...begun, passkey_id };
-    await openConsoleSession(deps, db, session);
+    const of = { person_id, access_id, address, user_agent };
+    await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });
+    // A bulk action goes on under the session before, but no one knows its token any more.
+    if (replaced !== null) await renewToken(deps, db, replaced);
     return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });
 }
@@ -296,18 +303,19 @@ export async function offerProof(deps: WebauthnDeps, session: ConsoleSession) {
   return await offerAuthentication(deps, { purpose: 'proof', session_id: session.id, passkeys });
 }
 
-/** Records that the session's person is present. */
+/** Records that the session's person is present. Returns the session's new token. */
 export async function proveByPasskey(
   deps: WebauthnDeps,
-  session: ConsoleSession,
+  { session, token }: { session: ConsoleSession; token: string },
   response: AuthenticationResponseJSON,
-): Promise<void> {
+): Promise<string | null> {
   const about = { session_id: session.id, person_id: session.person_id };
   const verified = await verifyAuthentication(deps, response, { purpose: 'proof', ...about });
-  await transaction(deps, async ({ db }) => {
+  return await transaction(deps, async ({ db }) => {
     const now = timestamp(deps.clock.now());
     await noteUse(db, verified.passkey, verified.counter, now);
     await recordProof(db, session.id, { proof_at: now, passkey_id: verified.passkey.id });
+    return await renewToken(deps, db, token);
   });
 }
 
