@@ -230,6 +230,6 @@ export const catalogue: (ListedCommand | ListedGroup)[] = [
     grant: 'give a role the rights to serve or to read',
     distribute: 'spread the tables over a Citus cluster',
     'repair-clock': 'undo what a node with a wrong clock did',
-    archive: 'move the messages of finished checkouts out of the tables in use',
+    archive: 'archive the messages of finished checkouts',
   }),
 ];
