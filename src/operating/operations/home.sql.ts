@@ -3,7 +3,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 const keysMax = 10;
-const disputesMax = 1_000;
+/** Deadlines nearly follow the order of the disputes, so the oldest ones have the earliest. */
+const disputesMax = 100;
 
 /** The earliest deadline of the disputes that wait for an answer. */
 export async function findFirstDeadline(
