@@ -23,7 +23,7 @@ import {
   removePasskey,
 } from '#operating/people/sign-in.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { clearSessionCookie, sessionTokenOf, setSessionCookie, setStateCookie } from './cookie.ts';
+import { clearSessionCookie, setSessionCookie, setStateCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import { requireProof } from './proof.ts';
 import { actionRoute, browserOf, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
@@ -125,11 +125,9 @@ export const sessionRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { body: AuthenticationBody, response: Proof },
     async run(context, { body }) {
-      const { deps, session, request, reply } = context;
-      const token = sessionTokenOf(request, deps.console.url);
-      if (token === null) throw notFound();
-      const renewed = await proveByPasskey(deps, { session, token }, body.response);
-      if (renewed !== null) setSessionCookie(reply, deps.console.url, renewed);
+      const { deps, session, reply } = context;
+      const token = await proveByPasskey(deps, browserOf(context), session, body.response);
+      if (token !== null) setSessionCookie(reply, deps.console.url, token);
       return () => presentProof(context);
     },
   }),

@@ -30,14 +30,15 @@ export const newToken = (random: Random) => random.bytes(32).toString('base64url
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 
 /**
- * Ends a token with each authentication, and its session goes on under a new one, which is returned.
- * Null if another request has replaced it since.
+ * Ends the token of a browser with each authentication, and its session goes on under a new one,
+ * which is returned. Null if there was none, or another request has replaced it since.
  */
 export async function renewToken(
   { random }: Pick<SessionDeps, 'random'>,
   db: Handle,
-  from: string,
+  { token: from }: { token: string | null },
 ): Promise<string | null> {
+  if (from === null) return null;
   const token = newToken(random);
   return (await replaceToken(db, hashToken(from), hashToken(token))) ? token : null;
 }

@@ -278,7 +278,7 @@ export async function open(
   const id = deps.random.uuid();
   // The token is always new: another person could know one that the browser already had.
   const token = newToken(deps.random);
-  const { address, user_agent, token: replaced } = browser;
+  const { address, user_agent } = browser;
   const known = { person_id, access_id, roles, merchant_ids };
   const origin = { ...known, address, session_id: id, counts_from: null };
   return await operate({ ...deps, origin }, email, action, async (db, now) => {
@@ -292,7 +292,7 @@ export async function open(
     const of = { person_id, access_id, address, user_agent };
     await openConsoleSession(deps, db, { id, token, method, ...of, ...begun, passkey_id });
     // A bulk action goes on under the session before, but no one knows its token any more.
-    if (replaced !== null) await renewToken(deps, db, replaced);
+    await renewToken(deps, db, browser);
     return { subject_id: access_id, details: { method, ...details }, result: { token } };
   });
 }
@@ -306,7 +306,8 @@ export async function offerProof(deps: WebauthnDeps, session: ConsoleSession) {
 /** Records that the session's person is present. Returns the session's new token. */
 export async function proveByPasskey(
   deps: WebauthnDeps,
-  { session, token }: { session: ConsoleSession; token: string },
+  browser: Browser,
+  session: ConsoleSession,
   response: AuthenticationResponseJSON,
 ): Promise<string | null> {
   const about = { session_id: session.id, person_id: session.person_id };
@@ -315,7 +316,7 @@ export async function proveByPasskey(
     const now = timestamp(deps.clock.now());
     await noteUse(db, verified.passkey, verified.counter, now);
     await recordProof(db, session.id, { proof_at: now, passkey_id: verified.passkey.id });
-    return await renewToken(deps, db, token);
+    return await renewToken(deps, db, browser);
   });
 }
 
