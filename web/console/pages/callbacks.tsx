@@ -20,7 +20,7 @@ import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
 import { Unread } from '../parts/states.tsx';
-import { useCan, useSession } from '../session.tsx';
+import { useCan, useCounts, useSession } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
 
@@ -35,10 +35,11 @@ export default function CallbacksPage() {
   const ofOne = filters.merchant !== undefined || (scope !== 'all' && scope.length === 1);
   const canFilterHost = view === 'exhausted' || (view === 'pending' && ofOne);
   const [resendingAll, setResendingAll] = useState(false);
+  const waiting = useCounts().data?.callbacks_exhausted;
   return (
     <>
       <PageHead title="Callbacks" about="What we send to merchants’ servers, and what they answer.">
-        {view === 'exhausted' && can('callbacks.retry') && (
+        {view === 'exhausted' && can('callbacks.retry') && waiting?.count !== 0 && (
           <Button variant="default" onClick={() => setResendingAll(true)}>
             Resend all that match…
           </Button>
