@@ -38,9 +38,18 @@ const readMilliseconds = 1_000;
 /** How long the last figures are shown while new ones cannot be read. After that none are shown. */
 const staleMilliseconds = 60_000;
 
+/** Node's own figures. Each collection starts a timer that never ends, so one serves all. */
+let node: Registry | null = null;
+function collectNode(): Registry {
+  if (node === null) {
+    node = new Registry();
+    collectDefaultMetrics({ register: node });
+  }
+  return node;
+}
+
 export function createMetrics(sources: MetricSources): Metrics {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = Registry.merge([collectNode()]);
   const events = createEventMetrics(registry);
   addDatabaseGauges(registry, sources);
   addProcessGauges(registry, sources);
