@@ -41,7 +41,8 @@ export type GatewayUnderTest = {
   ): Promise<Called>;
   /** A token for a card number or a `pm_…`. By default the card expires in three years. */
   tokenFor(card: string, expires?: string): Promise<string>;
-  fault(fault: Partial<Fault>): Promise<void>;
+  /** Returns the id of the fault. */
+  fault(fault: Partial<Fault>): Promise<string>;
   /** Whether the newest fault of this kind has struck. */
   hasStruck(kind: Fault['fault']): Promise<boolean>;
   /** Resolves when the newest fault of this kind has struck. */
@@ -230,6 +231,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
         body: JSON.stringify(fault),
       });
       if (response.status !== 200) throw new Error(await response.text());
+      return ((await response.json()) as Fault).id;
     },
     hasStruck,
     async struck(kind) {
