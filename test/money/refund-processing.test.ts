@@ -305,7 +305,6 @@ describe('review', () => {
       'select instalments',
       'write refund_requests refund_parts instalments',
       'select operator_chain locked',
-      'select a',
       'insert operator_actions',
       'update operator_chain',
       'commit',
@@ -314,8 +313,7 @@ describe('review', () => {
       'select checkouts locked',
       'select refund_requests locked',
       'select instalments',
-      'write refund_parts postings refund_requests messages',
-      'update instalments',
+      'write refund_parts postings refund_requests messages instalments',
       'commit',
     ]);
     await assertBalanced(paying, shopper);

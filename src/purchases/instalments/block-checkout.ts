@@ -17,7 +17,7 @@ export async function blockCheckout(
   await insertBlock(db, { ...key, ...block });
   // This includes a payment with an open request: the gateway may have carried it out differently.
   const { merchant_id, checkout_id } = key;
-  await send(db, newPaused({ merchant_id, checkout_id, except: [] }));
+  await send(db, newPaused({ merchant_id, checkout_id }));
 }
 
 /** Returns how many blocks there were. */

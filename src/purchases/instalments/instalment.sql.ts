@@ -5,7 +5,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { type DueWork, released } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import type { Instalment } from './instalment.ts';
+import type { Instalment, InstalmentStatus } from './instalment.ts';
 
 export type CheckoutKey = { merchant_id: string; checkout_id: string };
 
@@ -141,7 +141,7 @@ const updateSettled = compileOnce(
 
 type Reduced = Pick<Instalment, 'number' | 'status' | 'reduced' | 'due_at'>;
 
-const updateReduced = statement((db, values: CheckoutKey & { payments: string }) =>
+const updateTaken = statement((db, values: CheckoutKey & { payments: string }) =>
   db
     .updateTable('instalments as i')
     .from(
@@ -149,31 +149,35 @@ const updateReduced = statement((db, values: CheckoutKey & { payments: string })
         sql`v(number integer, status text, reduced bigint, due_at timestamptz)`,
       ),
     )
-    .set(({ ref }) => ({
-      status: ref('v.status'),
-      reduced: ref('v.reduced'),
-      due_at: ref('v.due_at'),
+    .set({
+      status: sql<InstalmentStatus>`coalesce(v.status, i.status)`,
+      reduced: sql<number>`coalesce(v.reduced, i.reduced)`,
+      due_at: sql<Timestamp | null>`case when v.status is null then i.due_at else v.due_at end`,
       paused: true,
       ...released,
-    }))
+    })
     .where('i.merchant_id', '=', values.merchant_id)
     .where('i.checkout_id', '=', values.checkout_id)
     .whereRef('i.number', '=', 'v.number')
     .returning('i.number'),
 );
 
-/** Reduces payments on behalf of a refund, and pauses them. */
-export const newReduced = ({ merchant_id, checkout_id }: CheckoutKey, payments: Reduced[]) =>
-  updateReduced({ merchant_id, checkout_id, payments: JSON.stringify(payments) });
+/**
+ * Pauses payments on behalf of a refund, and reduces some of them. The others are only named by
+ * their numbers.
+ */
+export const newTaken = (
+  { merchant_id, checkout_id }: CheckoutKey,
+  payments: (Reduced | Pick<Instalment, 'number'>)[],
+) => updateTaken({ merchant_id, checkout_id, payments: JSON.stringify(payments) });
 
-/** Pauses collecting from a checkout, except for some payments, and releases its payments. */
-export const newPaused = statement((db, key: CheckoutKey & { except: number[] }) =>
+/** Pauses collecting from a checkout, and releases its payments. */
+export const newPaused = statement((db, key: CheckoutKey) =>
   db
     .updateTable('instalments')
     .set({ paused: true, ...released })
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
-    .where(sql<boolean>`number <> all (${key.except}::integer[])`)
     .where('paused', '=', false),
 );
 
@@ -263,23 +267,31 @@ export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promi
           and k.instalment = i.number and k.status = 'open')`.execute(db);
 }
 
-/** Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. */
-export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
-  const { merchant_id, checkout_id } = key;
-  await updateResumed(db, { merchant_id, checkout_id });
-}
+type Resumed = CheckoutKey & { ended_id: string | null };
 
-const updateResumed = compileOnce(
-  (_db, key: CheckoutKey) => sql`
-    update instalments i set paused = false, lease = null, leased_until = null
-    where i.merchant_id = ${key.merchant_id} and i.checkout_id = ${key.checkout_id} and i.paused
-      and i.shopper_attempt is null
-      and not exists (
+const updateResumed = statement((db, key: Resumed) =>
+  db
+    .updateTable('instalments as i')
+    .set({ paused: false, ...released })
+    .where('i.merchant_id', '=', key.merchant_id)
+    .where('i.checkout_id', '=', key.checkout_id)
+    .where('i.paused', '=', true)
+    .where('i.shopper_attempt', 'is', null)
+    .where(
+      sql<boolean>`not exists (
         select from refund_requests r
-        where r.merchant_id = i.merchant_id and r.checkout_id = i.checkout_id
-          and r.status = 'pending')
-      and not ${isHeldUp(key)}`,
+        where r.merchant_id = ${key.merchant_id} and r.checkout_id = ${key.checkout_id}
+          and r.status = 'pending' and r.id is distinct from ${key.ended_id}::uuid)`,
+    )
+    .where(sql<boolean>`not ${isHeldUp(key)}`),
 );
+
+/**
+ * Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. The
+ * refund that the same statement ends no longer counts.
+ */
+export const newResumed = ({ merchant_id, checkout_id }: CheckoutKey, ended_id?: string) =>
+  updateResumed({ merchant_id, checkout_id, ended_id: ended_id ?? null });
 
 /** overdue → scheduled, claimed by the caller. Returns null if it is not overdue, or is paused. */
 export async function moveRetried(

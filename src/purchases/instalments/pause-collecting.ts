@@ -1,5 +1,6 @@
+import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { type CheckoutKey, movePausedUnlessAsked, moveResumed } from './instalment.sql.ts';
+import { type CheckoutKey, movePausedUnlessAsked, newResumed } from './instalment.sql.ts';
 
 // A refund or a dispute must not race with collections of the same checkout. These functions run in
 // the transaction of the refund or the dispute, which holds the checkout's lock.
@@ -13,5 +14,9 @@ export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<voi
 
 /** Resumes collecting, unless a pending refund or a dispute still pauses the checkout. */
 export async function resumeCollecting(db: Handle, key: CheckoutKey): Promise<void> {
-  await moveResumed(db, key);
+  await send(db, newResumed(key));
 }
+
+/** The same, for the statement that ends this refund of the checkout to send. */
+export const resumedAfter = ({ merchant_id, checkout_id, id }: CheckoutKey & { id: string }) =>
+  newResumed({ merchant_id, checkout_id }, id);

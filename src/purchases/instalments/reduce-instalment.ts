@@ -2,7 +2,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { send } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
-import { type CheckoutKey, newAmount, newPaused, newReduced } from './instalment.sql.ts';
+import { type CheckoutKey, newAmount, newTaken } from './instalment.sql.ts';
 import {
   collectsAt,
   type Instalment,
@@ -15,18 +15,20 @@ import {
 
 /**
  * Takes amounts from payments of a checkout, and pauses collecting from it. The caller has made sure
- * that no request for one of them is in flight. Returns the writes for the caller to send.
+ * that no request for one of them is in flight. Returns the write for the caller to send, or null if
+ * everything is paused already.
  */
 export function reducePlan(
-  { merchant_id, checkout_id }: CheckoutKey,
+  key: CheckoutKey,
+  plan: Instalment[],
   taken: { payment: Instalment; amount: number }[],
 ) {
-  const key = { merchant_id, checkout_id };
   const reduced = taken.map(({ payment, amount }) => reducedBy(payment, amount));
-  return {
-    reduced: reduced.length === 0 ? null : newReduced(key, reduced),
-    paused: newPaused({ ...key, except: reduced.map(({ number }) => number) }),
-  };
+  const paused = plan.filter(
+    (one) => !one.paused && reduced.every(({ number }) => number !== one.number),
+  );
+  const written = [...reduced, ...paused.map(({ number }) => ({ number }))];
+  return written.length === 0 ? null : newTaken(key, written);
 }
 
 /** A scheduled or overdue payment that is taken entirely is cancelled. */

@@ -10,7 +10,7 @@ import { reading, transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
-import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
@@ -158,7 +158,7 @@ async function start(
   const started = await transaction(deps, async ({ db }) => {
     const at = timestamp(merchant.now());
     const [, current, facts] = await Promise.all([
-      lockCheckout(db, refund.merchant_id, refund.checkout_id),
+      lockCheckoutId(db, refund.merchant_id, refund.checkout_id),
       lockRefund(db, refund),
       readStart(db, refund, at),
     ]);

@@ -7,10 +7,10 @@ import { writeTogether } from '#platform/database/write-together.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
-import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
+import { resumeCollecting, resumedAfter } from '#purchases/instalments/pause-collecting.ts';
 import {
   cancelHeldInstalment,
   restoreInstalment,
@@ -54,7 +54,7 @@ export async function recordParts(
     const now = merchant.now();
     const at = timestamp(now);
     const [, current, { instalments, parts: before, books }] = await Promise.all([
-      lockCheckout(db, refund.merchant_id, refund.checkout_id),
+      lockCheckoutId(db, refund.merchant_id, refund.checkout_id),
       lockRefund(db, refund),
       readProgress(db, refund, at),
     ]);
@@ -71,19 +71,20 @@ export async function recordParts(
     const isComplete = open.length === 0 && !latest.some(({ status }) => status === 'failed');
     const ending = isComplete ? completionOf(deps, current, parts, latest, now) : null;
     if (ending) movements.push(ending.movement);
-    const written = writeTogether(db, {
+    const writes = {
       ...(moved.length > 0 && { parts: newPartStates(refund.merchant_id, moved) }),
-      ...(cancelled && { cancelled }),
       ...reversalsOf(deps, at, books, movements),
       ...ending?.writes,
-    });
+    };
     if (ending) {
-      // Both are sent together. The second begins when the refund is no longer pending.
-      await Promise.all([written, resumeCollecting(db, refund)]);
+      // One statement cannot write a payment twice, so a cancelled one is resumed after it.
+      await (cancelled
+        ? Promise.all([writeTogether(db, { ...writes, cancelled }), resumeCollecting(db, refund)])
+        : writeTogether(db, { ...writes, resumed: resumedAfter(refund) }));
       await announceRefund(deps, db, merchant, ending.refund);
       return ending.refund;
     }
-    await written;
+    await writeTogether(db, { ...writes, ...(cancelled && { cancelled }) });
     const isAsked = open.some(({ kind }) => kind === 'card');
     const hasFailed = latest.some(({ status }) => status === 'failed');
     if (hasFailed && !isAsked) return await failPending(deps, db, merchant, refund, latest, now);
@@ -281,7 +282,7 @@ export async function recordWatch(
   returned: RefundPart[],
 ): Promise<void> {
   await transaction(deps, async ({ db }) => {
-    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    await lockCheckoutId(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
     if (current?.lease !== refund.lease) return;
     const { status } = current;

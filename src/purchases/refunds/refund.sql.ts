@@ -1,7 +1,7 @@
 import { type Insertable, sql, type Updateable } from 'kysely';
 import { selectMerchant, toMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
-import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
+import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { DueWork } from '#platform/database/due-work.sql.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
@@ -221,17 +221,17 @@ const lockOne = compileOnce((db, key: Key) =>
 
 type Changes = Updateable<Tables['refund_requests']>;
 
-const updateState = statement((db, { merchant_id, id, from, ...to }: Key & Moved) =>
+type Moved = Key & Changes & { from: RefundStatus[] };
+
+const updateRefund = (db: Handle, { merchant_id, id, from, ...to }: Moved) =>
   db
     .updateTable('refund_requests')
     .set(to)
     .where('id', '=', id)
     .where('merchant_id', '=', merchant_id)
-    .where(sql<boolean>`status = any (${from}::text[])`)
-    .returningAll(),
-);
+    .where(sql<boolean>`status = any (${from}::text[])`);
 
-type Moved = Changes & { from: RefundStatus[] };
+const updateState = statement((db, moved: Moved) => updateRefund(db, moved).returning('id'));
 
 /** Moves a refund that is locked. */
 export const newState = ({ merchant_id, id }: Key, from: RefundStatus[], to: Changes) =>
@@ -246,9 +246,12 @@ export async function moveRefund(
   from: RefundStatus[],
   to: Changes,
 ): Promise<RefundRequest | null> {
-  const [row] = await send(db, newState(key, from, to));
+  const { merchant_id, id } = key;
+  const [row] = await updateAndRead(db, { merchant_id, id, from, ...to });
   return row ?? null;
 }
+
+const updateAndRead = compileOnce((db, moved: Moved) => updateRefund(db, moved).returningAll());
 
 export const newParts = statement((db, parts: Insertable<Tables['refund_parts']>[]) =>
   db.insertInto('refund_parts').values(parts),

@@ -10,8 +10,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
-import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { lockCheckout, lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { approverOf, mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
@@ -57,7 +56,7 @@ export async function approveRefund(
   return await reviewed(deps, operator, 'refunds approve', named, async (db, found, claim) => {
     const { merchant, ...lease } = claim;
     // The statements are sent together. The last one reads under the locks of the others.
-    const [{ refund }, facts] = await Promise.all([
+    const [refund, facts] = await Promise.all([
       lockWithCheckout(db, found),
       readApproval(db, found, lease.at),
     ]);
@@ -108,10 +107,12 @@ export async function retryRefund(
 ): Promise<RefundRequest> {
   return await reviewed(deps, operator, 'refunds retry', named, async (db, found, claim) => {
     const { merchant, ...lease } = claim;
-    const [{ checkout, refund }, facts] = await Promise.all([
-      lockWithCheckout(db, found),
+    const [checkout, refund, facts] = await Promise.all([
+      lockCheckout(db, found.merchant_id, found.checkout_id),
+      lockRefund(db, found),
       readStart(db, found, lease.at),
     ]);
+    assert(checkout && refund);
     if (refund.status !== 'failed') {
       throw new OperatorError(
         `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
@@ -153,7 +154,7 @@ export async function declineRefund(
   const found = await findNamed(deps, named);
   const { merchant } = found;
   return await operate(deps, operator, 'refunds decline', async (db) => {
-    const { refund } = await lockWithCheckout(db, found);
+    const refund = await lockWithCheckout(db, found);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'declined');
     }
@@ -218,16 +219,14 @@ async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found>
   return { merchant_id: merchant.id, checkout_id: owner.checkout_id, id, merchant };
 }
 
-type Locked = { checkout: Checkout; refund: RefundRequest };
-
 /** Locks the checkout first, as every transaction does. */
-async function lockWithCheckout(db: Handle, found: Found): Promise<Locked> {
-  const [checkout, refund] = await Promise.all([
-    lockCheckout(db, found.merchant_id, found.checkout_id),
+async function lockWithCheckout(db: Handle, found: Found): Promise<RefundRequest> {
+  const [, refund] = await Promise.all([
+    lockCheckoutId(db, found.merchant_id, found.checkout_id),
     lockRefund(db, found),
   ]);
-  assert(checkout && refund);
-  return { checkout, refund };
+  assert(refund);
+  return refund;
 }
 
 /** Starts a refund, unless a dispute took the money that it needs: then processing fails it. */

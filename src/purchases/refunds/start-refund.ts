@@ -100,7 +100,7 @@ export async function startRefund(
   await writeTogether(db, {
     refund: newState(refund, [from], to),
     parts: newParts(parts),
-    ...reducePlan(refund, uncollected),
+    plan: reducePlan(refund, sources.instalments, uncollected),
     ...reversalsOf(deps, at, books, movements),
   });
   const started: RefundRequest = { ...refund, ...to };

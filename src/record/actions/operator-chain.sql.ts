@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -39,56 +38,50 @@ export async function appendOperatorAction(
   const { texts, endsOwnSession, commit } = options;
   const { session_id } = action;
   const details = JSON.stringify(action.details);
-  const next = session_id === null || endsOwnSession ? selectNext : selectNextIfOpen;
+  const append = session_id === null || endsOwnSession ? insertNext : insertNextIfOpen;
   // Both are sent together: the second begins when the first has the lock.
-  const [, [end]] = await Promise.all([lockEnd(db, {}), next(db, { ...action, details })]);
-  assert(end);
-  const { is_open, ...place } = end;
-  if (!is_open) return false;
+  const [, [end]] = await Promise.all([lockEnd(db, {}), append(db, { ...action, details })]);
+  if (!end) return false;
   const rows = texts.map((text) => ({ ...text, action_id: action.id }));
-  await Promise.all([
-    insertAction(db, { ...action, details, ...place }),
-    rows.length > 0 && send(db, newTexts(rows)),
-    updateEnd(db, place),
-    commit(),
-  ]);
+  await Promise.all([rows.length > 0 && send(db, newTexts(rows)), updateEnd(db, end), commit()]);
   return true;
 }
 
 const lockEnd = compileOnce((db) => db.selectFrom('operator_chain').select('number').forUpdate());
 
-type Next = ChainEnd & { is_open: boolean };
 type Written = Omit<OperatorAction, 'details'> & { details: string };
 
-/** The position of an action in the chain: its number, and the hash of all actions up to it. */
-const nextOf = (action: Written, isOpen: RawBuilder<boolean>) => {
+/**
+ * Writes an action at its place in the chain: its number, and the hash of all actions up to it.
+ * Citus can return the columns of such an insert only by an alias of the table.
+ */
+const newNext = (action: Written, isOpen: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
   const { person_id, roles, address, session_id, merchant_id, details } = action;
-  return sql<Next>`
-    select c.number + 1 as number, sha256(c.hash || ${bytesOf('a.')}) as hash,
-      ${isOpen} as is_open
+  return sql<ChainEnd>`
+    insert into operator_actions as o (id, at, operator, action, subject_id, details, os_user, host,
+      person_id, roles, address, session_id, merchant_id, number, hash)
+    select a.*, c.number + 1, sha256(c.hash || ${bytesOf('a.')})
     from operator_chain c
     cross join (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
       ${action.action}::text as action, ${subject_id}::uuid as subject_id,
       ${details}::jsonb as details, ${os_user}::text as os_user,
       ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
       ${address}::text as address, ${session_id}::uuid as session_id,
-      ${merchant_id}::uuid as merchant_id) a`;
+      ${merchant_id}::uuid as merchant_id) a
+    where ${isOpen}
+    returning o.number, o.hash`;
 };
 
-const selectNext = compileOnce((_db, action: Written) => nextOf(action, sql`true`));
+const insertNext = compileOnce((_db, action: Written) => newNext(action, sql`true`));
 
-const selectNextIfOpen = compileOnce((_db, action: Written) =>
-  nextOf(
+const insertNextIfOpen = compileOnce((_db, action: Written) =>
+  newNext(
     action,
     sql`exists (select from console_sessions s join people p on p.id = s.access_id
       where s.id = a.session_id and s.person_id = a.person_id
         and s.ended_at is null and p.revoked_at is null)`,
   ),
-);
-
-const insertAction = compileOnce((db, action: Written & ChainEnd) =>
-  db.insertInto('operator_actions').values(action),
 );
 
 const newTexts = statement((db, texts: (ActionText & { action_id: string })[]) =>
