@@ -50,6 +50,13 @@ export function books(context: Context, form: Form): Answer {
   });
 }
 
+/** A control for tests: the gateway forgets a merchant, so that its lists stay short. */
+export function controlForgetting({ store }: Context, form: Form): Answer {
+  const { merchant = throwMissing('merchant') } = readForm(form, { merchant: 'string' });
+  store.forget(merchant);
+  return ok({});
+}
+
 /**
  * A control for tests: the balance switches to another currency, or back to that of the payments.
  */

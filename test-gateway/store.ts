@@ -100,6 +100,7 @@ const schema = `
     where kind = 'balance_transaction';
   create index if not exists disputes_of_charge on objects (kind, body ->> '$.charge')
     where kind = 'dispute';
+  create index if not exists objects_of_merchant on objects (merchant);
   create index if not exists objects_of_charge on objects (charge) where charge is not null;
   create table if not exists keys (
     key text primary key,
@@ -142,6 +143,11 @@ const prepareStatements = (database: DatabaseSync) => ({
     on conflict (key) do update
     set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
         request = excluded.request, merchant = excluded.merchant, at = excluded.at`),
+  forgetting: [
+    database.prepare('delete from objects where merchant = ?'),
+    database.prepare('delete from keys where merchant = ?'),
+    database.prepare('delete from merchants where id = ?'),
+  ],
   pruneKeys: database.prepare('delete from keys where merchant = ? and at <= ?'),
   times: database.prepare('select id, now from merchants'),
   saveTime: database.prepare(
@@ -321,6 +327,12 @@ export class Store {
 
   pruneKeys(merchant: string, before: number): void {
     this.#statements.pruneKeys.run(merchant, before);
+  }
+
+  /** Deletes everything of a merchant. */
+  forget(merchant: string): void {
+    for (const statement of this.#statements.forgetting) statement.run(merchant);
+    this.#times.delete(merchant);
   }
 
   /** A merchant's time in milliseconds; null if no call has stated one. */

@@ -2,6 +2,7 @@ import type { Context } from '../books/context.ts';
 import {
   books,
   controlDispute,
+  controlForgetting,
   controlResolution,
   controlSettlement,
   controlTransaction,
@@ -88,6 +89,7 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['GET', /^\/v1\/files\/([^/]+)$/, { run: retrieveFile }],
   ['GET', /^\/v1\/events$/, { run: listEvents }],
   ['GET', /^\/v1\/events\/([^/]+)$/, { run: retrieveEvent }],
+  ['POST', /^\/_test\/forget$/, { run: controlForgetting }],
   ['POST', /^\/_test\/settlement$/, { run: controlSettlement }],
   ['POST', /^\/_test\/balance_transactions$/, { run: controlTransaction }],
   ['POST', /^\/_test\/disputes$/, { run: controlDispute }],

@@ -139,15 +139,16 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   async function chooseWork(does: Deed, pick: number): Promise<string> {
     const isPatient = !['settle', 'callbacks', 'messages', 'find disputes'].includes(does);
     for (let rounds = 0; rounds < 2; rounds += 1) {
-      const due = (await time.listDue()).map((table) => dueWork[table].does);
+      const seen = await time.look();
+      const due = seen.names.map((table) => dueWork[table].does);
       const same = due.find((one) => one === does);
       if (same) return same;
       // Some wait for their own work, while another worker is in the middle of what is due.
       const insists = isPatient && rounds === 0 && pick % 3 === 0;
       if (due.length > 0 && !insists) return due[pick % due.length] as Deed;
       if (!isPatient || stage.isTravelling() || shop.isUnanswered()) break;
-      if ((await time.findDue()) === null) break;
-      await time.nextDue(insists ? nextKind : 0);
+      if (seen.next === null) break;
+      await time.nextDue(insists ? nextKind : 0, seen.due);
     }
     return does;
   }
@@ -273,7 +274,8 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   const takeFault = () => (played.faults.length < faultsMin ? rest.shift() : undefined);
   await finish(scene, issuer, async () => {
     if (rest.length <= faultsMin || played.faults.length >= faultsMin) return;
-    const [due] = await time.listDue();
+    const { names } = await time.look();
+    const [due] = names;
     if (!due || due === 'messages') return;
     const next = takeFault();
     if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
@@ -289,7 +291,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   await time.work();
   for (const process of processes) await process?.kill();
   await judge(scene, shopper, shop, await world.violations(account));
-  await world.leave(account);
+  await world.leave(paying, account);
 }
 
 /** A merchant without rate limits. One statement lifts them all. */
@@ -410,7 +412,7 @@ async function finish(
       for (const operator of some) await tolerant(scene, operation.run(deps, operator));
     }
     const isKnown = !isDisputed && open.length === 0;
-    const next = isKnown ? known.next : await time.findDue();
+    const { next } = isKnown ? known : await time.look();
     due = isKnown ? known.names : [];
     if (next === null && open.length === 0) return await recountOrders(paying, account, ordered);
     if (next !== null) await time.passUntil(next.add({ milliseconds: 1 }));

@@ -33,8 +33,8 @@ try {
   // The test support reads the address of the server when it is loaded.
   const { addTold, findUnseen, seedOfToday, tellStories } = await import('./tell.ts');
   const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
-  // A story and its database take turns, so one core plays one story at a time.
-  const parts = isPart || count < 50 ? 1 : Math.min(8, os.availableParallelism());
+  // A story and its database take turns and wait for each other, so a core plays three at a time.
+  const parts = isPart || count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
   const print = (line: string) => void process.stderr.write(`${line}\n`);
   const told =
     parts > 1

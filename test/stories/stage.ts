@@ -41,6 +41,8 @@ type Step = {
   go(fault: Fault | null): void;
 };
 
+type Running = { pid: number | null };
+
 /** An actor that acts through a process: a tab, a worker, the merchant's server, an operator. */
 export type Actor = {
   name: string;
@@ -48,7 +50,9 @@ export type Actor = {
   process: Process;
   waiting: Step[];
   /** Steps that were started and have not ended; a statement has its backend's pid. */
-  running: Set<{ pid: number | null }>;
+  running: Set<Running>;
+  /** Whether all of them waited for locks at the last look. */
+  isStuck: boolean;
   /** Whether the caller has an answer. Work that goes on behind it belongs to the actor too. */
   isAnswered: boolean;
   failure: unknown;
@@ -90,6 +94,12 @@ export const neverStopped = {
 
 /** One promise for all would keep everything that ever waited for it. */
 const never = () => new Promise<never>(() => {});
+/**
+ * A new connection costs as much as a hundred statements. So a process that loses one or dies uses
+ * it no more, and transaction and locks end as the server would end them, but the next process gets
+ * it. Tests in test/faults end real ones.
+ */
+const forgetting = 'rollback; select pg_advisory_unlock_all()';
 const lost = () => new Error('Connection terminated unexpectedly');
 /**
  * After this many turns of the event loop, an actor counts as waiting for another one in its
@@ -97,7 +107,7 @@ const lost = () => new Error('Connection terminated unexpectedly');
  */
 const turnsMax = 3_000;
 /** A statement that takes longer may wait for a lock. */
-const lookMilliseconds = 30;
+const lookMilliseconds = 10;
 const stepsMax = 600;
 
 export function createStage(databaseUrl: string, random: Random) {
@@ -163,24 +173,24 @@ export function createStage(databaseUrl: string, random: Random) {
   async function step<T>(
     at: Pick<Step, 'name' | 'to'>,
     pid: number | null,
-    run: (fault: Fault | null) => Promise<T>,
+    run: (fault: Fault | null, running: Running) => Promise<T>,
   ): Promise<T> {
     const actor = acting.getStore();
-    if (!actor) return await run(null);
+    if (!actor) return await run(null, { pid });
     const fault = await waitAt(actor, at.name, at.to).gone;
     if (!actor.process.isAlive()) return never();
-    return await during(actor, pid, () => run(fault));
+    return await during(actor, pid, (running) => run(fault, running));
   }
 
   async function during<T>(
     actor: Actor | undefined,
     pid: number | null,
-    run: () => Promise<T>,
+    run: (running: Running) => Promise<T>,
   ): Promise<T> {
     const one = { pid };
     actor?.running.add(one);
     try {
-      return await run();
+      return await run(one);
     } finally {
       actor?.running.delete(one);
       heard?.();
@@ -191,9 +201,6 @@ export function createStage(databaseUrl: string, random: Random) {
     busy.add(work);
     return await work.finally(() => busy.delete(work));
   }
-
-  const terminate = (pid: number) =>
-    observer.pool.query('select pg_terminate_backend($1, 10000)', [pid]);
 
   shared.pool.on('connect', (client) => {
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
@@ -207,17 +214,14 @@ export function createStage(databaseUrl: string, random: Random) {
       if (/^begin\b/.test(text)) return query('begin');
       if (!holder || !acting.getStore()) return query(...args);
       const { process } = holder;
-      // A new connection costs as much as a hundred statements. So a process that loses one uses it
-      // no more, and transaction and locks end as the server would end them, but the next process
-      // gets it. Tests in test/faults end real ones.
       const lose = async () => {
         holder.isLost = true;
-        await query('rollback; select pg_advisory_unlock_all()');
+        await query(forgetting);
       };
       const send = () => (holder.isLost ? Promise.reject(lost()) : query(...args));
       const run = () =>
-        step({ to: 'database', name: describe(text) }, pid, (fault) =>
-          atStatement(process, send, fault, lose),
+        step({ to: 'database', name: describe(text) }, pid, (fault, running) =>
+          atStatement(process, running, { send, lose }, fault),
         );
       const answer = mortal(process, () => (lasts.get(client) ?? Promise.resolve()).then(run));
       lasts.set(
@@ -228,23 +232,24 @@ export function createStage(databaseUrl: string, random: Random) {
     }) as typeof client.query;
   });
 
-  async function cut(client: pg.PoolClient): Promise<void> {
+  /** Ends what a dead process did on this connection, as the server would. */
+  async function forget(client: pg.PoolClient, isBusy: boolean): Promise<void> {
     const { processID } = client as unknown as { processID: number };
-    await terminate(processID);
-    (
-      client as unknown as { connection: { stream: { destroy(): void } } }
-    ).connection.stream.destroy();
+    if (isBusy) await observer.pool.query('select pg_cancel_backend($1)', [processID]);
+    // The cancellation may come after the statement, and meet this one.
+    await client.query(forgetting).catch(() => client.query(forgetting));
   }
 
   async function atStatement<T>(
     process: Process,
-    run: () => Promise<T>,
+    running: Running,
+    { send, lose }: { send(): Promise<T>; lose(): Promise<void> },
     fault: Fault | null,
-    lose: () => Promise<void>,
   ): Promise<T> {
     switch (fault) {
       case 'kill after':
-        await run().catch(() => {});
+        await send().catch(() => {});
+        running.pid = null;
         await process.kill();
         return never();
       case 'lose before':
@@ -253,11 +258,11 @@ export function createStage(databaseUrl: string, random: Random) {
         throw lost();
       case 'lose after':
       case 'error after':
-        await run();
+        await send();
         await lose();
         throw lost();
       default:
-        return await run();
+        return await send();
     }
   }
 
@@ -328,9 +333,8 @@ export function createStage(databaseUrl: string, random: Random) {
               process === self && [...running].some(({ pid }) => pid === processID),
           );
           holders.delete(client);
-          if (isBusy) await cut(client);
-          else await client.query('rollback').catch(() => {});
-          client.release(isBusy);
+          await forget(client, isBusy);
+          client.release();
         }
         for (const actor of actors) if (actor.process === self) actor.running.clear();
         deps.database.close().catch(() => {});
@@ -404,7 +408,7 @@ export function createStage(databaseUrl: string, random: Random) {
       'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
       [pids],
     );
-    return rows.length === 0;
+    return pids.length > 0 && rows.length === 0;
   }
 
   /**
@@ -431,6 +435,9 @@ export function createStage(databaseUrl: string, random: Random) {
 
   /** Waits for what an actor has started. Says whether it waits for locks, and for nothing else. */
   async function isHeldUp(actor: Actor): Promise<boolean> {
+    // The server says at once whether an actor that waited for a lock still does.
+    if (actor.isStuck) actor.isStuck = await isBlocked(actor);
+    if (actor.isStuck || actor.running.size === 0) return actor.isStuck;
     const isLong = await Promise.race([
       new Promise<false>((resolve) => {
         heard = () => resolve(false);
@@ -438,7 +445,8 @@ export function createStage(databaseUrl: string, random: Random) {
       pause(lookMilliseconds, true),
     ]);
     heard = null;
-    return isLong && actor.running.size > 0 && (await isBlocked(actor));
+    actor.isStuck = isLong && actor.running.size > 0 && (await isBlocked(actor));
+    return actor.isStuck;
   }
 
   const isOver = ({ isAnswered, waiting, running, process }: Actor) =>
@@ -487,8 +495,8 @@ export function createStage(databaseUrl: string, random: Random) {
       actors.some(({ waiting }) => waiting.some(({ to }) => to === 'gateway')),
     begin(name: string, about: string, process: Process, work: () => Promise<unknown>): Actor {
       const actor: Actor = {
-        ...{ name, about, process, waiting: [], running: new Set<{ pid: number | null }>() },
-        ...{ isAnswered: false, failure: null },
+        ...{ name, about, process, waiting: [], running: new Set<Running>() },
+        ...{ isStuck: false, isAnswered: false, failure: null },
       };
       actors.push(actor);
       acting

@@ -131,18 +131,22 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   const begun = clock.now();
   return {
     ...{ now, begun, pass, passUntil, work },
-    /** The tables with rows that are due and free. */
-    listDue: async () => namesOf(await readDue()),
-    findDue: async () => nextOf(await readDue()),
+    /** The tables with rows that are due and free, when work falls due next, and all due rows. */
+    async look() {
+      const due = await readDue();
+      return { names: namesOf(due), next: nextOf(due), due };
+    },
     async wait(pick: number, isUnanswered: boolean): Promise<void> {
       const mayBeLong = !stage.isTravelling() && !isUnanswered && pick > 900;
       const list = mayBeLong ? long : short;
       const seconds = list[pick % list.length] ?? 6;
       await pass(seconds * 1000);
     },
-    async nextDue(pick: number): Promise<void> {
+    /** The caller may have looked at what is due. */
+    async nextDue(pick: number, known?: Due[]): Promise<void> {
       const due =
-        nextOf(await readDue(), pick % 5 >= nextKind ? 2 : 0) ?? now().add({ hours: 24 * 20 });
+        nextOf(known ?? (await readDue()), pick % 5 >= nextKind ? 2 : 0) ??
+        now().add({ hours: 24 * 20 });
       await passUntil(due.add({ hours: lateHours[pick % lateHours.length] ?? 0 }));
     },
   };

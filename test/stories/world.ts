@@ -48,7 +48,7 @@ export type World = {
   /** The rows of one merchant that violate an invariant. */
   violations(account: Account): Promise<Violation[]>;
   /** Later stories begin at earlier times. The payouts of this merchant would slow them down. */
-  leave(account: Account): Promise<void>;
+  leave(paying: Paying, account: Account): Promise<void>;
   /** The moves of statuses since the last call, each as often as it happened. */
   takeTransitions(): Promise<string[]>;
   close(): Promise<void>;
@@ -100,7 +100,8 @@ export async function startWorld(): Promise<World> {
       const now = timestamp(clock.now());
       return (await isSound(now)) ? [] : await findViolations({ pool: scoped }, now);
     },
-    async leave({ merchant }) {
+    async leave({ gateway }, { merchant }) {
+      await gateway.call('POST', '/_test/forget', { merchant: merchant.id });
       for (const table of ['payout_days', 'statement_months']) {
         await pool.query(`delete from ${table} where merchant_id = $1`, [merchant.id]);
       }
