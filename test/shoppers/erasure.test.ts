@@ -411,11 +411,25 @@ test('messages of finished orders move to an archive, are read as before, and er
   const [sent, stays] = [await done.rows('messages'), await open.rows('messages')];
   assert.ok(sent.length > 0 && stays.length > 0);
 
+  // A hundred merchants are read at a time, and these come before the one with messages.
+  await query(`insert into merchants (id, name, territory, rules, created_at)
+    select lpad(n::text, 32, '0')::uuid, 'Shop ' || n, 'ZA', '[]', '2026-01-01'
+    from generate_series(1, 100) n`);
   await tranche.refused(2, /at least 100/, 'database', 'archive', '--days', '99');
   const archive = () => tranche.json('database', 'archive', '--days', '730');
   const runs = await Promise.all([archive(), archive()]);
   assert.equal(runs[0].moved + runs[1].moved, all - (await count()));
   assert.deepEqual(await archive(), { moved: 0 });
+  const actions = await query(`select action, details from operator_actions
+    where action like 'database archive%' order by number`);
+  assert.deepEqual(
+    actions.map(({ action, details }) => [action, details.moved]).slice(-2),
+    [
+      ['database archive', undefined],
+      ['database archive end', 0],
+    ],
+    'the audit has the start and the end',
+  );
   assert.deepEqual(await done.rows('messages'), []);
   assert.deepEqual(await open.rows('messages'), stays, 'an order that is not finished');
   assert.deepEqual(await show(), before);

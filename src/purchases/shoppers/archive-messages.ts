@@ -14,12 +14,16 @@ export const archiveDaysMin = 100;
 /** A transaction moves the messages of this many checkouts, and locks these for as long. */
 const checkoutsTogether = 100;
 
+/** This many merchants are read at a time. */
+const merchantsTogether = 100;
+
 const firstId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Moves the messages of finished checkouts to the archive, those whose last message is older than
  * some days. They are read from there as before. Two of these at once, or one that is stopped, move
- * each message once. Returns how many were moved.
+ * each message once. The audit has its start, so that one that was stopped is there too, and its
+ * end. Returns how many were moved.
  */
 export async function archiveMessages(
   deps: OperatorDeps,
@@ -28,11 +32,11 @@ export async function archiveMessages(
   report: (moved: number) => void = () => {},
 ): Promise<number> {
   const before = firstIdAt(deps.clock.now().subtract({ hours: 24 * days }).epochMilliseconds);
-  const merchants = await reading(deps, (db) =>
-    db.selectFrom('merchants').select('id').orderBy('id').execute(),
-  );
+  await operate(deps, operator, 'database archive', async () => ({
+    ...{ subject_id: null, details: { days }, result: null },
+  }));
   let moved = 0;
-  for (const { id: merchant_id } of merchants) {
+  for await (const merchant_id of listMerchantIds(deps)) {
     for (let after = firstId; ; ) {
       const range = { after, before, limit: checkoutsTogether };
       const page = await reading(deps, (db) => listCheckoutsWithMessages(db, merchant_id, range));
@@ -48,11 +52,27 @@ export async function archiveMessages(
       after = last.checkout_id;
     }
   }
-  return await operate(deps, operator, 'database archive', async () => ({
-    subject_id: null,
-    details: { days, moved },
-    result: moved,
+  return await operate(deps, operator, 'database archive end', async () => ({
+    ...{ subject_id: null, details: { days, moved }, result: moved },
   }));
+}
+
+async function* listMerchantIds(deps: Pick<OperatorDeps, 'database'>): AsyncGenerator<string> {
+  for (let after = firstId; ; ) {
+    const page = await reading(deps, (db) =>
+      db
+        .selectFrom('merchants')
+        .select('id')
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(merchantsTogether)
+        .execute(),
+    );
+    for (const { id } of page) yield id;
+    const last = page.at(-1);
+    if (!last || page.length < merchantsTogether) return;
+    after = last.id;
+  }
 }
 
 /** An erasure locks the checkout as well, so it finds the messages either here or there. */
