@@ -21,6 +21,8 @@ type Side = {
   cookie: string;
   /** One of the merchants with many checkouts. */
   merchant_id: string;
+  /** How many checkouts all merchants have. */
+  checkouts: number;
   /** A person with actions in the audit. */
   person_id: string;
   /** Cursors in the middle of the lists, by the lists' addresses. */
@@ -122,8 +124,16 @@ function requestsOf(): Record<string, (side: Side) => string> {
   requests['audit, one subject'] = ({ merchant_id }) =>
     `${wholeLists.audit}&subject=${merchant_id}`;
   requests['merchants by name'] = () => '/api/merchant-names?q=Shop%20500';
-  for (const text of ['order-500', 'shopper500@example.com', 'Dlamini500', 'pi_500']) {
-    requests[`search ${text}`] = () => `/api/search?q=${encodeURIComponent(text)}`;
+  // Each finds as many in both databases: eleven orders begin with the second text.
+  const searches: Record<string, (side: Side) => string> = {
+    'an order': ({ checkouts }) => `order-${checkouts / 2}`,
+    'a beginning': ({ checkouts }) => `order-${checkouts / 20}`,
+    'an e-mail address': () => 'shopper500@example.com',
+    'a last name': () => 'Dlaminifaa',
+    "a gateway's reference": () => 'pi_500',
+  };
+  for (const [what, textOf] of Object.entries(searches)) {
+    requests[`search ${what}`] = (side) => `/api/search?q=${encodeURIComponent(textOf(side))}`;
   }
   requests.overview = () => '/api/overview';
   requests['overview, one merchant'] = ({ merchant_id }) => `/api/overview?merchant=${merchant_id}`;
@@ -178,8 +188,10 @@ async function prepare(
 }
 
 async function openSide({ deps, server }: Filled): Promise<Side> {
-  const { rows } = await deps.database.pool.query<{ merchant_id: string; person_id: string }>(
+  type Known = Pick<Side, 'merchant_id' | 'checkouts' | 'person_id'>;
+  const { rows } = await deps.database.pool.query<Known>(
     `select (select merchant_id from list_totals order by total desc, merchant_id limit 1),
+       (select sum(total)::float8 from list_totals) as checkouts,
        (select person_id from operator_actions where person_id is not null
         order by number desc limit 1)`,
   );
@@ -187,7 +199,7 @@ async function openSide({ deps, server }: Filled): Promise<Side> {
   await app.ready();
   const side: Side = {
     ...{ deps, app },
-    ...(rows[0] as { merchant_id: string; person_id: string }),
+    ...(rows[0] as Known),
     cookie: (await signIn(deps)).cookie,
     deep: new Map(),
     requests: 0,
@@ -266,7 +278,7 @@ const batchStatements = [
    select merchant_id, id, number, integration_id, status, 150000, 'ZAR', 'order-' || n,
      'https://shop.example/callback', 'https://shop.example/paid', 'https://shop.example/cart',
      jsonb_build_object('email', 'shopper' || n || '@example.com', 'first_name', 'Thandi',
-       'last_name', 'Dlamini' || n), '[]', '{1,3}',
+       'last_name', 'Dlamini' || translate(n::text, '0123456789', 'abcdefghij')), '[]', '{1,3}',
      case when status = 'received' then null else 3 end, true, at, at + interval '30 minutes',
      case when status = 'received' then null else at end
    from batch`,

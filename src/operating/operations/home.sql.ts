@@ -15,11 +15,11 @@ export async function findFirstDeadline(
     .selectFrom('disputes')
     .select('due_by')
     .where('merchant_id', '=', merchant_id)
-    .where('status', '=', 'needs_response')
+    .where('status', '=', sql.lit('needs_response'))
     .where('submitted_at', 'is', null)
     .orderBy('created_at')
     .orderBy('id')
-    .limit(disputesMax);
+    .limit(sql.lit(disputesMax));
   const row = await db
     .selectFrom(waiting.as('waiting'))
     .select((select) => select.fn.min('due_by').as('due_by'))

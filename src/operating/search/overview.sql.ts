@@ -10,18 +10,21 @@ export const recentDays = 30;
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 
-/** The kinds of rows that wait for a person. Each has an index of its waiting rows. */
+/**
+ * The kinds of rows that wait for a person. Each has an index of its waiting rows. The status and
+ * the limit are in the text: the server plans a statement once only if it knows how few it reads.
+ */
 const waiting = {
   refunds_to_review: (db: Handle) =>
     db
       .selectFrom('refund_requests')
       .select('id')
-      .where('status', '=', 'requested')
+      .where('status', '=', sql.lit('requested'))
       .where('approved_at', 'is', null),
   overdue: (db: Handle) =>
-    db.selectFrom('instalments').select('number').where('status', '=', 'overdue'),
+    db.selectFrom('instalments').select('number').where('status', '=', sql.lit('overdue')),
   callbacks_exhausted: (db: Handle) =>
-    db.selectFrom('callbacks').select('id').where('status', '=', 'exhausted'),
+    db.selectFrom('callbacks').select('id').where('status', '=', sql.lit('exhausted')),
   /** Alerts that are not closed. */
   alerts: (db: Handle) => db.selectFrom('alerts').select('id').where('closed_at', 'is', null),
   /** Disputes whose evidence has not been submitted yet. */
@@ -29,13 +32,13 @@ const waiting = {
     db
       .selectFrom('disputes')
       .select('id')
-      .where('status', '=', 'needs_response')
+      .where('status', '=', sql.lit('needs_response'))
       .where('submitted_at', 'is', null),
   payouts_to_approve: (db: Handle) =>
-    db.selectFrom('payouts').select('id').where('status', '=', 'draft'),
+    db.selectFrom('payouts').select('id').where('status', '=', sql.lit('draft')),
   /** Conversations in which the shopper wrote last. */
   messages_to_answer: (db: Handle) =>
-    db.selectFrom('conversations').select('checkout_id').where('status', '=', 'open'),
+    db.selectFrom('conversations').select('checkout_id').where('status', '=', sql.lit('open')),
 };
 export type Waiting = keyof typeof waiting;
 export const waitingKinds = Object.keys(waiting) as Waiting[];
@@ -50,7 +53,7 @@ export async function countWaiting(
   // biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
   const rows: any = scoped(waiting[kind](db), scope);
   const { count } = await db
-    .selectFrom(rows.limit(max + 1).as('found'))
+    .selectFrom(rows.limit(sql.lit(max + 1)).as('found'))
     .select((select) => select.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   return { count: Math.min(Number(count), max), more: Number(count) > max };
@@ -59,11 +62,11 @@ export async function countWaiting(
 /** When the refund that has waited longest for its review was requested. */
 export async function findOldestToReview(db: Handle, scope: Scope): Promise<Timestamp | null> {
   const row = await scoped(db.selectFrom('refund_requests').select('created_at'), scope)
-    .where('status', '=', 'requested')
+    .where('status', '=', sql.lit('requested'))
     .where('approved_at', 'is', null)
     .orderBy('created_at')
     .orderBy('id')
-    .limit(1)
+    .limit(sql.lit(1))
     .executeTakeFirst();
   return row?.created_at ?? null;
 }
@@ -84,7 +87,7 @@ export async function findPlace(db: Handle, scope: Scope) {
     'merchants.id',
   )
     .orderBy('merchants.clock_ahead_ms', 'desc')
-    .limit(1)
+    .limit(sql.lit(1))
     .executeTakeFirst();
   return row ?? null;
 }

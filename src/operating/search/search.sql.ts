@@ -33,7 +33,7 @@ export const findByReference: Search = (db, scope, reference, limit) =>
     .where('client_reference_id', '=', reference)
     .orderBy('merchant_id')
     .orderBy('number', 'desc')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 
 /** Only this many of the newest checkouts are searched for open ones. */
@@ -63,18 +63,23 @@ export const findByBeginningOfReference: Search = (db, scope, beginning, limit) 
   const columns = ['merchant_id', 'id', 'id as checkout_id'] as const;
   const isCut = sql<boolean>`(select count(*) from alike) >= ${limit}::integer`;
   return db
-    .with('alike', () => rows.where(begins).orderBy('client_reference_id', 'desc').limit(alikeMax))
+    .with('alike', () =>
+      rows.where(begins).orderBy('client_reference_id', 'desc').limit(sql.lit(alikeMax)),
+    )
     .selectFrom((from) =>
-      scoped(from.selectFrom('alike').select(columns), scope).limit(limit).as('last'),
+      scoped(from.selectFrom('alike').select(columns), scope).limit(sql.lit(limit)).as('last'),
     )
     .selectAll()
     .unionAll((from) =>
       from
         .selectFrom(
-          scoped(from.selectFrom(newest.limit(alikeWindow).as('newest')).select(columns), scope)
+          scoped(
+            from.selectFrom(newest.limit(sql.lit(alikeWindow)).as('newest')).select(columns),
+            scope,
+          )
             .where(begins)
             .where(isCut)
-            .limit(limit)
+            .limit(sql.lit(limit))
             .as('first'),
         )
         .selectAll(),
@@ -88,7 +93,7 @@ export const findByAmount: Search<number> = (db, scope, amount, limit) =>
     .where('amount', '=', amount)
     .orderBy('merchant_id', 'desc')
     .orderBy('number', 'desc')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 
 /** Ended checkouts with an e-mail address, in upper or lower case. */
@@ -97,7 +102,7 @@ export const findByEmail: Search = (db, scope, email, limit) =>
     .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
     .orderBy('merchant_id')
     .orderBy('number', 'desc')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 
 /** One way to read a text as a name. */
@@ -116,7 +121,7 @@ export const findByName: Search<Name> = (db, scope, { first, last }, limit) => {
   return query
     .orderBy(sql`lower(customer ->> 'first_name')`)
     .orderBy('merchant_id')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 };
 
@@ -134,7 +139,7 @@ export async function findOpenByShopper(
     scope,
   )
     .orderBy(isOne(scope) ? 'number' : 'id', 'desc')
-    .limit(openWindow)
+    .limit(sql.lit(openWindow))
     .as('newest');
   const conditions = shopper.names.map(({ last, first }) =>
     first === null
@@ -149,7 +154,7 @@ export async function findOpenByShopper(
   return await db
     .selectFrom(newest)
     .select(['merchant_id', 'id', 'id as checkout_id'])
-    .where('status', '=', 'received')
+    .where('status', '=', sql.lit('received'))
     .where(sql<boolean>`(${sql.join(conditions, sql` or `)})`)
     .execute();
 }
@@ -159,7 +164,7 @@ const selectCheckouts = (db: Handle, scope: Scope) =>
 
 /** The indexes by amount and by shopper have only these. */
 const selectEnded = (db: Handle, scope: Scope) =>
-  selectCheckouts(db, scope).where('status', '<>', 'received');
+  selectCheckouts(db, scope).where('status', '<>', sql.lit('received'));
 
 const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
 
@@ -172,7 +177,7 @@ export const findByLastFour: Search = (db, scope, digits, limit) =>
     .where('card_last4', '=', digits)
     .orderBy('merchant_id')
     .orderBy('checkout_id', 'desc')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 
 /** The columns with the gateway's references, each with the column of the id that is found. */
@@ -196,7 +201,7 @@ export function findByGatewayReference(
   const query = db.selectFrom(table as 'payment_attempts');
   return scoped(query.select(columns as typeof ofCheckout), scope)
     .where(reference as 'payment_ref', '=', text)
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 }
 
@@ -213,7 +218,7 @@ export function findPayoutsByReference(
   return scoped(db.selectFrom('payouts').select(['id', 'merchant_id', 'created_at']), scope)
     .where('reference', '=', reference)
     .orderBy('merchant_id')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 }
 
@@ -257,7 +262,7 @@ export async function findRowsByBeginningOfId(
     .where('id', '>=', first)
     .where('id', '<=', last)
     .orderBy('id', 'desc')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 }
 
@@ -294,7 +299,7 @@ export async function findPeopleByBeginning(
   const by = (column: RawBuilder<string>, start: RawBuilder<string>) => sql`(
     select id, name, email, created_at from people
     where ${column} >= ${start} and ${column} < ${start} || ${'\u{10ffff}'}
-    order by ${column}, id limit ${limit})`;
+    order by ${column}, id limit ${sql.lit(limit)})`;
   const byName = by(sql`(lower(name) collate "C")`, sql`lower(${text})`);
   // Addresses have A to Z in lower case, and other letters as they are.
   const byEmail = by(sql`email`, sql`lower(${text} collate "C")`);
@@ -416,6 +421,6 @@ export async function findMerchantsByName(
     .where(sql<boolean>`${name} >= lower(${text}) and ${name} < lower(${text}) || ${'\u{10ffff}'}`)
     .orderBy(name)
     .orderBy('merchants.id')
-    .limit(limit)
+    .limit(sql.lit(limit))
     .execute();
 }

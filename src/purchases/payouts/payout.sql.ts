@@ -158,14 +158,19 @@ export async function listUnpaid(
   const unpaid = db
     .selectFrom('payouts')
     .where('merchant_id', '=', merchant_id)
-    .where('status', 'in', ['draft', 'approved', 'exported']);
+    .where(sql<boolean>`status in ('draft', 'approved', 'exported')`);
   const sum = await unpaid
     .select([
       sql<number>`coalesce(sum(amount), 0)::bigint`.as('amount'),
       sql<number>`count(*)::integer`.as('count'),
     ])
     .executeTakeFirstOrThrow();
-  const payouts = await unpaid.selectAll().orderBy('created_at').orderBy('id').limit(max).execute();
+  const payouts = await unpaid
+    .selectAll()
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(sql.lit(max))
+    .execute();
   return { payouts, ...sum };
 }
 
