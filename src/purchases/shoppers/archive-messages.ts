@@ -57,7 +57,7 @@ export async function archiveMessages(
   }));
 }
 
-async function* listMerchantIds(deps: Pick<OperatorDeps, 'database'>): AsyncGenerator<string> {
+async function* listMerchantIds(deps: OperatorDeps): AsyncGenerator<string> {
   for (let after = firstId; ; ) {
     const page = await reading(deps, (db) =>
       db
