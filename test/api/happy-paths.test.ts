@@ -211,7 +211,7 @@ const paths: Record<string, () => Promise<void>> = {
   },
   async 'POST /pay/:token/session'() {
     const { cookie } = await signedInShopper();
-    assert.match(cookie, /^plan=[\w-]{43}$/);
+    assert.match(cookie, /^plan-[\da-f-]{36}=[\w-]{43}$/);
   },
   async 'DELETE /pay/:token/session'() {
     const { shopper, cookie } = await signedInShopper();

@@ -112,7 +112,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await page.goto(`${shop().origins.service}${other.url}/manage#${token}`);
       await page.getByText('This link was already used or has expired.').waitFor();
 
-      await visit.advance({ minutes: 16 });
+      await visit.advance({ minutes: 11 });
       await page.goto(`${link}/manage#${token}`);
       await page.getByText('Ask for a new one. Nothing has changed.').waitFor();
       assert.equal(await signedIn(page).count(), 0);

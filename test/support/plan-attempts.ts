@@ -28,7 +28,7 @@ export async function actingOn(paying: Paying, shopper: Shopper, through: Shoppe
      select merchant_id, id, $2, $3, $4 from checkouts where id = $1`,
     [shopper.id, hashToken(session), now.toString(), now.add({ hours: 24 * 800 }).toString()],
   );
-  const headers = { cookie: `plan=${session}` };
+  const headers = { cookie: `plan-${shopper.id}=${session}` };
 
   async function state(): Promise<PayPage> {
     const answer = await through.send('GET', 'state', undefined, headers);

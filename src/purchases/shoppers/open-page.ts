@@ -90,7 +90,7 @@ export async function openPage(
       const paused = isStopped || isBlockedNow;
       return { ...opened, plan: null, session: null, conversation: null, paused };
     }
-    const token = sessionTokenOf(request.headers.cookie, deps.baseUrl);
+    const token = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkout.id);
     const session = await readSession(db, merchant, checkout, token);
     const entries = session?.scope === 'plan' ? await listEntries(db, of, entriesShown) : [];
     const conversation = entries.length > 0 ? entries : null;

@@ -12,7 +12,7 @@ import { insertPlanLink } from './plan-proof.sql.ts';
 
 export type LinkDeps = QueueDeps & { database: Database; clock: Clock; sealing: Sealing };
 
-export const linkMinutes = 15;
+const linkMinutes = 10;
 
 export const hashToken = (token: string) => createHash('sha256').update(token).digest();
 

@@ -1,23 +1,28 @@
 /**
- * Browsers accept a `__Secure-` cookie over TLS only. `__Host-` would need the path `/`, but this
- * cookie belongs to one link. Over plain http, in a sandbox, browsers differ on the prefix.
+ * The cookie has the path `/`, because browsers accept a `__Host-` cookie with no other path, so its
+ * name has the checkout. Over plain http, in a sandbox, browsers differ on the prefix.
  */
-const nameOf = (baseUrl: string) => (baseUrl.startsWith('https:') ? '__Secure-plan' : 'plan');
+const nameOf = (baseUrl: string, checkoutId: string) =>
+  `${baseUrl.startsWith('https:') ? '__Host-' : ''}plan-${checkoutId}`;
 
-/** The session's token in a `Cookie` header; null if the header lacks it. */
-export function sessionTokenOf(cookie: string | undefined, baseUrl: string): string | null {
+/** The token of the plan's session in a `Cookie` header; null if the header lacks it. */
+export function sessionTokenOf(
+  cookie: string | undefined,
+  baseUrl: string,
+  checkoutId: string,
+): string | null {
   const pairs = (cookie ?? '').split(';').map((pair) => pair.trim());
-  const prefix = `${nameOf(baseUrl)}=`;
+  const prefix = `${nameOf(baseUrl, checkoutId)}=`;
   const value = pairs.find((pair) => pair.startsWith(prefix))?.slice(prefix.length) ?? '';
   return /^[\w-]{43}$/.test(value) ? value : null;
 }
 
-/** The `Set-Cookie` of a session, for one payment link and the pages below it. */
+/** The `Set-Cookie` of a session, for the plan of one checkout. */
 export function sessionCookie(
   baseUrl: string,
-  linkToken: string,
+  checkoutId: string,
   { value, seconds }: { value: string; seconds: number },
 ): string {
   const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
-  return `${nameOf(baseUrl)}=${value}; Path=/pay/${linkToken}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+  return `${nameOf(baseUrl, checkoutId)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
 }

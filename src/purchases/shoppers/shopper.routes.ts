@@ -57,21 +57,21 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       await deps.rateLimits.unknownPlanLink(networkOf(request));
       throw unprocessable('This link has been used or has ended. Ask for a new one.');
     }
-    setCookie(deps, reply, request, session, sessionMinutes * 60);
+    setCookie(deps, reply, checkout.id, session, sessionMinutes * 60);
     return { ...(await findSession(deps, merchant, keyOf(checkout), session)) };
   });
 
   app.delete('/pay/:token/session', async (request, reply) => {
     const { checkout } = await openPlan(deps, request);
-    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl);
+    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkout.id);
     if (session !== null) await closeSession(deps, keyOf(checkout), session);
-    setCookie(deps, reply, request, '', 0);
+    setCookie(deps, reply, checkout.id, '', 0);
     return reply.code(204).send();
   });
 
   app.post('/pay/:token/report', async (request, reply) => {
     const { merchant, checkout } = await openPlan(deps, request);
-    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl);
+    const session = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkout.id);
     const found = session ? await findSession(deps, merchant, keyOf(checkout), session) : null;
     if (found?.scope !== 'plan')
       throw forbidden('Open your payments with a link from your mail first.');
@@ -90,12 +90,11 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
 function setCookie(
   deps: ShopperDeps,
   reply: FastifyReply,
-  request: FastifyRequest,
+  checkoutId: string,
   value: string,
   seconds: number,
 ): void {
-  const { token } = request.params as { token: string };
-  reply.header('set-cookie', sessionCookie(deps.baseUrl, token, { value, seconds }));
+  reply.header('set-cookie', sessionCookie(deps.baseUrl, checkoutId, { value, seconds }));
 }
 
 function readBody<Body>(request: FastifyRequest, explain: (body: unknown) => FieldError[]): Body {

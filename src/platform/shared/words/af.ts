@@ -192,7 +192,7 @@ export const af: Words = {
     prove_sending: 'Ons stuur…',
     prove_sent: 'Kyk in u pos.',
     prove_sent_next:
-      'As dit die adres van u bestelling is, is ’n skakel op pad. Dit werk een keer, binne 15 minute.',
+      'As dit die adres van u bestelling is, is ’n skakel op pad. Dit werk een keer, binne 10 minute.',
     prove_wrong: 'Tik ’n e-posadres, soos naam@example.com.',
     prove_limited: 'Dit is te dikwels. Wag ’n kwartier en probeer weer.',
     prove_opening: 'Ons maak u betalings oop…',
@@ -426,7 +426,7 @@ export const af: Words = {
       'U het die laaste betaling vir bestelling {order} gemaak. Niks meer sal verhaal word nie.',
 
     link_subject: 'U skakel na die betalings vir {merchant}',
-    link: 'Gebruik hierdie skakel om te betaal, of om die kaart te verander, vir bestelling {order}. Dit werk een keer, binne 15 minute.',
+    link: 'Gebruik hierdie skakel om te betaal, of om die kaart te verander, vir bestelling {order}. Dit werk een keer, binne 10 minute.',
     link_next:
       'As u nie daarvoor gevra het nie, ignoreer hierdie boodskap. Niks verander daarsonder nie.',
     link_open: 'Maak u betalings oop',

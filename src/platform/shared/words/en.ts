@@ -188,7 +188,7 @@ export const en = {
     prove_sending: 'Sending…',
     prove_sent: 'Check your e-mail.',
     prove_sent_next:
-      'If that is the address from your order, a link is on its way. It works once, within 15 minutes.',
+      'If that is the address from your order, a link is on its way. It works once, within 10 minutes.',
     prove_wrong: 'Enter an e-mail address, such as name@example.com.',
     prove_limited: 'You have tried too often. Wait 15 minutes and try again.',
     prove_opening: 'Opening your payments…',
@@ -416,7 +416,7 @@ export const en = {
     finished: 'You made the last payment for order {order}. Nothing more will be charged.',
 
     link_subject: 'Your link to the payments for {merchant}',
-    link: 'Use this link to pay, or to change the card, for order {order}. It works once, within 15 minutes.',
+    link: 'Use this link to pay, or to change the card, for order {order}. It works once, within 10 minutes.',
     link_next:
       'If you did not ask for it, ignore this message. Nothing changes unless the link is used.',
     link_open: 'Open your payments',
