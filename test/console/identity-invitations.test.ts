@@ -420,7 +420,7 @@ describe('a merchant’s administrator', () => {
   test('changes and removes a colleague’s access to their own merchant alone, and learns of no other', async () => {
     const { own, merchant_ids } = await shop();
     const theirs = await shop();
-    const roles = ['till'];
+    const roles: ['till'] = ['till'];
     const add = async (ids: string[]) => {
       const wanted = { email: `two-${crypto.randomUUID()}@example.com`, name: 'Thandi', roles };
       const invited = await invitePerson(service.deps, 'test', { ...wanted, merchant_ids: ids });
@@ -549,20 +549,35 @@ describe('a merchant’s administrator', () => {
     }
   });
 
-  test('does not replace an invitation of the service’s staff that waits', async () => {
+  test('neither replaces nor learns of an invitation of the service’s staff that waits', async () => {
     const { own, merchant_ids } = await shop();
+    const elsewhere = await shop();
     const [staff, releaser] = [await admin(), await admin()];
-    const known = await addPerson(service, { roles: ['till'], merchant_ids });
+    const roles: ['till'] = ['till'];
     for (const app of [withMail, withoutMail]) {
-      const wanted = { email: known.email, roles: ['till'], merchant_ids };
-      assert.equal((await post(app, staff, '/api/people', wanted)).body.delivery, 'held');
-      const refused = await post(app, own, '/api/people', wanted);
-      assert.match(refused.body.error?.message ?? '', /^The payment service has invited/);
-      const { invitation } = (await people(staff, 'GET', `/api/people/${known.id}`)).body;
-      assert.equal(invitation.made_by, staff.email);
-      const release = `/api/people/${known.id}/release`;
-      const was = { roles: ['till'], merchant_ids };
-      assert.equal((await post(app, releaser, release, { was })).status, 200);
+      const known = await addPerson(service, { roles, merchant_ids });
+      // This one has accepted an invitation of another merchant, and not yet this one.
+      const open = `open-${crypto.randomUUID()}@example.com`;
+      const wanted = { email: open, roles, merchant_ids };
+      const { id } = (await post(withMail, own, '/api/people', wanted)).body.person;
+      const other = { ...wanted, merchant_ids: elsewhere.merchant_ids };
+      assert.equal((await post(withMail, elsewhere.own, '/api/people', other)).status, 200);
+      await register((await mailsTo(open)).at(-1)?.token ?? '');
+      for (const one of [known, { id, email: open }]) {
+        const wanted = { email: one.email, roles, merchant_ids };
+        const read = async (reader: ConsolePerson) =>
+          (await people(reader, 'GET', `/api/people/${one.id}`)).body;
+        const before = await read(own);
+        assert.equal((await post(app, staff, '/api/people', wanted)).body.delivery, 'held');
+        assert.deepEqual(await read(own), before);
+        assert.equal((await post(app, own, '/api/people', wanted)).status, 200);
+        assert.equal((await read(own)).invitation.made_by, 'Nomsa Dube');
+        assert.equal((await read(staff)).invitation.made_by, staff.email);
+        const release = `/api/people/${one.id}/release`;
+        const was = { roles, merchant_ids };
+        assert.equal((await post(app, releaser, release, { was })).status, 200);
+        assert.equal((await read(staff)).invitation.is_held, false);
+      }
     }
   });
 

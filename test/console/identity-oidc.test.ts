@@ -389,6 +389,19 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('leaver')).answer);
   });
 
+  test('ends the session that the browser had when it left for the issuer', async () => {
+    await invite('again');
+    const first = cookieOf((await signIn('again')).answer, session);
+    network += 1;
+    const begun = await get('/api/sign-in/oidc', first);
+    const callback = await visitIssuer(String(begun.headers.location), 'again');
+    assert.equal((await get('/api/session', first)).status, 200, 'until the person is back');
+    // A cookie with `SameSite=Strict` does not come along from another site.
+    const second = cookieOf(await get(callback, cookieOf(begun, state)), session);
+    assert.equal((await get('/api/session', first)).status, 401);
+    assert.equal((await get('/api/session', second)).status, 200);
+  });
+
   test('counts once, and only in the browser that began it', async () => {
     await invite('sipho');
     const { callback, stateCookie } = await signIn('sipho');
@@ -475,8 +488,11 @@ describe('a sign-in through an issuer', () => {
     const { port } = liar.address() as AddressInfo;
     const settings = { clientId: client.id, clientSecret: client.secret, acr: [], amr: [] };
     const other = { ...settings, issuer: `http://localhost:${port}` };
-    await assert.rejects(beginOidc(service.deps, other), /issuer/);
-    assert.match((await beginOidc(service.deps, { ...settings, issuer })).url, /\/auth\?/);
+    await assert.rejects(beginOidc(service.deps, other, { token: null }), /issuer/);
+    assert.match(
+      (await beginOidc(service.deps, { ...settings, issuer }, { token: null })).url,
+      /\/auth\?/,
+    );
   });
 
   test('lets a person add their first passkey, which then gives the fresh proof', async () => {

@@ -58,10 +58,11 @@ export const signInRoutes: ConsoleRoute[] = [
     if (!deps.console.allowsSignInLinks) throw notFound();
     return await signInByLink(deps, browser, token);
   }),
-  issuerRoute('/api/sign-in/oidc', async ({ deps, request, reply }, oidc) => {
+  issuerRoute('/api/sign-in/oidc', async (context, oidc) => {
+    const { deps, request, reply } = context;
     // A link on another site must not sign a person in: they have to press the button here.
     if (isFromElsewhere(request)) return '/sign-in';
-    const { url, state } = await beginOidc(deps, oidc);
+    const { url, state } = await beginOidc(deps, oidc, { token: browserOf(context).token });
     setStateCookie(reply, deps.console.url, state);
     return url;
   }),

@@ -8,7 +8,7 @@ import {
   liveFirst,
   type Person as PersonRow,
 } from '#operating/people/person.sql.ts';
-import { listInvitations } from '#operating/people/person-link.sql.ts';
+import { listInvitations, type PersonLink } from '#operating/people/person-link.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -83,6 +83,13 @@ export async function findPersonFor(viewer: Viewer, id: string): Promise<PersonR
 }
 
 /**
+ * Whether the service's staff has asked to invite a person again whom a merchant knows. It waits for
+ * them, and would tell the merchant that the person has another access.
+ */
+const isStaffMatter = (link: PersonLink, { created_at }: PersonRow) =>
+  link.by_staff && link.released_at === null && link.created_at > created_at;
+
+/**
  * People, whether they can sign in, and their invitations. A merchant's people learn nothing about
  * other merchants, nor who on the service's staff invited a person.
  */
@@ -103,7 +110,9 @@ export async function presentPeople(viewer: Viewer, db: Handle, people: PersonRo
   const releaser = { operator, person_id: personOf(deps), isStaff };
   return people.map((row) => {
     const { id, email, name, roles, created_at, registered_at, revoked_at } = row;
-    const link = invitations.find(({ person_id }) => person_id === id);
+    const link = invitations.find(
+      (one) => one.person_id === id && (own === null || !isStaffMatter(one, row)),
+    );
     return {
       ...{ id, email, name, roles, created_at, revoked_at },
       merchant_ids: shown(row.merchant_ids),

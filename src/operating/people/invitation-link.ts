@@ -95,7 +95,7 @@ export async function separateInvitations(
   { first, other, now }: { first: Person; other: Person; now: Timestamp },
 ): Promise<void> {
   const links = await listInvitations(db, [first.id], now);
-  await deleteHeldLinks(db, first.id);
+  await deleteHeldLinks(db, first.id, { isStaff: true });
   for (const link of links.filter(({ released_at }) => released_at === null)) {
     const { access } = link;
     const all = access?.merchant_ids ?? null;

@@ -118,10 +118,9 @@ export async function requestInvitation(
     if (isRepeated) refuseOtherTerms(giver, known, invited);
     const access = isRepeated ? accessOf(known) : accessFor(giver, known, invited);
     const by_staff = confirms(giver);
-    if (!by_staff) await refuseHeldByStaff(db, known, now);
     const isReplaced = await replacesWaysIn(db, known, by_staff);
     const isHeld = !deps.sendsMessages || isReplaced;
-    if (isHeld) await deleteHeldLinks(db, known.id);
+    if (isHeld) await deleteHeldLinks(db, known.id, { isStaff: by_staff });
     const given =
       isHeld || isNew || isRepeated
         ? null
@@ -274,15 +273,6 @@ function refuseOtherTerms(giver: Access | null, known: Person, invited: Invited)
   if (isSame) return;
   throw new OperatorError(
     `${known.email} is invited already, as ${known.name}: ${showAccess(access)}. To send them another link, invite them as the same. To change this, open the person in the list.`,
-  );
-}
-
-/** A merchant's request does not replace an invitation of the service's staff that waits. */
-async function refuseHeldByStaff(db: Handle, known: Person, now: Timestamp): Promise<void> {
-  const links = await listInvitations(db, [known.id], now);
-  if (!links.some((link) => link.by_staff && link.released_at === null)) return;
-  throw new OperatorError(
-    `The payment service has invited ${known.email} already. That invitation waits for one of its administrators.`,
   );
 }
 

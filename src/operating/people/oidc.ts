@@ -76,12 +76,13 @@ async function ask({ issuer, clientId, clientSecret }: OidcSettings): Promise<Co
 
 /**
  * The address to which the browser goes to sign in at the issuer. The caller keeps `state` in a
- * cookie, so that the answer counts only in the browser that asked.
+ * cookie, so that the answer counts only in the browser that asked. `token` is that of a session
+ * which the browser has, and which the new one ends.
  */
 export async function beginOidc(
   deps: OidcDeps,
   settings: OidcSettings,
-  by: { person_id: string; session_id: string } | null = null,
+  by: { token: string | null } | { person_id: string; session_id: string },
 ): Promise<{ url: string; state: string }> {
   const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await library();
   const configuration = await discover(settings);
@@ -90,12 +91,18 @@ export async function beginOidc(
     string,
     string,
   ];
-  const secrets = JSON.stringify({ nonce, verifier });
+  const { token, person_id, session_id } = {
+    token: null,
+    person_id: null,
+    session_id: null,
+    ...by,
+  };
+  const secrets = JSON.stringify({ nonce, verifier, token });
   await insertChallenge(deps.database.db, {
     challenge_hash: hashToken(state),
     purpose: 'oidc',
-    person_id: by?.person_id ?? null,
-    session_id: by?.session_id ?? null,
+    person_id,
+    session_id,
     sealed_oidc: deps.sealing.seal(secrets, sealContext(state)),
     expires_at: timestamp(deps.clock.now().add({ minutes: answerMinutes })),
   });
@@ -132,7 +139,7 @@ export async function beginTie(
 export async function finishOidc(
   deps: OidcDeps,
   settings: OidcSettings,
-  browser: Browser,
+  returning: Browser,
   answer: { query: string; stateOfBrowser: string | null },
 ): Promise<Opened | 'tied'> {
   const url = new URL(`${deps.console.url}${callbackPath}${answer.query}`);
@@ -143,9 +150,11 @@ export async function finishOidc(
     takeChallenge(db, hashToken(state), 'oidc', now),
   );
   if (!challenge?.sealed_oidc) throw new NotRecognised('an unknown or used state');
-  const { nonce, verifier } = JSON.parse(
+  const { nonce, verifier, token } = JSON.parse(
     deps.sealing.open(challenge.sealed_oidc, sealContext(state)),
   );
+  // The browser brought its session's cookie when it left for the issuer. From there it brings none.
+  const browser = { ...returning, token: returning.token ?? token };
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
   if (challenge.session_id !== null) {

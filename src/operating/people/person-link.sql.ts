@@ -96,19 +96,25 @@ export async function deleteUnusedLinks(db: Handle, person_ids: string[]): Promi
 }
 
 /**
- * Deletes an invitation that waits for a second administrator. The person's other links stay valid.
+ * Deletes the invitations that wait for a second administrator. The person's other links stay valid. A
+ * merchant's request does not delete one of the service's staff, and does not learn of it.
  */
-export async function deleteHeldLinks(db: Handle, person_id: string): Promise<void> {
+export async function deleteHeldLinks(
+  db: Handle,
+  person_id: string,
+  by: { isStaff: boolean },
+): Promise<void> {
   await db
     .deleteFrom('person_links')
     .where('person_id', '=', person_id)
     .where('released_at', 'is', null)
+    .$if(!by.isStaff, (query) => query.where('by_staff', '=', false))
     .execute();
 }
 
 /**
  * The invitations of these people that are neither used nor expired. Those that wait for a release
- * come first.
+ * come first, and among them the one of the service's staff.
  */
 export async function listInvitations(
   db: Handle,
@@ -124,6 +130,7 @@ export async function listInvitations(
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
     .orderBy('released_at', (order) => order.desc().nullsFirst())
+    .orderBy('by_staff', 'desc')
     .execute();
 }
 
