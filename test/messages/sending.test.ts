@@ -8,15 +8,16 @@ import { pino } from 'pino';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
 import { dueRows } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { dueMessages } from '#purchases/messages/message.sql.ts';
 import { type Message, messageTokenContext } from '#purchases/messages/message.ts';
 import { type QueuedMessage, queueMessages } from '#purchases/messages/queue-messages.ts';
 import type { Mail, MailTransport } from '#purchases/messages/sending/mail.ts';
-import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
+import { messagesFullRun, sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { type MailSettings, smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
+import { startWorker } from '#worker.ts';
 import { createAuthority, selfSigned } from '../support/certificates.ts';
 import { headerOf, type MailServer, type ReceivedMail, startMailServer } from '../support/mail.ts';
 import {
@@ -414,6 +415,46 @@ test('a connection that dies in the middle of a message leaves it to be retried'
   clock.advance({ minutes: 1 });
   await sendDueMessages(service.deps);
   assert.equal((await read(service))[0]?.status, 'sent');
+});
+
+test('two rounds of mail are 0.4 seconds apart, but after one of 50 mails or more the next begins at once', async () => {
+  const service = await start(null);
+  const { deps } = service;
+  const queueSome = (count: number) =>
+    queue(service, ...Array.from({ length: count }, () => ({ about: randomUUID() })));
+  const rounds = [0];
+  const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+  const mail: MailTransport = {
+    concurrencyMax: 4,
+    async send() {
+      rounds[0] = (rounds[0] ?? 0) + 1;
+      // These fall due while the first round is sent.
+      if (rounds.length === 1 && rounds[0] === messagesFullRun + 3) await queueSome(5);
+      return { outcome: 'sent', response: '' };
+    },
+    close: async () => {},
+  };
+  // Only the loop of messages pauses for 0.4 seconds. The look for due rows, each half a second,
+  // happens at once; every other pause lasts until the end.
+  const sleep: Clock['sleep'] = async (milliseconds, signal) => {
+    if (milliseconds === 400) {
+      if (rounds.length === 2) finish();
+      else await queueSome(4);
+      rounds.unshift(0);
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      if (milliseconds === 500 || signal?.aborted) setImmediate(resolve);
+      signal?.addEventListener('abort', () => resolve());
+    });
+  };
+  await queueSome(messagesFullRun + 3);
+  // A round ends after ten seconds, too; here no time passes.
+  const timeless = { ...deps.clock, sleep, monotonic: () => 0 };
+  const worker = startWorker({ ...deps, mail, clock: timeless });
+  await done;
+  await worker.stop();
+  assert.deepEqual(rounds, [0, 4, messagesFullRun + 3 + 5]);
 });
 
 test('two workers send each message once', async () => {

@@ -16,7 +16,7 @@ import type { PayPage } from '#purchases/shoppers/pay-page.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import { commandLine } from '../support/cli.ts';
 import { confirmInSession } from '../support/hyperswitch.ts';
-import { alertsOf, planOf } from '../support/money.ts';
+import { alertsOf, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
   assertSound,
   challengeCard,
@@ -341,6 +341,19 @@ test('a card that the network asks to leave alone after the shopper paid waits, 
     [wait.total('hours'), waiting.status, waiting.declines, (await requests()).length],
     [96, 'scheduled', 0, 1],
   );
+  // A refund cancels the payment and fails, which returns it to the next collection time. That is
+  // still within the wait.
+  await paying.gateway.fault({ method: 'POST', path: '/refunds', fault: 'decline' });
+  const { amount } = await shopper.state();
+  const { id } = await refundNow(paying, shopper, amount);
+  await paying.work();
+  assert.equal(await statusOf(paying, id), 'failed');
+  const returned = await second();
+  const isWithin = Date.parse(returned.due_at) < Date.parse(waiting.due_at);
+  assert.deepEqual([returned.status, isWithin], ['scheduled', true]);
+  await paying.pass(returned.due_at);
+  await paying.work();
+  assert.deepEqual([(await second()).due_at, (await requests()).length], [waiting.due_at, 1]);
   await paying.pass(waiting.due_at);
   await paying.work();
   assert.equal((await second()).status, 'collected');
