@@ -44,9 +44,9 @@ export function writeSbom(file, staging) {
 
 /**
  * @param {string} file the release; its bill of materials is beside it
- * @param {Date} startedOn
+ * @param {{ startedOn: Date; isAudited: boolean }} how
  */
-export function writeProvenance(file, startedOn) {
+export function writeProvenance(file, { startedOn, isAudited }) {
   const source = readSource();
   write(provenanceFile(file), {
     _type: 'https://in-toto.io/Statement/v1',
@@ -59,7 +59,7 @@ export function writeProvenance(file, startedOn) {
       buildDefinition: {
         buildType: 'urn:tranche:npm-run-release',
         externalParameters: { version },
-        internalParameters: {},
+        internalParameters: { isAudited },
         resolvedDependencies: [
           ...(source === null ? [] : [source]),
           {

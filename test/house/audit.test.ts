@@ -60,7 +60,7 @@ test('a wrong signature fails a build, a missing one is reported', () => {
   });
 });
 
-test('a registry that knows of a severe vulnerability fails the audit, which also reads the lock file of the mutants', async (t) => {
+test('a registry that knows of a severe vulnerability fails the audit, which also reads the lock file of the mutants, and no release is made', async (t) => {
   const advisory = {
     id: 1,
     url: 'https://advisories.example/1',
@@ -69,9 +69,14 @@ test('a registry that knows of a severe vulnerability fails the audit, which als
     vulnerable_versions: '<999',
   };
   const tools = { '@stryker-mutator/core': [advisory] };
-  const { code, stderr } = await audit(t, (url) =>
-    url === '/-/npm/v1/security/advisories/bulk' ? { fastify: [advisory], ...tools } : null,
+  // A release begins with an audit.
+  const { code, stderr } = await audit(
+    t,
+    (url) =>
+      url === '/-/npm/v1/security/advisories/bulk' ? { fastify: [advisory], ...tools } : null,
+    'scripts/release.mjs',
   );
+  assert.match(stderr, /No release is made of packages that the audit refuses/);
   assert.match(stderr, /fastify: high, to be mended within 7 days \(A hole/);
   assert.match(stderr, /@stryker-mutator\/core: high, not in a release \(A hole/);
   assert.equal(code, 1);
@@ -85,7 +90,11 @@ test('a registry that does not answer fails nothing, and the audit says so', asy
 });
 
 /** Runs the audit against a registry that gives this answer, or a 503 if the answer is null. */
-async function audit(t: TestContext, answer: (url: string) => object | null) {
+async function audit(
+  t: TestContext,
+  answer: (url: string) => object | null,
+  program = 'scripts/audit.ts',
+) {
   const folder = await temporaryFolder();
   t.after(folder.remove);
   const server = http.createServer((request, response) => {
@@ -97,14 +106,18 @@ async function audit(t: TestContext, answer: (url: string) => object | null) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const child = spawn(process.execPath, [path.join(root, 'scripts/audit.ts')], {
-    env: {
-      ...process.env,
-      npm_config_registry: `http://127.0.0.1:${port}/`,
-      npm_config_cache: folder.path,
+  const child = spawn(
+    process.execPath,
+    [path.join(root, program), path.join(folder.path, 'file')],
+    {
+      env: {
+        ...process.env,
+        npm_config_registry: `http://127.0.0.1:${port}/`,
+        npm_config_cache: folder.path,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
     },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  );
   let stderr = '';
   child.stderr.on('data', (text) => {
     stderr += text;

@@ -18,7 +18,9 @@ before(async () => {
   folder = await temporaryFolder();
   archive = path.join(folder.path, 'release.tar.gz');
   const program = path.join(root, 'scripts/release.mjs');
-  execFileSync(process.execPath, [program, archive], { stdio: 'ignore' });
+  // A registry that does not answer: a test must not need one.
+  const env = { ...process.env, npm_config_registry: 'http://127.0.0.1:9/' };
+  execFileSync(process.execPath, [program, archive], { stdio: 'ignore', env });
 });
 after(() => folder.remove());
 
