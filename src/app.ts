@@ -36,6 +36,7 @@ export type AppDeps = CheckoutDeps &
   MerchantMailDeps &
   ShopperDeps & {
     trustProxy: Config['trustProxy'];
+    tls: Config['tls'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];
     metrics: Metrics;
     /** Null if no collector of traces is set. */
@@ -85,12 +86,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 }
 
 function createServer(deps: AppDeps): FastifyInstance {
-  const options = serverOptions(deps, deps.baseUrl);
   return Fastify({
-    ...options,
-    keepAliveTimeout: 60_000,
     // Node would answer a missing Host header itself, without our envelope.
-    http: { ...options.http, requireHostHeader: false },
+    ...serverOptions(deps, deps.baseUrl, { requireHostHeader: false }),
+    keepAliveTimeout: 60_000,
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
       addCommonHeaders(deps, request, reply);

@@ -2,11 +2,13 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NamedSettings } from '#gateway/settings.ts';
 import type { ConsoleSettings } from '#operating/console/settings.ts';
+import type { TlsSettings } from '#platform/http/server-options.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { isPlainLine } from '#platform/shared/plain-text.ts';
+import type { SealingCipher } from '#platform/shared/sealing.ts';
 import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import { defaultSunset, deprecatedSince } from '#purchases/legacy/deprecation.ts';
 import type { MailSettings } from '#purchases/messages/sending/smtp-transport.ts';
 import type { Issuer } from '#purchases/payouts/monthly-statement.ts';
@@ -48,11 +50,15 @@ export type Config = {
    * data folder.
    */
   masterKeys: Buffer[];
+  /** The cipher that seals from now on. */
+  sealingCipher: SealingCipher;
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
+  /** The service listens with TLS. Null if the proxy in front speaks plain http to it. */
+  tls: TlsSettings | null;
   /** The proxies whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string[];
-  callbackAllow: AllowedRange[];
+  callbackAllow: Destinations;
   /** How long an attempt to deliver a callback is stored. */
   callbackRetentionDays: number;
   /** How long a shopper's data is kept after a checkout's last movement; null to keep it. */
@@ -105,6 +111,7 @@ export const settingsOf = (config: Config) => ({
   console: config.console,
   sendsMessages: config.sendsMessages,
   trustProxy: config.trustProxy,
+  tls: config.tls,
   requestDeadlineSeconds: config.requestDeadlineSeconds,
   callbackAllow: config.callbackAllow,
   callbackRetentionDays: config.callbackRetentionDays,

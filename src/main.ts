@@ -79,7 +79,7 @@ export async function createDeps(
 ): Promise<Deps> {
   const { base, databaseClock } = await openBase(config, log, given);
   const { clock, random, database } = base;
-  const sealing = createSealing(config.masterKeys, random);
+  const sealing = createSealing(config.masterKeys, random, config.sealingCipher);
   const tracer =
     config.traces &&
     createTracer(base, createOtlpExporter(base, config.traces), config.traces.ratio);

@@ -102,8 +102,8 @@ export async function withSealing<T>(
   return await withMigrated(context, async (connection) => {
     const { config, database, random } = connection;
     const masterKeys = await findMasterKeys(config);
-    await checkMasterKeys(database.db, masterKeys);
-    const sealing = createSealing(masterKeys, random);
+    await checkMasterKeys(database.db, { ...config, masterKeys });
+    const sealing = createSealing(masterKeys, random, config.sealingCipher);
     return await work({ ...connection, sealing });
   });
 }

@@ -33,7 +33,7 @@ merchant's rules; only this needs a database.
     const { merchant } = context.values;
     const previewed =
       merchant === undefined
-        ? previewCheckout(v1, null, [])
+        ? previewCheckout(v1, null, { ranges: [], hosts: null })
         : await withMigrated(context, async (connection) => {
             const found = isUuid(merchant)
               ? await reading(connection, (db) => findMerchantRow(db, merchant))

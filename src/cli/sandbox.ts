@@ -169,7 +169,7 @@ function toPid(text: string): number {
 async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });
   try {
-    const sealing = createSealing(config.masterKeys, systemRandom);
+    const sealing = createSealing(config.masterKeys, systemRandom, config.sealingCipher);
     const deps = { database, log, clock: systemClock, random: systemRandom, sealing };
     const { environment, fourEyesAbove } = config;
     return await ensureDemo({ ...deps, environment, fourEyesAbove }, config.dataDir);
@@ -238,7 +238,9 @@ async function startLogFile(dataDir: string): Promise<string> {
 }
 
 /** The service is ready when it answers, not when it has started. */
-async function untilReady({ host, port }: ReadyConfig): Promise<void> {
+async function untilReady({ host, port, tls }: ReadyConfig): Promise<void> {
+  // The certificate has the public name, not this one.
+  if (tls !== null) return;
   const everywhere = ['0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/readyz`);

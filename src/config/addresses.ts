@@ -1,13 +1,15 @@
 import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '#config.ts';
 import type { OidcSettings } from '#operating/people/oidc.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 import {
-  type AllowedRange,
+  type Destinations,
   parseAllowedRanges,
+  parseHosts,
 } from '#purchases/callbacks/delivery/destination.ts';
-import { isEveryAddress, type Reader } from './reader.ts';
+import { isEveryAddress, isLocal, type Reader } from './reader.ts';
 
 // Where the service listens, the addresses under which it is reached, and the addresses that it
 // trusts.
@@ -26,6 +28,7 @@ type Addresses = Pick<
   | 'metrics'
   | 'console'
   | 'merchantConsole'
+  | 'tls'
   | 'trustProxy'
   | 'callbackAllow'
 >;
@@ -46,8 +49,12 @@ export function readAddresses(reader: Reader): Addresses {
     baseUrl,
     ...readConsoles(reader, baseUrl, { staff: beside(3), merchants: beside(6) }),
     metrics: readMetrics(reader, beside(9)),
+    tls: readTls(reader),
     trustProxy: readTrustProxy(reader),
-    callbackAllow: readCallbackAllow(reader, baseUrl),
+    callbackAllow: {
+      ranges: readCallbackAllow(reader, baseUrl),
+      hosts: readCallbackHosts(reader),
+    },
   };
 }
 
@@ -196,6 +203,31 @@ function readMetrics(reader: Reader, byDefault: number): Config['metrics'] {
   return { host, port: reader.port('METRICS_PORT', byDefault) };
 }
 
+function readTls({ text, problem }: Reader): Config['tls'] {
+  const [cert, key] = [text('TLS_CERTIFICATE'), text('TLS_KEY')];
+  if (cert === undefined && key === undefined) return null;
+  try {
+    createSecureContext({ cert, key });
+    if (cert !== undefined && key !== undefined) return { cert, key };
+  } catch {
+    // The message could quote the key.
+  }
+  problem('TLS_CERTIFICATE and TLS_KEY belong together: a certificate and its key, as PEM.');
+  return null;
+}
+
+/** The settings of production by which plain http crosses a network, behind a proxy. */
+export function listPlaintextHosts(config: Config): string[] {
+  if (config.tls !== null || config.environment !== 'production') return [];
+  const hosts = {
+    HOST: config.host,
+    CONSOLE_HOST: config.console.host,
+    MERCHANT_CONSOLE_HOST: config.merchantConsole?.host ?? '',
+    METRICS_HOST: config.metrics.host,
+  };
+  return Object.entries(hosts).flatMap(([name, host]) => (isLocal(host) ? [] : [name]));
+}
+
 /** A CDN, a load balancer and the operator's own proxy are three. */
 const proxiesMax = 5;
 
@@ -247,7 +279,7 @@ function isWide(address: string): boolean {
 function readCallbackAllow(
   { text, problem, isProduction }: Reader,
   baseUrl: string,
-): AllowedRange[] {
+): Destinations['ranges'] {
   const given = text('CALLBACK_ALLOW');
   if (isProduction && given !== undefined) {
     problem('CALLBACK_ALLOW must not be set in production: callbacks go to public addresses only.');
@@ -257,6 +289,16 @@ function readCallbackAllow(
     return parseAllowedRanges(given ?? (isOnLoopback ? loopbackRanges : ''));
   } catch (error) {
     problem(`CALLBACK_ALLOW: ${(error as Error).message} (example: ${loopbackRanges}).`);
+    return [];
+  }
+}
+
+function readCallbackHosts({ text, problem }: Reader): Destinations['hosts'] {
+  const given = text('CALLBACK_HOSTS');
+  try {
+    return given === undefined ? null : parseHosts(given);
+  } catch (error) {
+    problem(`CALLBACK_HOSTS: ${(error as Error).message} (example: shop.example,*.shops.example).`);
     return [];
   }
 }

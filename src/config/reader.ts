@@ -108,6 +108,8 @@ export const secretSettings = [
   'MASTER_KEY_PREVIOUS',
   'OTEL_EXPORTER_OTLP_HEADERS',
   'REDIS_URL',
+  'TLS_CERTIFICATE',
+  'TLS_KEY',
   ...secretNames,
 ];
 

@@ -1,17 +1,22 @@
 import type { Config } from '#config.ts';
 import { serversOf } from '#platform/database/servers.ts';
+import { sealingCiphers } from '#platform/shared/sealing.ts';
 import { isAddress, isLocal, type Reader } from './reader.ts';
 
 // The database, the keys that encrypt what it stores, and where limits are counted.
 
-type Storage = Pick<Config, 'databaseUrl' | 'masterKeys' | 'redisUrl' | 'rateLimitStore'>;
+type Storage = Pick<
+  Config,
+  'databaseUrl' | 'masterKeys' | 'sealingCipher' | 'redisUrl' | 'rateLimitStore'
+>;
 
 export function readStorage(reader: Reader): Storage {
   const databaseUrl = readDatabaseUrl(reader);
   const masterKeys = readMasterKeys(reader);
+  const sealingCipher = reader.choice('SEALING_CIPHER', sealingCiphers, 'aes-256-gcm');
   const redisUrl = readRedisUrl(reader);
   const rateLimitStore = readRateLimitStore(reader, databaseUrl, redisUrl);
-  return { databaseUrl, masterKeys, redisUrl, rateLimitStore };
+  return { databaseUrl, masterKeys, sealingCipher, redisUrl, rateLimitStore };
 }
 
 function readDatabaseUrl({ text, problem, refuseInsecure, isProduction }: Reader): string | null {

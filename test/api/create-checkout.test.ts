@@ -712,9 +712,13 @@ describe('notify_url', () => {
     });
   }
 
-  test('CALLBACK_ALLOW opens the ranges that it lists and no others', async () => {
+  test('CALLBACK_ALLOW opens the ranges that it lists, and CALLBACK_HOSTS keeps all but its hosts out', async () => {
     const allowing = await startService({
-      env: { BASE_URL: 'https://sandbox.example', CALLBACK_ALLOW: '10.1.0.0/16, fd00::/8' },
+      env: {
+        BASE_URL: 'https://sandbox.example',
+        CALLBACK_ALLOW: '10.1.0.0/16, fd00::/8',
+        CALLBACK_HOSTS: 'Shop.example, *.plugins.example',
+      },
     });
     try {
       const caller = await createAccount(allowing);
@@ -727,6 +731,13 @@ describe('notify_url', () => {
         ['http://10.2.0.1/', 422],
         ['http://127.0.0.1/', 422],
         ['http://localhost/', 422],
+        ['https://shop.example:8443/callback', 200],
+        ['https://SHOP.example./', 200],
+        ['https://za.plugins.example/', 200],
+        ['https://plugins.example/', 422],
+        ['https://evilplugins.example/', 422],
+        ['https://shop.example.evil.example/', 422],
+        ['https://93.184.216.34/', 422],
       ] as const) {
         const body = checkoutBody({ notify_url });
         const answer = await send(allowing, caller, 'POST', '/api/checkouts', { body });

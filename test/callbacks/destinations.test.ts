@@ -9,7 +9,11 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
-import { isReachable, parseAllowedRanges } from '#purchases/callbacks/delivery/destination.ts';
+import {
+  type Destinations,
+  isReachable,
+  parseAllowedRanges,
+} from '#purchases/callbacks/delivery/destination.ts';
 import type { Resolve } from '#purchases/callbacks/delivery/resolve-name.ts';
 import {
   type CallbackSenderOptions,
@@ -62,12 +66,12 @@ async function tcp(answer: (socket: net.Socket) => void = () => {}, host?: strin
 
 const answering = (text: string) => tcp((socket) => socket.end(text));
 
-type Options = CallbackSenderOptions & { clock?: Clock };
+type Options = CallbackSenderOptions & { clock?: Clock; allowed?: Destinations };
 
 function sender(allowed: string, options: Options = {}) {
   const created = createCallbackSender({
     clock: systemClock,
-    allowed: parseAllowedRanges(allowed),
+    allowed: { ranges: parseAllowedRanges(allowed), hosts: null },
     resolve: async (name) => assert.fail(`${name} must not be looked up`),
     authorities: [authority.cert],
     ...options,
@@ -117,7 +121,7 @@ describe('callbacks do not reach addresses that are not public', () => {
     test(`${kind}: as a literal or behind a name, alone or among public addresses`, async () => {
       const calls: Promise<{ reason: string | null; address: string | null }>[] = [];
       for (const address of addresses) {
-        assert.equal(isReachable(address, []), false, address);
+        assert.equal(isReachable(address, { ranges: [], hosts: null }), false, address);
         const literal = net.isIPv6(address) ? `[${address}]` : address;
         calls.push(post(`https://${literal}/callback`, ''));
         const mixes = [[address], ['93.184.216.34', address], [address, '2606:2800:220:1::1']];
@@ -133,7 +137,7 @@ describe('callbacks do not reach addresses that are not public', () => {
 
   test('callbacks reach public addresses', () => {
     for (const address of ['93.184.216.34', '1.1.1.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
-      assert.equal(isReachable(address, []), true, address);
+      assert.equal(isReachable(address, { ranges: [], hosts: null }), true, address);
     }
   });
 });
@@ -214,6 +218,13 @@ test('a connection goes to the address that was checked, even if the name change
   server.closeAllConnections();
   assert.equal((await send({ url, headers, body })).reason, 'blocked_address');
   assert.equal(trap.seen.connections, 0);
+});
+
+test('a callback to a host that is no longer listed is not sent', async () => {
+  const allowed = { ranges: [], hosts: ['other.example'] };
+  const { send } = sender('', { allowed });
+  const { reason } = await send({ url: 'https://shop.example/', headers, body });
+  assert.equal(reason, 'blocked_address');
 });
 
 test('the address of the connected socket is checked before anything is sent', async () => {

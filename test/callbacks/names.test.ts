@@ -110,7 +110,11 @@ for (const [name, reason] of [
   ['api.localhost', 'blocked_address'],
 ] as const) {
   test(`a callback to ${name} is not sent: ${reason}`, async () => {
-    const sender = createCallbackSender({ clock: systemClock, allowed: [], resolve });
+    const sender = createCallbackSender({
+      clock: systemClock,
+      allowed: { ranges: [], hosts: null },
+      resolve,
+    });
     const exchange = await sender.send({
       url: `https://${name}/`,
       headers: {},

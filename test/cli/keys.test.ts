@@ -61,6 +61,25 @@ test('every signing key and bank account is re-encrypted under a new master key,
   });
 });
 
+test('another cipher opens what the one before sealed, and re-encrypts it', async () => {
+  await withService(async (service) => {
+    const account = await createAccount(service);
+    const { databaseUrl } = service;
+    const env = { SEALING_CIPHER: 'chacha20-poly1305' };
+    const after = await startService({ databaseUrl, env });
+    assert.equal(await post(after, account), 200, 'before it is re-encrypted');
+    const tranche = commandLine({ DATABASE_URL: databaseUrl, ...env });
+    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 1, reencrypted: 1 });
+    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 1, reencrypted: 0 });
+    assert.equal(await post(after, account), 200);
+    await after.close();
+    // A node that has the setting of before still opens it.
+    const other = await startService({ databaseUrl });
+    assert.equal(await post(other, account), 200);
+    await other.close();
+  });
+});
+
 test('it processes several batches, reports progress, and two runs re-encrypt each key once', async () => {
   await withService(async (service) => {
     for (let count = 0; count < 7; count += 1) await createAccount(service);

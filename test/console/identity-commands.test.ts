@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
 import { after, before, describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { BadSettings, readConfig } from '#config.ts';
+import { serveMetrics } from '#hosting/running/serve-metrics.ts';
 import { startProcess } from '#main.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
+import { createAuthority } from '../support/certificates.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson, ask, cookieOf, openConsole } from '../support/console.ts';
 import {
@@ -220,6 +226,39 @@ describe('settings of the console', () => {
       for (const { host } of ofConsoles) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
     } finally {
       await running.stop(0);
+    }
+  });
+
+  test('with a certificate every server of the service speaks TLS and nothing else', async () => {
+    const authority = createAuthority();
+    const { cert, key } = authority.certify(['localhost', '127.0.0.1']);
+    const ca = authority.cert;
+    const lines: string[] = [];
+    const log = pino({}, { write: (line: string) => void lines.push(line) });
+    const env = { PORT: '0', METRICS_PORT: '0', TLS_CERTIFICATE: cert, TLS_KEY: key };
+    const config = testConfig(service.databaseUrl, env);
+    const metrics = await serveMetrics(config, async () => 'a_metric 1');
+    const running = await startProcess(config, 'web', log);
+    try {
+      const ports = lines.flatMap((line) => {
+        const { msg, address, port } = JSON.parse(line);
+        const [, first] = /^Server listening at https:.+:(\d+)$/.exec(msg) ?? [];
+        const further = address === undefined ? [] : [String(port)];
+        return first === undefined ? further : [first];
+      });
+      const urls = [...new Set(ports)].map((port) => `https://localhost:${port}/`);
+      // The API, and the staff's and the merchants' console.
+      assert.equal(urls.length, 3);
+      for (const url of [...urls, metrics.url]) {
+        const [response] = await once(https.get(url, { ca, agent: false }), 'response');
+        response.resume();
+        assert.equal((response.socket as TLSSocket).authorized, true, url);
+        const plain = http.get(url.replace('https', 'http'), { agent: false });
+        await assert.rejects(once(plain, 'response'), /hang up|ECONNRESET/, url);
+      }
+    } finally {
+      await running.stop(0);
+      await metrics.close();
     }
   });
 

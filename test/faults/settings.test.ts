@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { listPlaintextHosts } from '#config/addresses.ts';
 import { BadSettings, readConfig } from '#config.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { productionSettings } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -47,10 +49,12 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['MASTER_KEY', ['short', 'x'.repeat(44), 'ab'.repeat(31), Buffer.alloc(31).toString('base64')]],
   ['MASTER_KEY_PREVIOUS', ['short'], { MASTER_KEY: key }],
   ['MASTER_KEY_PREVIOUS', [key]],
+  ['SEALING_CIPHER', ['aes', 'AES-256-GCM', 'aes-256-cbc']],
   ['REDIS_URL', ['http://cache', 'cache:6379', 'redis://[']],
   ['RATE_LIMIT_STORE', ['disk', 'redis', 'Memory']],
   ['RATE_LIMIT_STORE', ['memory'], { DATABASE_URL: 'postgres://db/tranche' }],
   ['CALLBACK_ALLOW', ['everywhere', '10.0.0.0', '10.0.0.0/33', '10.0.0.0/8,::1/129']],
+  ['CALLBACK_HOSTS', ['any', '*', '*.', 'shop.example,', 'https://shop.example', 'shop.example/x']],
   ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
   ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
   ['FOUR_EYES_ABOVE', ['-1', '100.50', 'never', 'None', '1e6']],
@@ -63,6 +67,8 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ],
   ['SECOND_PERSON_HOURS', ['-1', '1.5', 'day', '721']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
+  ['TLS_CERTIFICATE', ['certificate', selfSigned('pay.example').cert]],
+  ['TLS_CERTIFICATE', [selfSigned('pay.example').cert], { TLS_KEY: selfSigned('pay.example').key }],
   ['ACCEPT_INSECURE', ['true', 'database', 'any-proxy,everything']],
 ];
 
@@ -70,7 +76,7 @@ describe('settings', () => {
   for (const [name, values, also] of bad) {
     for (const value of values) {
       const beside = also ? ` beside ${Object.keys(also)}` : '';
-      test(`${name}=${value}${beside} is refused by name`, () => {
+      test(`${name}=${value.split('\n', 1)}${beside} is refused by name`, () => {
         const problems = problemsOf({ ...also, [name]: value });
         assert.equal(problems.length, 1, problems.join('\n'));
         assert.match(problems[0] ?? '', new RegExp(`^${name}\\b`));
@@ -114,7 +120,7 @@ describe('in production', () => {
   test('complete settings are accepted', () => {
     const config = readConfig(usable);
     assert.equal(config.environment, 'production');
-    assert.deepEqual(config.callbackAllow, []);
+    assert.deepEqual(config.callbackAllow, { ranges: [], hosts: null });
     assert.equal(config.fourEyesAbove, 1_000_000);
     assert.deepEqual([config.secondPersonHours, readConfig({}).secondPersonHours], [24, 0]);
     assert.equal(readConfig({ ...usable, FOUR_EYES_ABOVE: 'none' }).fourEyesAbove, null);
@@ -218,7 +224,7 @@ describe('in production', () => {
     ]),
   ];
   for (const [env, refusal, risk] of insecure) {
-    test(`${JSON.stringify(env)} is refused${risk ? `, unless ${risk} is accepted` : ''}`, () => {
+    test(`${JSON.stringify(env).slice(0, 120)} is refused${risk ? `, unless ${risk} is accepted` : ''}`, () => {
       const problems = problemsOf({ ...usable, ...env });
       assert.equal(problems.length, 1, problems.join('\n'));
       assert.match(problems[0] ?? '', refusal);
@@ -250,6 +256,15 @@ describe('in production', () => {
     assert.match(problemsOf({ ...usable, ...short }).join(), /must have at least 32 characters/);
   });
 
+  test('plain http that crosses a network is named, unless the service speaks TLS', () => {
+    const { cert, key } = selfSigned('pay.example');
+    const hosts = { HOST: '0.0.0.0', METRICS_HOST: '10.0.0.7', CONSOLE_HOST: '127.0.0.1' };
+    const named = (env: NodeJS.ProcessEnv) => listPlaintextHosts(readConfig({ ...usable, ...env }));
+    assert.deepEqual(named({}), []);
+    assert.deepEqual(named(hosts), ['HOST', 'METRICS_HOST']);
+    assert.deepEqual(named({ ...hosts, TLS_CERTIFICATE: cert, TLS_KEY: key }), []);
+  });
+
   test('secure and local addresses are accepted', () => {
     for (const env of [
       { DATABASE_URL: 'postgres://db.example/tranche?sslmode=verify-full' },
@@ -258,6 +273,7 @@ describe('in production', () => {
       { REDIS_URL: 'rediss://cache.example' },
       { REDIS_URL: 'redis://127.0.0.1' },
       { METRICS_HOST: '10.0.0.7' },
+      { HOST: '0.0.0.0' },
       { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts', ALERT_WEBHOOK_SECRET: 'x'.repeat(32) },
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
       { TRUST_PROXY: '2' },

@@ -92,8 +92,11 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
  * would answer every signed request with a 500, and a command would seal keys that the service
  * cannot open.
  */
-export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise<void> {
-  const sealing = createSealing(masterKeys, systemRandom);
+export async function checkMasterKeys(
+  db: Handle,
+  { masterKeys, sealingCipher }: Pick<Config, 'masterKeys' | 'sealingCipher'>,
+): Promise<void> {
+  const sealing = createSealing(masterKeys, systemRandom, sealingCipher);
   const newest = await findNewestSealedKey(db);
   if (newest === null) return await claimMasterKey(db, sealing);
   if (sealing.isKnown(newest)) return;

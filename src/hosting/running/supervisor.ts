@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import { createServer } from 'node:http';
+import { listPlaintextHosts } from '#config/addresses.ts';
 import type { Config, Role } from '#config.ts';
 import { atTestGateway, environmentOf } from '#gateway/adapters/read-settings.ts';
 import { type NamedSettings, protocols } from '#gateway/settings.ts';
@@ -16,6 +16,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { systemRandom } from '#platform/shared/random.ts';
 import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
 import { gatherMetrics } from './process-metrics.ts';
+import { serveMetrics } from './serve-metrics.ts';
 
 export type Running = {
   config: ReadyConfig;
@@ -40,6 +41,13 @@ type Started = (() => Promise<void>)[];
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Running> {
   const { role, processes, log } = options;
+  const settings = listPlaintextHosts(config);
+  if (settings.length > 0) {
+    log.warn(
+      { settings },
+      'plain http from the proxy crosses a network: set TLS_CERTIFICATE and TLS_KEY',
+    );
+  }
   const started: Started = [];
   const stop = async () => {
     for (let end = started.pop(); end; end = started.pop()) {
@@ -212,7 +220,7 @@ async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Pr
     await refuseOtherEnvironment(database.db, config.environment);
     await migrate(database, { clock, log });
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));
-    await checkMasterKeys(database.db, config.masterKeys);
+    await checkMasterKeys(database.db, config);
   } finally {
     clock?.stop();
     await database.close();
@@ -344,34 +352,4 @@ async function stopProcesses(
   await Promise.all(ended);
   grace.abort();
   await cutOff;
-}
-
-/** Metrics are only for the operator, so they have their own port, on loopback by default. */
-async function serveMetrics(
-  config: Config,
-  read: () => Promise<string>,
-): Promise<{ url: string; close(): Promise<void> }> {
-  const server = createServer((request, response) => {
-    if (request.url !== '/metrics') {
-      response.writeHead(404).end();
-      return;
-    }
-    read().then(
-      (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
-      () => response.writeHead(500).end(),
-    );
-  });
-  const { host, port } = config.metrics;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, resolve);
-  });
-  const address = server.address();
-  const actualPort = typeof address === 'object' && address ? address.port : port;
-  return {
-    url: `http://${host}:${actualPort}/metrics`,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }

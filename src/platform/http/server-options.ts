@@ -1,14 +1,22 @@
+import type { ServerOptions } from 'node:http';
 import { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { answerBrokenRequest } from './common-headers.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
+/** The certificate and the key that the service itself listens with, as PEM. */
+export type TlsSettings = { cert: string; key: string };
+
+type ServerDeps = {
+  log: Logger;
+  random: Random;
+  trustProxy: Parameters<typeof trustedProxies>[0];
+  tls: TlsSettings | null;
+};
+
 /** The options that the API's server and the console's share. `url` is the server's own address. */
-export const serverOptions = (
-  deps: { log: Logger; random: Random; trustProxy: Parameters<typeof trustedProxies>[0] },
-  url: string,
-) => ({
+export const serverOptions = (deps: ServerDeps, url: string, http: ServerOptions = {}) => ({
   loggerInstance: deps.log as FastifyBaseLogger,
   // We log one line per request ourselves, without its URL, which can contain a payment token or a
   // search term.
@@ -24,7 +32,11 @@ export const serverOptions = (
   // Clients that do not read their answer are closed. The time is longer than any answer takes: a
   // request may wait while the database restarts.
   connectionTimeout: 60_000,
-  http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+  ...listenerOptions(deps.tls, {
+    headersTimeout: 5_000,
+    connectionsCheckingInterval: 1_000,
+    ...http,
+  }),
   clientErrorHandler: (error: Error, socket: Parameters<typeof answerBrokenRequest>[1]) =>
     answerBrokenRequest(error, socket, { url, requestId: deps.random.uuid() }),
   forceCloseConnections: 'idle' as const,
@@ -32,3 +44,9 @@ export const serverOptions = (
   return503OnClosing: false,
   exposeHeadRoutes: true,
 });
+
+/** A server with TLS has the handlers and the limits of one without, so the types need not differ. */
+function listenerOptions(tls: TlsSettings | null, http: ServerOptions): { http: ServerOptions } {
+  if (tls === null) return { http };
+  return { https: { ...http, ...tls, minVersion: 'TLSv1.2' } } as never;
+}

@@ -9,10 +9,17 @@ import {
 import type { Random } from './random.ts';
 
 /**
+ * Both encrypt and authenticate, with a key of 256 bits, a nonce of 12 bytes and a tag of 16. If one
+ * of them breaks, an operator changes to the other one.
+ */
+export const sealingCiphers = ['aes-256-gcm', 'chacha20-poly1305'] as const;
+export type SealingCipher = (typeof sealingCiphers)[number];
+
+/**
  * Seals everything that the master key protects: signing keys at rest, and the payment tokens.
  *
- * While the operator changes the master key, the previous key can still open. Only the current one
- * seals.
+ * While the operator changes the master key or the cipher, the previous one can still open. Only the
+ * current one seals.
  */
 export type Sealing = {
   /**
@@ -21,7 +28,7 @@ export type Sealing = {
    */
   seal(secret: string, context: string): Buffer;
   open(sealed: Buffer, context: string): string;
-  /** Whether this was sealed under the current master key. */
+  /** Whether this was sealed under the current master key, with the current cipher. */
   isCurrent(sealed: Buffer): boolean;
   /** Whether one of the configured master keys opens it. */
   isKnown(sealed: Buffer): boolean;
@@ -31,45 +38,55 @@ export type Sealing = {
   idsOf(token: string): Buffer | null;
 };
 
+/** A sealed value begins with the fingerprint, which so names its master key and its cipher. */
+type SealingKey = { fingerprint: Buffer; cipher: SealingCipher; key: Buffer };
+
 type MasterKey = {
-  fingerprint: Buffer;
-  sealingKey: Buffer;
+  sealingKeys: SealingKey[];
   tokenMacKey: Buffer;
   tokenCipherKey: Buffer;
 };
 
 const fingerprintLength = 4;
 const nonceLength = 12;
-const tagLength = 16;
+const authTagLength = 16;
 const macLength = 16;
 
-export function createSealing(masterKeys: Buffer[], random: Random): Sealing {
+export function createSealing(
+  masterKeys: Buffer[],
+  random: Random,
+  cipher: SealingCipher = 'aes-256-gcm',
+): Sealing {
   const keys = masterKeys.map(derive);
-  const current = keys[0];
-  if (!current) throw new Error('a master key is needed');
+  const [current] = keys;
+  const sealingKeys = keys.flatMap((one) => one.sealingKeys);
+  const sealingKey = current?.sealingKeys.find((one) => one.cipher === cipher);
+  if (!current || !sealingKey) throw new Error('a master key is needed');
   const keyOf = (sealed: Buffer) =>
-    keys.find((key) => key.fingerprint.equals(sealed.subarray(0, fingerprintLength)));
+    sealingKeys.find((one) => one.fingerprint.equals(sealed.subarray(0, fingerprintLength)));
 
   return {
     // fingerprint ‖ nonce ‖ tag ‖ ciphertext
     seal(secret, context) {
       const nonce = random.bytes(nonceLength);
-      const cipher = createCipheriv('aes-256-gcm', current.sealingKey, nonce);
-      cipher.setAAD(Buffer.from(context));
-      const ciphertext = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-      return Buffer.concat([current.fingerprint, nonce, cipher.getAuthTag(), ciphertext]);
+      const sealer = createCipheriv(typed(cipher), sealingKey.key, nonce, { authTagLength });
+      sealer.setAAD(Buffer.from(context));
+      const ciphertext = Buffer.concat([sealer.update(secret, 'utf8'), sealer.final()]);
+      return Buffer.concat([sealingKey.fingerprint, nonce, sealer.getAuthTag(), ciphertext]);
     },
     open(sealed, context) {
-      const key = keyOf(sealed);
-      if (!key) throw new Error('sealed under a master key that is not configured');
+      const found = keyOf(sealed);
+      if (!found) throw new Error('sealed under a master key that is not configured');
       const nonce = sealed.subarray(fingerprintLength, fingerprintLength + nonceLength);
       const rest = sealed.subarray(fingerprintLength + nonceLength);
-      const decipher = createDecipheriv('aes-256-gcm', key.sealingKey, nonce);
+      const decipher = createDecipheriv(typed(found.cipher), found.key, nonce, { authTagLength });
       decipher.setAAD(Buffer.from(context));
-      decipher.setAuthTag(rest.subarray(0, tagLength));
-      return decipher.update(rest.subarray(tagLength), undefined, 'utf8') + decipher.final('utf8');
+      decipher.setAuthTag(rest.subarray(0, authTagLength));
+      return (
+        decipher.update(rest.subarray(authTagLength), undefined, 'utf8') + decipher.final('utf8')
+      );
     },
-    isCurrent: (sealed) => keyOf(sealed) === current,
+    isCurrent: (sealed) => keyOf(sealed) === sealingKey,
     isKnown: (sealed) => keyOf(sealed) !== undefined,
     // Synthetic-IV encryption: the MAC over the ids is the initialisation vector of their
     // encryption. The same ids always give the same token, and making or reading a token needs the
@@ -94,6 +111,9 @@ export function createSealing(masterKeys: Buffer[], random: Random): Sealing {
   };
 }
 
+/** Node's types demand of ChaCha20 an option that only CCM needs. */
+const typed = (cipher: SealingCipher) => cipher as 'aes-256-gcm';
+
 function tokenMac(key: MasterKey, ids: Buffer): Buffer {
   return createHmac('sha256', key.tokenMacKey).update(ids).digest().subarray(0, macLength);
 }
@@ -101,12 +121,17 @@ function tokenMac(key: MasterKey, ids: Buffer): Buffer {
 function derive(masterKey: Buffer): MasterKey {
   const subkey = (purpose: string) =>
     Buffer.from(hkdfSync('sha256', masterKey, '', `tranche ${purpose}`, 32));
+  const sealingKeyFor = (cipher: SealingCipher): SealingKey => {
+    // The first cipher had no name.
+    const name = cipher === 'aes-256-gcm' ? '' : ` ${cipher}`;
+    const digest = createHash('sha256')
+      .update(subkey(`fingerprint${name}`))
+      .digest();
+    const fingerprint = digest.subarray(0, fingerprintLength);
+    return { fingerprint, cipher, key: subkey(`signing keys${name}`) };
+  };
   return {
-    fingerprint: createHash('sha256')
-      .update(subkey('fingerprint'))
-      .digest()
-      .subarray(0, fingerprintLength),
-    sealingKey: subkey('signing keys'),
+    sealingKeys: sealingCiphers.map(sealingKeyFor),
     tokenMacKey: subkey('payment token mac'),
     tokenCipherKey: subkey('payment token cipher'),
   };

@@ -1,13 +1,13 @@
 import type { Integration } from '#merchants/integrations/integration.ts';
 import { setEvents, type WantedEvents } from '#merchants/integrations/set-events.ts';
 import {
-  type AllowedRange,
+  type Destinations,
   explainBadNotifyUrl,
 } from '#purchases/callbacks/delivery/destination.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
 /** The address ranges that callbacks may reach besides public ones. */
-export type EventDeps = { callbackAllow: AllowedRange[] };
+export type EventDeps = { callbackAllow: Destinations };
 
 const urlCharactersMax = 2048;
 

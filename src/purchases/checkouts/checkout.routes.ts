@@ -13,7 +13,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { notFound } from '#platform/http/errors.ts';
 import { Links } from '#platform/http/pagination.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import {
   createCheckoutOperation,
   getCheckoutOperation,
@@ -34,7 +34,7 @@ import { validateCheckout } from './validate-checkout.ts';
 export type CheckoutDeps = MerchantApiDeps & {
   baseUrl: string;
   sealing: Sealing;
-  callbackAllow: AllowedRange[];
+  callbackAllow: Destinations;
   commitCheckout: CommitCheckout;
   gateways: Pick<Gateways, 'choose'>;
 };

@@ -7,7 +7,7 @@ import {
   validationFailed,
 } from '#platform/http/validation.ts';
 import {
-  type AllowedRange,
+  type Destinations,
   explainBadNotifyUrl,
 } from '#purchases/callbacks/delivery/destination.ts';
 import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
@@ -24,7 +24,7 @@ export function validateCheckout(
   body: unknown,
   intermediary: boolean,
   merchant: MerchantRow | null,
-  allowed: AllowedRange[],
+  allowed: Destinations,
 ): CreateCheckoutBody {
   const errors = explainCheckout(body, intermediary, merchant, allowed);
   if (errors.length > 0) {
@@ -41,7 +41,7 @@ export function explainCheckout(
   body: unknown,
   intermediary: boolean,
   merchant: MerchantRow | null,
-  allowed: AllowedRange[],
+  allowed: Destinations,
 ): (FieldError & { isRule?: true })[] {
   dropNulls(body);
   const errors: (FieldError & { isRule?: true })[] = intermediary
@@ -73,7 +73,7 @@ export function isOwnMerchant(
 /** The rules that no schema can express. A malformed field already has its error. */
 export function explainRules(
   merchant: MerchantRow,
-  allowed: AllowedRange[],
+  allowed: Destinations,
   { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
   wrapper = 'checkout.',
 ): FieldError[] {

@@ -10,7 +10,7 @@ import { rawBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { compileSchema, validationFailed } from '#platform/http/validation.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import { type CommitCheckout, createCheckout } from '#purchases/checkouts/create-checkout.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { deprecationHeaders } from './deprecation.ts';
@@ -26,7 +26,7 @@ export type LegacyDeps = LoginDeps & {
   baseUrl: string;
   legacySunset: string;
   sealing: Sealing;
-  callbackAllow: AllowedRange[];
+  callbackAllow: Destinations;
   commitCheckout: CommitCheckout;
   gateways: Pick<Gateways, 'choose'>;
 };

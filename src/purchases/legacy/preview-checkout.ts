@@ -1,6 +1,6 @@
 import type { MerchantRow } from '#merchants/merchant.ts';
 import type { JsonObject, JsonValue } from '#platform/http/json.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import { explainCheckout } from '#purchases/checkouts/validate-checkout.ts';
 import { type LegacyMediaType, readLegacyBody } from './legacy-body.ts';
 import { fieldMapping, translateCheckout } from './translate-checkout.ts';
@@ -20,7 +20,7 @@ export type Preview = {
 export function previewCheckout(
   v1: JsonObject,
   merchant: MerchantRow | null,
-  allowed: AllowedRange[],
+  allowed: Destinations,
 ): Preview {
   const { checkout, errors } = translateCheckout(v1);
   const body = { checkout };

@@ -6,7 +6,7 @@ import {
   readJsonValue,
 } from '#platform/http/json.ts';
 import { type FieldError, validationFailed } from '#platform/http/validation.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import type { CreateCheckoutBody } from '#purchases/checkouts/checkout.schema.ts';
 import { lineItemsMax } from '#purchases/checkouts/checkout.schema.ts';
 import { explainCheckout } from '#purchases/checkouts/validate-checkout.ts';
@@ -87,7 +87,7 @@ export function translateCheckout(request: JsonObject): Translation {
 export function validateLegacyCheckout(
   request: JsonObject,
   merchant: Merchant,
-  allowed: AllowedRange[],
+  allowed: Destinations,
 ): CreateCheckoutBody {
   const { checkout, errors } = translateCheckout(request);
   // After cancelling the shopper returns to the same URL as after paying (decision 0040).

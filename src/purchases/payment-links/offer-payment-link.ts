@@ -1,7 +1,7 @@
 import { listOwnIntegrations } from '#merchants/integrations/integration.sql.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import { listNewestAddresses } from '#purchases/callbacks/event-receiver.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
@@ -10,7 +10,7 @@ import { queueLinkMail } from './mail-payment-link.ts';
 import type { CreateLinkBody } from './payment-link.schema.ts';
 import { explainLinkRules } from './validate-link.ts';
 
-export type OfferDeps = OperatorDeps & QueueDeps & { callbackAllow: AllowedRange[] };
+export type OfferDeps = OperatorDeps & QueueDeps & { callbackAllow: Destinations };
 
 export type Offer = Pick<
   CreateLinkBody,

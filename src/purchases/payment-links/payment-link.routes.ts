@@ -14,7 +14,7 @@ import { reading } from '#platform/database/transaction.ts';
 import { badRequest, notFound } from '#platform/http/errors.ts';
 import { Links, PageQuery, presentLinks } from '#platform/http/pagination.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { createPaymentLink, presentLink } from './create-payment-link.ts';
 import {
@@ -30,7 +30,7 @@ export type LinkDeps = MerchantApiDeps &
   QueueDeps & {
     baseUrl: string;
     sealing: Sealing;
-    callbackAllow: AllowedRange[];
+    callbackAllow: Destinations;
   };
 
 const OneLink = Type.Object({ data: LinkResource });

@@ -5,7 +5,7 @@ import {
   nullDropper,
   validationFailed,
 } from '#platform/http/validation.ts';
-import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
+import type { Destinations } from '#purchases/callbacks/delivery/destination.ts';
 import { explainRules, isOwnMerchant } from '#purchases/checkouts/validate-checkout.ts';
 import { CreateLinkBody, IntermediaryCreateLinkBody } from './payment-link.schema.ts';
 import { explainBadExpiry, reusableReferenceCharactersMax } from './payment-link.ts';
@@ -30,7 +30,7 @@ export function validateLink(
   body: unknown,
   intermediary: boolean,
   merchant: Merchant | null,
-  allowed: AllowedRange[],
+  allowed: Destinations,
 ): CreateLinkBody {
   dropNulls(body);
   const errors = intermediary ? explainIntermediaryBody(body) : explainBody(body);
@@ -49,7 +49,7 @@ export function validateLink(
 /** The rules that no schema can express. They depend on the merchant, our settings and the time. */
 export function explainLinkRules(
   merchant: Merchant,
-  allowed: AllowedRange[],
+  allowed: Destinations,
   body: Partial<CreateLinkBody>,
 ): FieldError[] {
   const { amount, expires_at, reusable, customer, client_reference_id, mail } = body;

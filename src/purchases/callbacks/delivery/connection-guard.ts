@@ -3,7 +3,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { buildConnector, errors } from 'undici';
 import type { Clock } from '#platform/shared/clock.ts';
-import { type AllowedRange, isReachable } from './destination.ts';
+import { type Destinations, isReachable } from './destination.ts';
 import { Blocked, Unresolved } from './failure-reason.ts';
 import { connectMilliseconds } from './limits.ts';
 import type { Resolve } from './resolve-name.ts';
@@ -25,7 +25,7 @@ export type Connection = {
 
 export type GuardDeps = {
   clock: Clock;
-  allowed: AllowedRange[];
+  allowed: Destinations;
   resolve: Resolve;
   deadlineMilliseconds: number;
   /** Certificates to trust instead of the system's. */

@@ -1,8 +1,15 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Address ranges that callbacks may reach besides public ones (CALLBACK_ALLOW, decision 0033). */
-export type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Where callbacks may go (decision 0033). */
+export type Destinations = {
+  /** The addresses besides public ones (CALLBACK_ALLOW). */
+  ranges: AllowedRange[];
+  /** The host names (CALLBACK_HOSTS); `*.shop.example` is every name below. Null for any. */
+  hosts: string[] | null;
+};
 
 /** Reads `127.0.0.0/8,::1/128`. Throws an error that names the part that is not a range. */
 export function parseAllowedRanges(text: string): AllowedRange[] {
@@ -18,14 +25,14 @@ export function parseAllowedRanges(text: string): AllowedRange[] {
 
 const globalUnicast6 = ipaddr.parseCIDR('2000::/3');
 
-function isAllowed(address: ipaddr.IPv4 | ipaddr.IPv6, allowed: AllowedRange[]): boolean {
-  return allowed.some(
+function isAllowed(address: ipaddr.IPv4 | ipaddr.IPv6, { ranges }: Destinations): boolean {
+  return ranges.some(
     ([range, bits]) => range.kind() === address.kind() && address.match(range, bits),
   );
 }
 
 /** Whether a callback may be sent to this address. An IPv4-mapped IPv6 address counts as IPv4. */
-export function isReachable(address: string, allowed: AllowedRange[]): boolean {
+export function isReachable(address: string, allowed: Destinations): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
   if (isAllowed(parsed, allowed)) return true;
@@ -37,7 +44,7 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
  * Returns what is wrong with the text of a notify_url, or null (decision 0033). A name may still
  * resolve to an address that callbacks may not reach; the connection guard checks that.
  */
-export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string | null {
+export function explainBadNotifyUrl(url: URL, allowed: Destinations): string | null {
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
   const host = url.hostname
     .replace(/^\[|\]$/g, '')
@@ -57,5 +64,24 @@ export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string |
   if (isLiteral && !isReachable(host, allowed)) return 'must have a public address';
   const isPrivateName =
     isLocalhost || (!isLiteral && !host.includes('.')) || /\.(local|internal)$/.test(host);
-  return isPrivateName ? 'must have a public host name' : null;
+  if (isPrivateName) return 'must have a public host name';
+  return isListed(host, allowed)
+    ? null
+    : 'must have a host that the payment service knows: ask it to add yours';
+}
+
+const isListed = (host: string, { hosts }: Destinations) =>
+  hosts === null ||
+  hosts.some((one) => (one.startsWith('*.') ? host.endsWith(one.slice(1)) : host === one));
+
+/** Reads `shop.example,*.plugins.example`. Throws an error that names a bad part. */
+export function parseHosts(text: string): string[] {
+  const hosts = text.split(',').map((part) => part.trim().toLowerCase());
+  for (const host of hosts) {
+    const name = host.replace(/^\*\./, '');
+    if (URL.parse(`https://${name}`)?.hostname !== name || !name.includes('.')) {
+      throw new Error(`"${host}" is not a host name`);
+    }
+  }
+  return hosts;
 }

@@ -11,7 +11,7 @@ import {
   stopwatch,
 } from './connection-guard.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
-import { type AllowedRange, explainBadNotifyUrl } from './destination.ts';
+import { type Destinations, explainBadNotifyUrl } from './destination.ts';
 import { failureReason } from './failure-reason.ts';
 import {
   deadlineSeconds,
@@ -79,7 +79,7 @@ type Message = Parameters<SendCallback>[0];
 
 type Sender = {
   clock: Clock;
-  allowed: AllowedRange[];
+  allowed: Destinations;
   agent: Agent;
   deadlines: Deadlines;
 };
@@ -90,7 +90,7 @@ type Sender = {
  * settings of the environment are not used.
  */
 export function createCallbackSender(
-  deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
+  deps: { clock: Clock; allowed: Destinations } & CallbackSenderOptions,
 ): { send: SendCallback; close(): Promise<void> } {
   const { clock, allowed } = deps;
   const deadlineMilliseconds = deps.deadlineMilliseconds ?? deadlineSeconds * 1000;
