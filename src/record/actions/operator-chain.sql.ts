@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -40,7 +41,11 @@ export async function appendOperatorAction(
   const details = JSON.stringify(action.details);
   const append = session_id === null || endsOwnSession ? insertNext : insertNextIfOpen;
   // Both are sent together: the second begins when the first has the lock.
-  const [, [end]] = await Promise.all([lockEnd(db, {}), append(db, { ...action, details })]);
+  const [[locked], [end]] = await Promise.all([
+    lockEnd(db, {}),
+    append(db, { ...action, details }),
+  ]);
+  assert(locked, 'the chain has an end');
   if (!end) return false;
   const rows = texts.map((text) => ({ ...text, action_id: action.id }));
   await Promise.all([rows.length > 0 && send(db, newTexts(rows)), updateEnd(db, end), commit()]);
