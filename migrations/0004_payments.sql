@@ -61,7 +61,9 @@ create table payment_attempts (
   lease                uuid,
   leased_until         timestamptz(3),
   primary key (id, merchant_id),
-  unique (merchant_id, checkout_id, purpose, number),
+  -- The checkout comes first, because the books are checked by ranges of checkouts, across all
+  -- merchants.
+  unique (checkout_id, merchant_id, purpose, number),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   check ((status = any ('{starting,begun,challenged,voiding}')) = (due_at is not null)),
   check ((due_at is null) = (settled_at is not null)),
@@ -93,8 +95,6 @@ create unique index payment_attempts_outcome on payment_attempts (merchant_id, c
 create index payment_attempts_due on payment_attempts (due_at) where due_at is not null;
 create index payment_attempts_due_of_merchant on payment_attempts (merchant_id, due_at)
   where due_at is not null;
--- The books are checked by ranges of checkouts, across all merchants.
-create index payment_attempts_of_checkout on payment_attempts (checkout_id);
 -- An operator finds a checkout by its card, and by the gateway's reference of its payment.
 create index payment_attempts_by_last_four on payment_attempts
   (card_last4, merchant_id, checkout_id desc) where card_last4 is not null;

@@ -275,7 +275,7 @@ test('the database refuses statements that break a rule of amounts, statuses or 
     [again('payment_attempts', 'number = 2'), /payment_attempts_in_flight/],
     [
       again('payment_attempts', 'number = 1'),
-      /payment_attempts_merchant_id_checkout_id_purpose_number_key/,
+      /payment_attempts_checkout_id_merchant_id_purpose_number_key/,
     ],
     [
       `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null,
