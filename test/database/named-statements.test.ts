@@ -38,6 +38,26 @@ test('a statement that is sent again and again is prepared once on its connectio
   assert.deepEqual(own, ['select id from things where id = $1']);
 });
 
+test('the columns of a named statement are described once on its connection', async () => {
+  const list = () =>
+    sql<object>`select id, null as nothing, now() as at from things`.execute(database.db);
+  const client = await database.pool.connect();
+  const { connection } = client as unknown as { connection: { describe(): void } };
+  const { describe } = connection;
+  let descriptions = 0;
+  connection.describe = (...args) => {
+    descriptions += 1;
+    describe.apply(connection, args);
+  };
+  client.release();
+  const read: object[] = [];
+  await times(6, async () => read.push(...(await list()).rows));
+  // Before it has a name, it is sent without asking.
+  assert.equal(descriptions, 1);
+  const form = (row: object) => Object.entries(row).map(([name, value]) => [name, typeof value]);
+  assert.deepEqual(read.map(form), Array(6).fill(form({ id: 1, nothing: null, at: '' })));
+});
+
 test('a statement runs again if a migration changed the columns that it returns', async () => {
   const list = () => sql<object>`select * from things`.execute(database.db);
   await times(5, list);

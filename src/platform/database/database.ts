@@ -8,6 +8,7 @@ import { traceStatements } from '#platform/tracing/trace-statements.ts';
 import { sendDirectly } from './compile-once.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { queryByName } from './name-statements.ts';
+import { rememberColumns } from './remember-columns.ts';
 import { chooseServers, type Servers, serversOf } from './servers.ts';
 import { prepareSession, verifyPooler, verifySession } from './session.ts';
 import { watchForStalls } from './stalled-connections.ts';
@@ -88,6 +89,7 @@ export function openDatabase(
         const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
         watch.add(client, { ...backend, server: servers.of(client) });
         if (backend.pid === null) pooled.add(client);
+        else rememberColumns(client);
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
