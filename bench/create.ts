@@ -3,6 +3,7 @@ import pg from 'pg';
 import { has, listScripts, load, run, writeScript } from './load.ts';
 import { serverMilliseconds } from './processor-time.ts';
 import { type Account, createAccount, serve, signedCheckout, startDatabase } from './service.ts';
+import { startStripeMock } from './stripe-mock.ts';
 
 const connections = 64;
 
@@ -18,6 +19,8 @@ export type CreateResult = {
   bareTail: number;
   memory: number;
   failures: number;
+  /** Our rate divided by that of stripe-mock's payment intents in the same round, if it is installed. */
+  toStripeMock: number | null;
   /** Processor time of one create, and of the database for one bare insert, in microseconds. */
   cost: { service: number; database: number; bare: number };
 };
@@ -35,6 +38,7 @@ export async function benchCreate(
     const account = await createAccount(deps);
     const insertion = await bareInsertion(server.url, account);
     const service = await serve(server.url, options.processes);
+    const stripeMock = await startStripeMock();
     try {
       const request = signedCheckout(account, service.url);
       progress('create: warming up');
@@ -42,6 +46,8 @@ export async function benchCreate(
       await insertion.run(1);
       const bare: Bare[] = [];
       const served: Awaited<ReturnType<typeof load>>[] = [];
+      const toMock: number[] = [];
+      const sending = { connections, seconds: options.seconds };
       const costs: CreateResult['cost'][] = [];
       const database = () => serverMilliseconds(server.pid, []);
       for (let round = 1; round <= options.rounds; round += 1) {
@@ -51,7 +57,7 @@ export async function benchCreate(
         bare.push(inserted);
         const between = { service: service.processorTime(), database: database() };
         progress(`create: round ${round} of ${options.rounds}, over HTTP`);
-        const made = await load(request, { connections, seconds: options.seconds });
+        const made = await load(request, sending);
         served.push(made);
         const each = (milliseconds: number, { perSecond }: { perSecond: number }) =>
           (1_000 * milliseconds) / (perSecond * options.seconds);
@@ -60,6 +66,10 @@ export async function benchCreate(
           database: each(database() - between.database, made),
           bare: each(between.database - before, inserted),
         });
+        if (!stripeMock) continue;
+        progress(`create: round ${round} of ${options.rounds}, stripe-mock`);
+        const { perSecond } = await load(stripeMock.request, sending);
+        toMock.push(made.perSecond / perSecond);
       }
       return {
         bare: median(bare.map((one) => one.perSecond)),
@@ -74,6 +84,7 @@ export async function benchCreate(
         bareTail: median(bare.map(tailOf)),
         memory: Math.max(...service.memory()),
         failures: served.reduce((sum, one) => sum + one.failures, 0),
+        toStripeMock: stripeMock ? median(toMock) : null,
         cost: {
           service: median(costs.map((cost) => cost.service)),
           database: median(costs.map((cost) => cost.database)),
@@ -81,6 +92,7 @@ export async function benchCreate(
         },
       };
     } finally {
+      stripeMock?.stop();
       await service.stop();
     }
   } finally {

@@ -80,6 +80,12 @@ if (wanted('create')) {
       '≤ 1.50 ×',
       result.tail <= 1.5,
     );
+    const { toStripeMock } = result;
+    if (toStripeMock !== null) {
+      const goal = processes > 1 ? '≥ 1.20 ×' : '';
+      const met = processes === 1 || toStripeMock >= 1.2;
+      row(`${what}, to stripe-mock's payment intents`, ratio(toStripeMock), goal, met);
+    }
     // Other programs on the machine change the rates more than the processor time.
     const { service, database, bare } = result.cost;
     const times = compare(`creates, ${processes}`, (service + database) / bare, 'less');
