@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
+import { readConfig } from '#config.ts';
+import { startService as startSupervised } from '#hosting/running/supervisor.ts';
 import { listMigrations } from '#platform/database/migrate.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
@@ -25,6 +28,7 @@ import {
   createAccount,
   createEmptyDatabase,
   createTestDatabase,
+  log,
   productionSettings,
   startService,
 } from '../support/service.ts';
@@ -113,147 +117,138 @@ async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
 const addressesOf = (baseUrl: string) =>
   loopback.map((address) => `http://${address}:${new URL(baseUrl).port}`);
 
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+/** A start that must be refused before anything serves. */
+const refused = (settings: NodeJS.ProcessEnv, message: RegExp, processes = 1) =>
+  assert.rejects(async () => {
+    const config = readConfig({ PORT: '0', ...settings });
+    await startSupervised(config, { role: 'all', processes, log });
+  }, message);
+
+async function shareCounts(service: ServeReady, url: string): Promise<void> {
+  const caller = await account(url);
+  await onDatabase(url, (client) =>
+    client.query(
+      `update integration_limits set max_requests = 25, window_seconds = 3600
+       where endpoint = 'POST /api/checkouts'`,
+    ),
+  );
+  // Each request has its own connection, so that both processes get some of them.
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () =>
+      post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody()),
+    ),
+  );
+  const byStatus = Map.groupBy(answers, ({ status }) => status);
+  assert.equal(byStatus.get(200)?.length, 25);
+  assert.equal(byStatus.get(429)?.length, 75);
+  await bothAnswer(service);
+
+  // One answer has the metrics of both, on a separate port.
+  const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
+  await until('the metrics of both', async () => {
+    const { status, body } = await request(service.metricsUrl);
+    assert.equal(status, 200);
+    const counts = [...String(body).matchAll(count)].map(([, number]) => Number(number));
+    return counts.reduce((sum, number) => sum + number, 0) === 100;
+  });
+  assert.equal(new URL(service.metricsUrl).hostname, '127.0.0.1');
+  assert.equal((await request(`${service.baseUrl}/metrics`)).status, 404);
+  const ready = service.lines().find(({ msg }) => msg === 'the service is ready');
+  assert.equal((await request(`${ready?.console_url}/api/session`)).status, 401);
+}
+
+async function replaceOne(t: TestContext, service: ServeReady, url: string): Promise<void> {
+  const caller = await account(url);
+  const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] }, 4);
+  t.after(load.stop);
+  await bothAnswer(service);
+  const [victim] = answering(service);
+  assert.ok(victim !== undefined && victim !== service.pid);
+  let counted = await until('the metrics', () => countRequests(service));
+  const get = () => request(`${service.baseUrl}/healthz`);
+  process.kill(victim, 'SIGSTOP');
+  // Each request has its own connection. They come one after the other, then all at once.
+  for (let count = 0; count < 10; count += 1) assert.equal((await get()).status, 200);
+  const answers = Promise.all(Array.from({ length: 50 }, get));
+  process.kill(victim, 'SIGKILL');
+  assert.ok((await answers).every(({ status }) => status === 200));
+  await until('the supervisor to replace it', () =>
+    service.lines().some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
+  );
+  const from = service.lines().length;
+  // The load keeps its connections, so only new connections reach the new process.
+  await until('two processes to answer again', async () => {
+    await get();
+    // Prometheus takes a sum that falls for a restart, and counts all of it once more.
+    const count = await countRequests(service);
+    assert.ok(count >= counted, `${counted} requests, then ${count}`);
+    counted = count;
+    return answering(service, from).size === 2;
+  });
+  assert.ok(!answering(service, from).has(victim));
+  await load.stop();
+  await until('the metrics to go on', async () => {
+    await get();
+    return (await countRequests(service)) > counted;
+  });
+  assert.deepEqual(await findDamage(url, load.attempts), []);
+}
+
+async function stopInFlight(service: ServeReady, url: string): Promise<void> {
+  const caller = await account(url);
+  // A list without rows is answered without reading the table.
+  const created = await post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody());
+  assert.equal(created.status, 200);
+  const { length } = service.lines();
+  await bothAnswer(service, length);
+  const pids = answering(service, length);
+  await onDatabase(url, async (holder) => {
+    await holder.query('begin');
+    await holder.query('lock table checkouts');
+    const headers = authorised(caller);
+    const listings = addressesOf(service.baseUrl).map((address) =>
+      request(`${address}/api/checkouts`, { headers }).then(
+        ({ status }) => status,
+        () => 'no answer',
+      ),
+    );
+    await onDatabase(url, (client) =>
+      until('the lists to wait', async () => {
+        const { rowCount } = await client.query(
+          `select from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock'
+             and query like '%order by "number" desc%'`,
+        );
+        return rowCount === listings.length;
+      }),
+    );
+    const stopping = stop(service, 'SIGINT');
+    const begun = performance.now();
+    await until('more than two seconds', () => performance.now() - begun > 3_000);
+    await holder.query('rollback');
+    for (const status of await Promise.all(listings)) {
+      assert.equal(status, 200, 'a request in flight gets its answer');
+    }
+    assert.equal((await stopping).code, 0);
+  });
+  for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  // No request was cut off and no process was killed: idle connections are not waited for.
+  const lines = service.lines().slice(length);
+  assert.deepEqual(
+    lines.filter(({ level }) => level !== 30),
+    [],
+  );
+  assert.equal(lines.at(-1)?.msg, 'stopped');
+  assert.equal(service.stderr(), '');
 }
 
 describe('several processes on one port', () => {
-  test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
-    const url = await migratedDatabase();
-    const service = await serve(url, ['--processes', '2']);
-    const caller = await account(url);
-    const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] });
-    t.after(load.stop);
-    await bothAnswer(service);
-    const [victim] = answering(service);
-    assert.ok(victim !== undefined && victim !== service.pid);
-    let counted = await until('the metrics', () => countRequests(service));
-    process.kill(victim, 'SIGKILL');
-    await until('the supervisor to replace it', () =>
-      service
-        .lines()
-        .some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
-    );
-    const from = service.lines().length;
-    // The load keeps its connections, so only new connections reach the new process.
-    await until('two processes to answer again', async () => {
-      await request(`${service.baseUrl}/healthz`);
-      // Prometheus takes a sum that falls for a restart, and counts all of it once more.
-      const count = await countRequests(service);
-      assert.ok(count >= counted, `${counted} requests, then ${count}`);
-      counted = count;
-      return answering(service, from).size === 2;
-    });
-    assert.ok(!answering(service, from).has(victim));
-    await load.stop();
-    await until('the metrics to go on', async () => {
-      await request(`${service.baseUrl}/healthz`);
-      return (await countRequests(service)) > counted;
-    });
-    assert.deepEqual(await findDamage(url, load.attempts), []);
-    const { length } = service.lines();
-    const { code } = await stop(service);
-    assert.equal(code, 0);
-    // No request was cut off and no process was killed: idle connections are not waited for.
-    const lines = service.lines().slice(length);
-    assert.deepEqual(
-      lines.filter(({ level }) => level !== 30),
-      [],
-    );
-    assert.equal(lines.at(-1)?.msg, 'stopped');
-    assert.equal(service.stderr(), '');
-  });
-
-  test('a connection that arrives while a process hangs or dies is answered by another, and all end with a supervisor that is killed', async () => {
-    const url = await migratedDatabase();
-    const service = await serve(url, ['--processes', '2']);
-    const get = () => request(`${service.baseUrl}/healthz`);
-    await bothAnswer(service);
-    const [victim] = answering(service);
-    assert.ok(victim !== undefined && victim !== service.pid);
-    process.kill(victim, 'SIGSTOP');
-    // Each request has its own connection. They come one after the other, then all at once.
-    for (let count = 0; count < 10; count += 1) assert.equal((await get()).status, 200);
-    const answers = Promise.all(Array.from({ length: 50 }, get));
-    process.kill(victim, 'SIGKILL');
-    assert.ok((await answers).every(({ status }) => status === 200));
-
-    const from = service.lines().length;
-    await bothAnswer(service, from);
-    const pids = [...answering(service, from)];
-    service.child.kill('SIGKILL');
-    await until('both processes to end', () => pids.every((pid) => !isAlive(pid)));
-  });
-
-  test('share their counts, and answer what is in flight before they stop', async (t) => {
+  test('share their counts, answer for one that hangs under load, replace it without a loss once it is killed, and answer what is in flight before they stop', async (t) => {
     const url = await migratedDatabase();
     const service = await serve(url, ['--processes', '2'], loopbackSettings);
-    const caller = await account(url);
-    await onDatabase(url, (client) =>
-      client.query(
-        `update integration_limits set max_requests = 25, window_seconds = 3600
-         where endpoint = 'POST /api/checkouts'`,
-      ),
-    );
-    // Each request has its own connection, so that both processes get some of them.
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, () =>
-        post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody()),
-      ),
-    );
-    const byStatus = Map.groupBy(answers, ({ status }) => status);
-    assert.equal(byStatus.get(200)?.length, 25);
-    assert.equal(byStatus.get(429)?.length, 75);
-    await bothAnswer(service);
-
-    // One answer has the metrics of both, on a separate port.
-    const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
-    await until('the metrics of both', async () => {
-      const { status, body } = await request(service.metricsUrl);
-      assert.equal(status, 200);
-      const counts = [...String(body).matchAll(count)].map(([, number]) => Number(number));
-      return counts.reduce((sum, number) => sum + number, 0) === 100;
-    });
-    assert.equal(new URL(service.metricsUrl).hostname, '127.0.0.1');
-    assert.equal((await request(`${service.baseUrl}/metrics`)).status, 404);
-    const ready = service.lines().find(({ msg }) => msg === 'the service is ready');
-    assert.equal((await request(`${ready?.console_url}/api/session`)).status, 401);
-    const pids = answering(service);
-    await onDatabase(url, async (holder) => {
-      await holder.query('begin');
-      await holder.query('lock table checkouts');
-      const headers = authorised(caller);
-      const listings = addressesOf(service.baseUrl).map((address) =>
-        request(`${address}/api/checkouts`, { headers }).then(
-          ({ status }) => status,
-          () => 'no answer',
-        ),
-      );
-      await onDatabase(url, (client) =>
-        until('the lists to wait', async () => {
-          const { rowCount } = await client.query(
-            `select from pg_stat_activity
-             where datname = current_database() and wait_event_type = 'Lock'
-               and query like '%order by "number" desc%'`,
-          );
-          return rowCount === listings.length;
-        }),
-      );
-      const stopping = stop(service, 'SIGINT');
-      const begun = performance.now();
-      await until('more than two seconds', () => performance.now() - begun > 3_000);
-      await holder.query('rollback');
-      for (const status of await Promise.all(listings)) {
-        assert.equal(status, 200, 'a request in flight gets its answer');
-      }
-      assert.equal((await stopping).code, 0);
-    });
-    for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-    t.diagnostic(`processes ${[...pids].join(' and ')}`);
+    await shareCounts(service, url);
+    await replaceOne(t, service, url);
+    await stopInFlight(service, url);
   });
 
   test('name the port that is taken on the last address of localhost', async (t) => {
@@ -276,26 +271,32 @@ describe('several processes on one port', () => {
     assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
   });
 
-  test('stop also when they are told to before they serve', async (t) => {
-    const { pathname: exec } = new URL('../../src/hosting/running/process.ts', import.meta.url);
-    cluster.setupPrimary({ exec, args: ['web'], silent: true });
-    const ports = { PORT: '0', CONSOLE_PORT: '0' };
-    const env = { ...envFor(await migratedDatabase()), ...ports, RATE_LIMIT_STORE: 'postgres' };
-    const worker = cluster.fork(env);
-    t.after(() => worker.process.kill('SIGKILL'));
-    worker.send({ graceMilliseconds: 1_000 });
-    await until('its end', () => worker.isDead());
-    assert.equal(worker.process.exitCode, 0);
-  });
+  for (const [when, end] of [
+    ['they are told to before they serve', (worker) => worker.send({ graceMilliseconds: 1_000 })],
+    [
+      'their supervisor is gone',
+      async (worker) => {
+        assert.deepEqual(await once(worker, 'message'), ['ready', undefined]);
+        worker.process.disconnect();
+      },
+    ],
+  ] satisfies [string, (worker: Worker) => unknown][]) {
+    test(`stop when ${when}`, async (t) => {
+      const { pathname: exec } = new URL('../../src/hosting/running/process.ts', import.meta.url);
+      cluster.setupPrimary({ exec, args: ['web'], silent: true });
+      const ports = { PORT: '0', CONSOLE_PORT: '0' };
+      const env = { ...envFor(await migratedDatabase()), ...ports, RATE_LIMIT_STORE: 'postgres' };
+      const worker = cluster.fork(env);
+      t.after(() => worker.process.kill('SIGKILL'));
+      await end(worker);
+      await until('its end', () => worker.isDead());
+      assert.equal(worker.process.exitCode, 0);
+    });
+  }
 
   test('refuse to count requests in memory', async () => {
-    const program = launch(['serve', '--processes', '2'], {
-      ...envFor(await migratedDatabase()),
-      RATE_LIMIT_STORE: 'memory',
-    });
-    programs.push(program);
-    assert.equal((await program.exited).code, 1);
-    assert.match(program.stderr(), /RATE_LIMIT_STORE is memory/);
+    const settings = { ...envFor(await migratedDatabase()), RATE_LIMIT_STORE: 'memory' };
+    await refused(settings, /RATE_LIMIT_STORE is memory/, 2);
   });
 });
 
@@ -359,12 +360,20 @@ async function sendRaw(host: string, bytes: string): Promise<{ status: number; t
 }
 
 describe('nodes on one database', () => {
-  test('start together on an empty database: one migrates, the others wait, all serve', async () => {
+  test('start together: one migrates, the other waits; both serve, also on a newer database, until a migration breaks this program', async () => {
     const url = await emptyDatabase();
-    const nodes = await Promise.all([serve(url), serve(url), serve(url)]);
+    const nodes = await Promise.all([serve(url), serve(url)]);
     const migrated = nodes.flatMap((node) => node.lines().filter(({ msg }) => msg === 'migrated'));
+    const newest = (await listMigrations()).at(-1)?.version ?? 0;
     assert.equal(migrated.length, (await listMigrations()).length);
+
+    const otherKey = { ...envFor(url), MASTER_KEY: Buffer.alloc(32, 8).toString('base64') };
+    await refused(otherKey, /first used with another master key/);
     const caller = await account(url);
+    await refused(otherKey, /sealed under another master key/);
+    const production = { ...productionSettings, DATABASE_URL: url };
+    await refused(production, /belongs to the sandbox environment/);
+
     for (const node of nodes) {
       assert.equal((await request(`${node.baseUrl}/readyz`)).status, 200);
       const created = await post(`${node.baseUrl}/api/checkouts`, caller, checkoutBody());
@@ -375,13 +384,10 @@ describe('nodes on one database', () => {
         assert.equal(read.status, 200);
       }
     }
-    for (const node of nodes) assert.equal((await stop(node)).code, 0);
-  });
+    const [staying, leaving] = nodes;
+    assert.ok(staying && leaving);
+    assert.equal((await stop(leaving)).code, 0);
 
-  test('serve on a newer database, until a migration breaks this program', async () => {
-    const url = await migratedDatabase();
-    const node = await serve(url);
-    const newest = (await listMigrations()).at(-1)?.version ?? 0;
     const addMigration = (version: number, oldestProgram: number | null) =>
       onDatabase(url, (client) =>
         client.query("insert into schema_migrations values ($1, 'next', 'x', now(), $2)", [
@@ -390,56 +396,19 @@ describe('nodes on one database', () => {
         ]),
       );
     await addMigration(newest + 1, null);
-    assert.equal((await request(`${node.baseUrl}/readyz`)).status, 200);
-    const other = await serve(url);
-    const created = await post(
-      `${other.baseUrl}/api/checkouts`,
-      await account(url),
-      checkoutBody(),
-    );
+    assert.equal((await request(`${staying.baseUrl}/readyz`)).status, 200);
+    const late = await serve(url);
+    const created = await post(`${late.baseUrl}/api/checkouts`, caller, checkoutBody());
     assert.equal(created.status, 200);
     await addMigration(newest + 2, newest + 1);
-    for (const { baseUrl } of [node, other]) {
+    for (const { baseUrl } of [staying, late]) {
       assert.equal((await request(`${baseUrl}/readyz`)).status, 503);
     }
-    const late = launch(['serve'], { ...envFor(url), PORT: '0' });
-    programs.push(late);
-    assert.equal((await late.exited).code, 1);
-    assert.match(
-      late.stderr(),
+    await refused(
+      envFor(url),
       new RegExp(
         `needs a program of migration ${newest + 1} or newer. This one is of migration ${newest}`,
       ),
     );
-  });
-
-  test('refuse another master key on an empty database, and with merchants also the database of the other environment', async () => {
-    const url = await emptyDatabase();
-    const node = await serve(url);
-    const early = launch(['serve'], {
-      ...envFor(url),
-      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
-      PORT: '0',
-    });
-    programs.push(early);
-    assert.equal((await early.exited).code, 1);
-    assert.match(early.stderr(), /first used with another master key/);
-    await account(url);
-    await stop(node);
-    const production = launch(['serve'], {
-      ...productionSettings,
-      DATABASE_URL: url,
-      PORT: '0',
-    });
-    const stranger = launch(['serve'], {
-      ...envFor(url),
-      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
-      PORT: '0',
-    });
-    programs.push(production, stranger);
-    assert.equal((await production.exited).code, 1);
-    assert.match(production.stderr(), /belongs to the sandbox environment/);
-    assert.equal((await stranger.exited).code, 1);
-    assert.match(stranger.stderr(), /sealed under another master key/);
   });
 });
