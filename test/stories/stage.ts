@@ -552,11 +552,8 @@ const byTurn = (one: Step, other: Step) =>
   Number(one.to === 'sleep') - Number(other.to === 'sleep') ||
   (one.name < other.name ? -1 : Number(one.name > other.name));
 
-/** This statement contains the time at which it records an answer, so nothing comes between. */
-const recordsAnswer = /^with i as materialized \(select i\.\* from unnest/;
-
-const isPause = (fault: Fault, { to, name }: Step) =>
-  !recordsAnswer.test(name) && (fault === 'pause' || (to !== 'gateway' && fault === 'late'));
+const isPause = (fault: Fault, { to }: Step) =>
+  fault === 'pause' || (to !== 'gateway' && fault === 'late');
 
 /** The merchant's receiver fails before or after it has read the callback, or it answers. */
 async function atReceiver<T>(

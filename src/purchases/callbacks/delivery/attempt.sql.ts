@@ -4,6 +4,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import { leaseSeconds } from './limits.ts';
 
 type CallbackKey = { merchant_id: string; id: string };
 
@@ -112,7 +113,8 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 };
 
 /**
- * Records how attempts ended, each only once. Releases their callbacks, except those whose lease has
+ * Records how attempts ended, each only once. A process may stall between its answer and its record,
+ * so a result that comes after the lease ended no sooner than the lease. Releases their callbacks, except those whose lease has
  * passed to another process. If that process has counted the attempt, and released the callback for
  * the next one, the result that comes late decides instead. Clears the failure counts of
  * destinations that work again. Returns how many attempts had not ended before.
@@ -131,12 +133,15 @@ export async function moveAttemptsEnded(
       with i as materialized (select i.* from ${ended.from}),
       closed as (
         update callback_attempts as a
-        set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason,
+        set finished_at = case when c.id is not null then i.finished_at
+            else greatest(i.finished_at, a.started_at + interval '${leaseSeconds} seconds') end,
+          outcome = i.outcome, reason = i.reason,
           address = i.address, tls_version = i.tls_version, response_status = i.response_status,
           response_headers = i.response_headers, response_body = i.response_body,
           response_header_bytes = i.response_header_bytes,
           response_body_bytes = i.response_body_bytes, timings = i.timings
-        from i
+        from i left join callbacks c
+          on c.merchant_id = i.merchant_id and c.id = i.callback_id and c.lease = i.lease
         where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
           and a.number = i.number and a.id = i.id and a.finished_at is null
         returning a.id
