@@ -6,10 +6,11 @@ import { changePage } from '#merchants/change-page.ts';
 import { rollUp } from '#operating/rollups/roll-up.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
+import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
 import { approvePayout } from '#purchases/payouts/review-payout.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
-import { findNodes } from '../support/database-server.ts';
+import { countLockWaits, findNodes } from '../support/database-server.ts';
 import { startMailServer } from '../support/mail.ts';
 import { cards, refundNow } from '../support/money.ts';
 import {
@@ -22,6 +23,7 @@ import {
 import { readPdf } from '../support/pdf.ts';
 import { type Account, createAccount } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
+import { until } from '../support/until.ts';
 
 // Tests the amounts that merchants are owed and paid, on their clocks, against the real test
 // gateway. Each test has a merchant of its own and continues at the time of the one before.
@@ -520,6 +522,39 @@ describe('a payout', () => {
     const shown = await nomsa.json('payouts', 'show', payout.id);
     assert.deepEqual([shown.first_approver, shown.approver].sort(), ['nomsa', 'sipho']);
     assert.equal(shown.status, 'approved');
+  });
+
+  test('has an entry of the day before that comes while it is made', async () => {
+    const account = await merchantWith();
+    const shopper = await bought(account, 1);
+    await paying.pass({ days: 1 });
+    const { clock, service } = paying;
+    const day = clock.now();
+    const due = day.add({ hours: 24 * 4 });
+    const other = await service.deps.database.pool.connect();
+    try {
+      await other.query('begin');
+      await other.query('lock table payouts in share mode');
+      clock.set(due.toString());
+      const made = makeDuePayouts(service.deps);
+      const waits = async () => (await countLockWaits(service.deps.database.pool)) > 0;
+      await Promise.race([until('the payout to wait', waits), made.then(() => assert.fail())]);
+      clock.set(day.toString());
+      await refundNow({ ...paying, account }, shopper, 40_000);
+      clock.set(due.toString());
+      await other.query('commit');
+      await made;
+    } finally {
+      other.release();
+    }
+    const [payout] = await payoutsOf(account);
+    assert.deepEqual(
+      payout?.lines.map(({ kind, gross }) => [kind, gross]),
+      [
+        ['sale', 100_000],
+        ['refund', -40_000],
+      ],
+    );
   });
 
   test('and its lines cannot be changed in the database', { skip: onCitus }, async () => {

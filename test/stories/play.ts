@@ -368,14 +368,10 @@ async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> 
   try {
     await work;
   } catch (error) {
-    if (!isReported(error) && !isUndonePayout(error)) throw error;
+    if (!isReported(error)) throw error;
     tell(`told: ${(error as Error).message}`);
   }
 }
-
-/** An entry of the day before came while the payout was made. It is made again a moment later. */
-const isUndonePayout = (error: unknown) =>
-  error instanceof assert.AssertionError && /at issue .*make-payouts/.test(error.stack ?? '');
 
 /** The operations that remain at the end of a story. Others are done if the story wants them. */
 const remaining = ['approve', 'resume plan', 'approve payout', 'compare', 'export', 'note paid'];

@@ -30,6 +30,9 @@ export class FateUnknown extends Error {}
  */
 export class NotBegun extends Error {}
 
+/** Another transaction changed what this one had read. Nothing was done, and it runs again. */
+export class Outpaced extends Error {}
+
 /** Codes after which nothing was done, so that the caller may retry. */
 const transientCodes = new Set([
   '25006', // the server is read only: a standby, or a primary that was demoted
@@ -57,7 +60,8 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof NotBegun || isPlanOutdated(error)) return true;
+  if (error instanceof NotBegun || error instanceof Outpaced) return true;
+  if (isPlanOutdated(error)) return true;
   if (isWorkerAway(error) || isPostmasterGone(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
@@ -71,7 +75,7 @@ export function isTransient(error: unknown): boolean {
  * server that is away.
  */
 export function isContended(error: Error): boolean {
-  if (error instanceof NotBegun) return true;
+  if (error instanceof NotBegun || error instanceof Outpaced) return true;
   const { code } = error as { code?: unknown };
   return code === '40001' || code === '40P01' || code === lockTimeout;
 }

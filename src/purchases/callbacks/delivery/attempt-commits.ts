@@ -18,7 +18,7 @@ import { countDeliveries } from './destination-statistics.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
 import { notSent } from './failure-reason.ts';
 import { formHeaders, isForm } from './legacy-form.ts';
-import { commitBatchSize, markSentMilliseconds, runAttemptsMax } from './limits.ts';
+import { commitBatchSize, leaseSeconds, markSentMilliseconds, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
 import { storedAnswer } from './stored-answer.ts';
@@ -206,6 +206,7 @@ function ended(one: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   return {
     ...keyOf(attempt),
     ...{ lease, host, finished_at: merchantNow },
+    lease_end: timestamp(secondsAfter(Temporal.Instant.from(attempt.started_at), leaseSeconds)),
     ...(isExhausted(one) ? { ...unchanged, status: null } : released(one, now, merchantNow)),
     outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
     reason: exchange.reason,

@@ -4,7 +4,6 @@ import type { Handle } from '#platform/database/database.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
-import { leaseSeconds } from './limits.ts';
 
 type CallbackKey = { merchant_id: string; id: string };
 
@@ -88,6 +87,7 @@ const ended = rowGroup({
   number: 'int',
   id: 'uuid',
   finished_at: 'timestamptz',
+  lease_end: 'timestamptz',
   outcome: 'text',
   reason: 'text',
   address: 'text',
@@ -110,6 +110,8 @@ const ended = rowGroup({
 type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 'redirect_url'> & {
   /** Null if it is not released here. */
   status: Callback['status'] | null;
+  /** When the lease ends, on the merchant's clock. */
+  lease_end: Timestamp;
 };
 
 /**
@@ -134,7 +136,7 @@ export async function moveAttemptsEnded(
       closed as (
         update callback_attempts as a
         set finished_at = case when c.id is not null then i.finished_at
-            else greatest(i.finished_at, a.started_at + interval '${leaseSeconds} seconds') end,
+            else greatest(i.finished_at, i.lease_end) end,
           outcome = i.outcome, reason = i.reason,
           address = i.address, tls_version = i.tls_version, response_status = i.response_status,
           response_headers = i.response_headers, response_body = i.response_body,
