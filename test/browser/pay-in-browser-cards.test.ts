@@ -46,7 +46,7 @@ const visa = cardNumber('visa');
 describe('every test card, typed into the card frame', { skip: noBrowser }, () => {
   const { shop, scenario } = openShop();
 
-  describe('is approved and brings the browser to success_url', { concurrency: 4 }, () => {
+  describe('is approved and brings the browser to success_url', { concurrency: 2 }, () => {
     for (const name of isLong ? approved : approved.slice(0, 3)) {
       scenario(name, { ends: 'successful' }, async (visit) => {
         const { page, shopper, success_url } = visit;
@@ -117,7 +117,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     },
   );
 
-  describe('is challenged by its bank', { concurrency: 4 }, () => {
+  describe('is challenged by its bank', { concurrency: 2 }, () => {
     for (const name of isLong ? challenged : challenged.slice(0, 2)) {
       scenario(`approved: ${name} lands at success_url`, { ends: 'successful' }, async (visit) => {
         const { page, success_url } = visit;
@@ -189,7 +189,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     });
   });
 
-  describe('is refused if it is not a card', { concurrency: 4 }, () => {
+  describe('is refused if it is not a card', { concurrency: 2 }, () => {
     scenario(
       'an empty, a short and a wrong number are named in the frame, and nothing is requested',
       { ends: 'received' },

@@ -21,7 +21,7 @@ import { until } from '../support/until.ts';
 
 const insufficient = '4000000000009995';
 
-describe('the hosted page, served by the real server', { skip: noBrowser, concurrency: 3 }, () => {
+describe('the hosted page, served by the real server', { skip: noBrowser, concurrency: 2 }, () => {
   const { shop, scenario } = openShop();
 
   const looks = [
@@ -33,7 +33,9 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       `at ${width} px axe finds nothing when open, declined, at the bank and after it`,
       {
         ends: 'received',
-        browser: { viewport: { width, height: 800 }, colorScheme, reducedMotion: 'reduce' },
+        viewport: { width, height: 800 },
+        colorScheme,
+        reducedMotion: 'reduce',
         checkout: {
           line_items: [{ name: 'Ethiopia Yirgacheffe 1 kg', amount: 75_000, quantity: 2 }],
         },
@@ -123,7 +125,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
   for (const width of isLong ? [320, 390, 1280] : [320]) {
     scenario(
       `nothing moves by itself at ${width} px: while it loads, and while it pays`,
-      { ends: 'successful', browser: { viewport: { width, height: 1600 } } },
+      { ends: 'successful', viewport: { width, height: 1600 } },
       async (visit) => {
         const { page, success_url } = visit;
         await ready(page);
@@ -211,7 +213,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
     {
       ends: 'cancelled',
       merchantName: name,
-      browser: { viewport: { width: 1280, height: 900 } },
+      viewport: { width: 1280, height: 900 },
       checkout: {
         client_reference_id: '"><svg onload=alert(1)>',
         line_items: items.map((item) => ({ name: item, amount: 100, quantity: 1 })),

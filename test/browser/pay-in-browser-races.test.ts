@@ -22,7 +22,7 @@ import { until } from '../support/until.ts';
 
 const networkErrors = /Failed to load resource/;
 
-describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurrency: 4 }, () => {
+describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurrency: 2 }, () => {
   const { scenario } = openShop();
 
   const asking = (page: Page) => page.getByRole('button', { name: 'Asking your bank…' });

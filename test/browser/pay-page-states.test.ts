@@ -1,29 +1,47 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { startCardEntry, startGallery } from '../../web/pay/gallery.ts';
 import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
-import { until } from '../support/until.ts';
+
+const phone = { width: 390, height: 844 };
 
 type Gallery = Awaited<ReturnType<typeof startGallery>>;
 
-describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, () => {
+describe('the hosted page in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   let cards: Awaited<ReturnType<typeof startCardEntry>>;
+  let gallery: Gallery;
+  let page: Page;
+  const complaints: string[] = [];
 
   before(async () => {
     cards = await startCardEntry();
+    gallery = await startGallery(cards.cardEntry);
+    cards.pageOrigins.push(gallery.url);
     browser = await connectBrowser();
+    page = await openPage();
   });
   after(async () => {
     await browser?.close();
+    await gallery?.stop();
     await cards?.stop();
+  });
+  // The first page of a profile takes much longer than the next ones, so all tests share one.
+  beforeEach(async () => {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await open('about:blank');
+    await page.setViewportSize(phone);
+    await page.emulateMedia({ colorScheme: 'light' });
+    page.removeAllListeners('request');
+    complaints.length = 0;
+    gallery.asked.length = 0;
   });
 
   const looks = [
-    { width: 390, colorScheme: 'light' },
+    { width: 320, colorScheme: 'light' },
     { width: 1280, colorScheme: 'dark' },
   ] as const;
 
@@ -31,17 +49,16 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
   // long run. Every state has to fit, because the languages differ in length.
   for (const [place, { width, colorScheme }] of looks.entries()) {
     const name = `${colorScheme} at ${width} px`;
-    test(`every state passes axe, ${name}, and fits into 320 px`, async (t) => {
-      const { context, complaints, gallery } = await openContext(t, { colorScheme });
-      const page = await context.newPage();
+    test(`every state passes axe, ${name}, and fits into 320 px`, async () => {
+      await page.emulateMedia({ colorScheme });
       for (const [index, state] of Object.keys(gallery.states).entries()) {
         if (!isLong && index % looks.length !== place) continue;
-        await reach(gallery, page, state);
+        await reach(state);
         if (isLong || !/-(afrikaans|isizulu)$/.test(state)) {
           await page.setViewportSize({ width, height: 844 });
           assert.deepEqual(await axeViolations(page), [], `${state}, ${name}`);
         }
-        await page.setViewportSize({ width: 320, height: 640 });
+        await page.setViewportSize({ width: 320, height: 844 });
         const excess = await page.evaluate(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',
         );
@@ -51,9 +68,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     });
   }
 
-  test('another language keeps the choice and the card, and is what the page pays in', async (t) => {
-    const { context, complaints, gallery } = await openContext(t);
-    const page = await context.newPage();
+  test('another language keeps the choice and the card, and is what the page pays in', async () => {
     await page.goto(`${gallery.url}/pay/approved`);
     await ready(page);
     await page.getByRole('radio', { name: /6 payments/ }).check();
@@ -70,7 +85,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     assert.deepEqual(await axeViolations(page), []);
     await page.getByRole('button', { name: 'Khokha R 250,00 manje' }).click();
     await page.getByText('Inkokhelo ivunyiwe').waitFor();
-    const { language, number_of_payments } = lastAsked(gallery, '/pay/approved/pay') as Record<
+    const { language, number_of_payments } = lastAsked('/pay/approved/pay') as Record<
       string,
       unknown
     >;
@@ -78,33 +93,56 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     assert.deepEqual(complaints, []);
   });
 
-  test('without a script the page explains itself in place of a form that never loads', async (t) => {
-    const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
-    const page = await context.newPage();
-    for (const [state, text] of [
-      ['open', 'Paying needs JavaScript'],
-      ['open-afrikaans', 'Betaling benodig JavaScript'],
-      ['paying-elsewhere', 'Paying needs JavaScript'],
-    ] as const) {
-      await page.goto(`${gallery.url}/pay/${state}`);
-      const notice = page.locator('main .notice');
-      assert.ok(await notice.isVisible());
-      const said = String(await notice.textContent());
-      assert.match(said, new RegExp(text));
-      // A payment may be in flight: then the page must not say that nothing was charged.
-      assert.equal(/Nothing was charged|Niks is gehef/.test(said), state !== 'paying-elsewhere');
-      assert.equal(await page.getByRole('button').count(), 0, 'nothing that would do nothing');
-      assert.ok(await page.getByText('Hand grinder, steel').isVisible());
-      assert.equal(
-        await page.locator('.card-loading, .progress').filter({ visible: true }).count(),
-        0,
+  describe('without a script', () => {
+    let plain: Page;
+    before(async () => {
+      plain = await openPage({ javaScriptEnabled: false });
+    });
+    after(() => plain?.context().close());
+
+    test('the page explains itself in place of a form that never loads', async () => {
+      for (const [state, text] of [
+        ['open', 'Paying needs JavaScript'],
+        ['open-afrikaans', 'Betaling benodig JavaScript'],
+        ['paying-elsewhere', 'Paying needs JavaScript'],
+      ] as const) {
+        await plain.goto(`${gallery.url}/pay/${state}`);
+        const notice = plain.locator('main .notice');
+        assert.ok(await notice.isVisible());
+        const said = String(await notice.textContent());
+        assert.match(said, new RegExp(text));
+        // A payment may be in flight: then the page must not say that nothing was charged.
+        assert.equal(/Nothing was charged|Niks is gehef/.test(said), state !== 'paying-elsewhere');
+        assert.equal(await plain.getByRole('button').count(), 0, 'nothing that would do nothing');
+        assert.ok(await plain.getByText('Hand grinder, steel').isVisible());
+        assert.equal(
+          await plain.locator('.card-loading, .progress').filter({ visible: true }).count(),
+          0,
+        );
+      }
+    });
+
+    test('the plan is readable, and its receipts and dates are links', async () => {
+      await plain.goto(`${gallery.url}/pay/plan-long`);
+      assert.ok(
+        await plain.getByRole('heading', { name: 'R 4 500,00 of R 12 000,00' }).isVisible(),
       );
-    }
+      assert.equal(await plain.locator('.plan li').filter({ visible: true }).count(), 24);
+      assert.equal(await plain.getByRole('link', { name: /^Receipt for payment \d+$/ }).count(), 9);
+      assert.ok(
+        await plain.getByRole('link', { name: 'Add the dates to your calendar' }).isVisible(),
+      );
+      assert.ok(await plain.getByRole('link', { name: /^Return to Karoo/ }).isVisible());
+      assert.match(String(await plain.locator('.notice').textContent()), /switch JavaScript on/);
+      assert.equal(await plain.getByRole('button').count(), 0, 'nothing that would do nothing');
+      // A one-time link shows the plan, too.
+      await plain.goto(`${gallery.url}/pay/plan-late/manage#token`);
+      assert.ok(await plain.getByText('R 500,00 is late.').isVisible());
+      assert.ok(await plain.getByText('It costs you nothing extra.').isVisible());
+    });
   });
 
-  test('where no links are mailed, the plan offers no choices and says whom to contact', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
+  test('where no links are mailed, the plan offers no choices and says whom to contact', async () => {
     for (const [state, text] of [
       ['plan-no-links', 'To make a payment, to change the card or to report a problem, contact '],
       ['plan-no-links-early', 'To make a payment, to change the card or to report a problem'],
@@ -119,26 +157,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     }
   });
 
-  test('without a script the plan is readable, and its receipts and dates are links', async (t) => {
-    const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
-    const page = await context.newPage();
-    await page.goto(`${gallery.url}/pay/plan-long`);
-    assert.ok(await page.getByRole('heading', { name: 'R 4 500,00 of R 12 000,00' }).isVisible());
-    assert.equal(await page.locator('.plan li').filter({ visible: true }).count(), 24);
-    assert.equal(await page.getByRole('link', { name: /^Receipt for payment \d+$/ }).count(), 9);
-    assert.ok(await page.getByRole('link', { name: 'Add the dates to your calendar' }).isVisible());
-    assert.ok(await page.getByRole('link', { name: /^Return to Karoo/ }).isVisible());
-    assert.match(String(await page.locator('.notice').textContent()), /switch JavaScript on/);
-    assert.equal(await page.getByRole('button').count(), 0, 'nothing that would do nothing');
-    // A one-time link shows the plan, too.
-    await page.goto(`${gallery.url}/pay/plan-late/manage#token`);
-    assert.ok(await page.getByText('R 500,00 is late.').isVisible());
-    assert.ok(await page.getByText('It costs you nothing extra.').isVisible());
-  });
-
-  test('an amount and the parts of a price stay on one line, also at twice the zoom', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
+  test('an amount and the parts of a price stay on one line, also at twice the zoom', async () => {
     for (const state of ['open', 'open-odd-amounts', 'open-isizulu']) {
       await page.goto(`${gallery.url}/pay/${state}`);
       for (const width of [195, 320, 390, 1280]) {
@@ -157,57 +176,8 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     }
   });
 
-  test('the page sends the chosen term, the consent as shown, and a token instead of the card', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
-    await page.goto(`${gallery.url}/pay/declined`);
-    await ready(page);
-    await page.getByRole('radio', { name: /^6 payments/ }).check();
-    await typeCard(page);
-    await page.getByText('The payments add up to R 1 500,00.').waitFor();
-    await page.getByRole('button', { name: 'Pay R 250,00 now' }).click();
-    await page.getByText('Your bank declined this card: not enough funds.').waitFor();
-    const body = lastAsked(gallery, '/pay/declined/pay') as {
-      number_of_payments: number;
-      card_token: string;
-      consent: unknown;
-    };
-    assert.equal(body.number_of_payments, 6);
-    assert.match(body.card_token, /^ctoken_/);
-    const plan = gallery.states.declined?.page?.plans.find((each) => each.number_of_payments === 6);
-    assert.deepEqual(body.consent, { version: 'gallery', payments: plan?.payments });
-    assert.equal(JSON.stringify(gallery.asked).includes('4242'), false);
-
-    // The shopper's choice and input stay, and the notice has the focus for screen readers.
-    assert.equal(await page.getByRole('radio', { name: /^6 payments/ }).isChecked(), true);
-    assert.equal(
-      await cardFrame(page).getByLabel('Card number').inputValue(),
-      '4242 4242 4242 4242',
-    );
-    assert.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'alert');
-    await page.getByText('Nothing was charged. Try again or use another card.').waitFor();
-  });
-
-  test('a double click followed by Enter sends one request', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
-    const asked = watch(page, '/pay');
-    await page.goto(`${gallery.url}/pay/paying-here`);
-    await ready(page);
-    await typeCard(page);
-    await page.getByRole('button', { name: /^Pay/ }).dblclick();
-    const busy = page.getByRole('button', { name: 'Asking your bank…' });
-    await busy.waitFor();
-    await page.keyboard.press('Enter');
-    await busy.click({ force: true });
-    await until('the request', () => asked.length > 0);
-    assert.equal(asked.length, 1);
-  });
-
-  test('after a lost connection the page offers to pay only once the server answers `open`', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
-    await reach(gallery, page, 'lost');
+  test('after a lost connection the page offers to pay only once the server answers `open`', async () => {
+    await reach('lost');
     await page.getByText('The connection was lost.').waitFor();
     const asked = watch(page, '/pay');
     await page.waitForRequest(/lost\/state/);
@@ -215,26 +185,21 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     assert.equal(await page.getByRole('button', { name: /^Pay/ }).count(), 0);
     assert.equal(asked.length, 0);
 
-    const other = await context.newPage();
-    await reach(gallery, other, 'lost-then-open');
-    await other.getByText('Your payment did not go through.').waitFor();
-    await ready(other);
-    const number = cardFrame(other).getByLabel('Card number');
+    await reach('lost-then-open');
+    await page.getByText('Your payment did not go through.').waitFor();
+    await ready(page);
+    const number = cardFrame(page).getByLabel('Card number');
     assert.equal(await number.inputValue(), '4242 4242 4242 4242');
   });
 
-  test('a paid order opened again does not redirect, and links back', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
-    await reach(gallery, page, 'plan');
+  test('a paid order opened again does not redirect, and links back', async () => {
+    await reach('plan');
     await page.getByRole('heading', { name: 'R 500,00 of R 1 500,00 paid' }).waitFor();
     const link = page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' });
     assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
   });
 
-  test('a card form that does not load says so and loads again on request', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
+  test('a card form that does not load says so and loads again on request', async () => {
     const script = cards.cardEntry.scriptUrl;
     await page.route(script, (route) => route.abort());
     await page.goto(`${gallery.url}/pay/open`);
@@ -249,46 +214,33 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     await ready(page);
   });
 
-  test('a wrong card is shown at its field, and no payment is requested', async (t) => {
-    const { context, gallery } = await openContext(t);
-    const page = await context.newPage();
-    await reach(gallery, page, 'open');
-    const asked = watch(page, '/pay');
-    await page.getByRole('button', { name: /^Pay/ }).click();
-    await cardFrame(page).getByText('Enter the card number.').waitFor();
-    await ready(page);
-    assert.equal(asked.length, 0);
-  });
-
-  /** A context with a gallery of its own, because a gallery remembers what its pages asked. */
-  async function openContext(t: TestContext, options: object = {}) {
-    const gallery = await startGallery(cards.cardEntry);
-    t.after(() => gallery.stop());
-    cards.pageOrigins.push(gallery.url);
+  async function openPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
     const context = await browser.newContext({
-      viewport: { width: 390, height: 844 },
+      viewport: phone,
       reducedMotion: 'reduce',
       ...options,
     });
-    t.after(() => context.close());
     // Final states return to the shop. Without an answer the test can look at the page.
     await context.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
-    const complaints: string[] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
     context.on('console', (message) => {
       if (/Content Security Policy|integrity/i.test(message.text()))
         complaints.push(message.text());
     });
-    return { context, complaints, gallery };
+    return await context.newPage();
+  }
+
+  /** The last page may return to the shop at this moment, once, which aborts the navigation. */
+  async function open(address: string): Promise<void> {
+    await page.goto(address).catch(() => page.goto(address));
   }
 
   /** Opens a state of the gallery and performs the attempt that leads to it. */
-  async function reach(gallery: Gallery, page: Page, name: string): Promise<void> {
+  async function reach(name: string): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);
     const address = `${gallery.url}/pay/${name}${state.link ? '/manage#token' : ''}`;
-    // The last page may return to the shop at this moment, once, which aborts the navigation.
-    await page.goto(address).catch(() => page.goto(address));
+    await open(address);
     if (state.page?.status === 'open' && name !== 'card-form-missing') await ready(page);
     for (const click of state.clicks ?? []) {
       const button = page.getByRole('button', { name: click });
@@ -319,7 +271,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     if (state.sees) await page.getByText(state.sees).first().waitFor();
   }
 
-  function lastAsked(gallery: Gallery, path: string): unknown {
+  function lastAsked(path: string): unknown {
     return gallery.asked.findLast((each) => each.path === path)?.body;
   }
 });

@@ -25,7 +25,7 @@ const mastercard = '5555555555554444';
 /** Longer than any month, and shorter than the time to the payment after. */
 const month = { hours: 31 * 24 + 12 };
 
-describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () => {
+describe('the plan page in a browser', { skip: noBrowser, concurrency: 2 }, () => {
   const { shop, scenario: visits } = openShop();
 
   const scenario = (
@@ -170,7 +170,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   scenario(
     'a receipt opens beside the plan in its language, and the dates are a file',
-    { browser: { viewport: { width: 1280, height: 900 } } },
+    { viewport: { width: 1280, height: 900 } },
     async ({ link, page, context, shopper }) => {
       await page.goto(link);
       await page.getByRole('button', { name: 'Afrikaans' }).click();
@@ -205,7 +205,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       {
         card: cards.laterLost,
         payments: 3,
-        browser: { viewport: { width, height: 900 } },
+        viewport: { width, height: 900 },
       },
       async (visit) => {
         const { link, page, shopper } = visit;

@@ -24,7 +24,7 @@ import {
 
 const mastercard = '5555555555554444';
 
-describe('a card that is entered in a session', { skip: noBrowser, concurrency: 3 }, () => {
+describe('a card that is entered in a session', { skip: noBrowser, concurrency: 2 }, () => {
   const { shop, scenario: visits } = openShop({ protocol: 'hyperswitch' });
 
   const scenario = (

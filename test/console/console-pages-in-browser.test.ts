@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { axeViolations } from '../support/axe.ts';
-import { installClock, noBrowser } from '../support/browser.ts';
-import type { ConsoleBrowser } from '../support/console-browser.ts';
+import { fixClock, installClock, noBrowser } from '../support/browser.ts';
+import { type ConsoleBrowser, go } from '../support/console-browser.ts';
 import { hostile, startConsoleScene } from '../support/console-scene.ts';
 import { openDispute, refundNow } from '../support/money.ts';
 import type { Shopper } from '../support/payments.ts';
@@ -48,7 +48,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.equal(await page.getByLabel('From', { exact: true }).inputValue(), '2026-03-01');
     await page.getByText('Johannesburg time').waitFor();
     // The same field says for whom a person is invited.
-    await page.goto(`${url}/people`);
+    await go(page, '/people');
     await page.getByRole('button', { name: 'Invite a person' }).click();
     await page.getByRole('combobox', { name: 'Sees' }).click();
     await page.getByRole('option', { name: 'Some merchants' }).click();
@@ -98,7 +98,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     // Each part of a page says so, too.
     const parts = /\/api\/(sessions|passkeys)$/;
     await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
-    await page.goto(`${url}/me`);
+    await go(page, '/me');
     await page.getByText('The database is away.').nth(1).waitFor();
     assert.equal(await page.getByRole('status', { name: 'Loading' }).count(), 0);
   });
@@ -110,6 +110,8 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       ['/checkouts', 'Checkouts', 'table.bones .bone', 'ORDER-1'],
       [`/checkouts/${shopper.id}`, 'Checkout', '.bone', 'What happened'],
     ] as const;
+    await page.goto(`${console.url}/me`);
+    await page.getByText('Open sessions').waitFor();
     for (const [path, title, bones, text] of held) {
       const answer = Promise.withResolvers<void>();
       const address = new RegExp(`/api${path}([?]|$)`);
@@ -117,7 +119,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
         await answer.promise;
         await route.continue();
       });
-      await page.goto(`${console.url}${path}`);
+      await go(page, path);
       const main = page.locator('#main');
       await main.getByRole('heading', { name: title, exact: true }).waitFor();
       const loading = main.getByRole('status', { name: 'Loading' });
@@ -152,8 +154,12 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     ]);
     const alerts = links.filter({ hasText: 'Alerts' });
     const all = await alerts.locator('.value').textContent();
-    await page.goto(`${url}/?merchant=${id}`);
-    await links.first().waitFor();
+    await go(page, `/?merchant=${id}`);
+    await page
+      .getByRole('region', { name: 'What waits' })
+      .locator(`a[href*="${id}"]`)
+      .first()
+      .waitFor();
     assert.deepEqual(await hrefs(), [
       `/alerts?merchant=${id}`,
       `/callbacks?merchant=${id}`,
@@ -173,7 +179,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
   test('keys go to pages, rows and the search, which finds an order', async (t) => {
     const { page } = await console.withSession(t, ['viewer']);
     // The second of two keys counts only if it comes soon after the first.
-    await page.clock.setFixedTime(Date.now());
+    await fixClock(page);
     await page.goto(console.url);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const figures = page.getByRole('region', { name: 'What waits' });
@@ -198,7 +204,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(await axeViolations(page), []);
     await page.keyboard.press('Escape');
     // A dialog gives the focus back to the row that it was opened from.
-    await page.goto(`${console.url}/callbacks?view=all`);
+    await go(page, '/callbacks?view=all');
     const row = page.getByRole('link', { name: 'ORDER-1', exact: true });
     await row.focus();
     await page.keyboard.press('Enter');
@@ -211,11 +217,8 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
   // Axe sees each page at one of the three widths here, and at all of them in the long run.
   test('every page fits a phone, a desktop and a wide one, passes axe, and runs no foreign script', async (t) => {
     const { paying, url } = console;
-    const { page, complaints } = await console.signedIn(
-      t,
-      ['admin'],
-      hostile('person').slice(0, 90),
-    );
+    const name = hostile('person').slice(0, 90);
+    const { page, complaints } = await console.withSession(t, ['admin'], name);
     await page.goto(`${url}/checkouts/${unlucky.id}`);
     await page.getByLabel('Add a note').fill(hostile('note'));
     await page.getByRole('button', { name: 'Add the note' }).click();
@@ -266,19 +269,28 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
       if (excess !== 0) found.push(`${path} on ${on}: ${excess} px too wide`);
       if (broken !== undefined) found.push(`${path}: the script of ${broken} ran`);
     };
-    for (const [index, [path, text]] of pages.entries()) {
-      await page.setViewportSize({ width: 390, height: 844 });
-      await page.emulateMedia({ colorScheme: 'light' });
-      // The router notices. To load the page would start the console, and axe, once for each path.
-      await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
-      await page.locator('#main').getByText(text).first().waitFor();
-      await look(path, 'a light phone', index % 3 === 0);
-      await page.setViewportSize({ width: 1280, height: 800 });
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
-      await look(path, 'a dark desktop', index % 3 === 1);
-      await page.setViewportSize({ width: 1920, height: 1080 });
-      await look(path, 'a wide desktop', index % 3 === 2);
+    const names = ['a phone', 'a desktop', 'a wide desktop'];
+    const sizes = [
+      { name: 'a phone', width: 390, height: 844 },
+      { name: 'a desktop', width: 1280, height: 800 },
+      { name: 'a wide desktop', width: 1920, height: 1080 },
+    ];
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+      for (const [index, [path, text]] of pages.entries()) {
+        // On a phone axe sees the light scheme, elsewhere the dark one.
+        const seen = index % sizes.length;
+        if (!isLong && (seen === 0) !== (colorScheme === 'light')) continue;
+        await go(page, path);
+        // The size of the page before comes first.
+        sizes.reverse();
+        for (const { name, ...size } of sizes) {
+          await page.setViewportSize(size);
+          await page.locator('#main').getByText(text).first().waitFor();
+          await look(path, `${name}, ${colorScheme}`, name === names[seen]);
+        }
+      }
     }
     assert.deepEqual(found, []);
     assert.deepEqual(complaints, []);

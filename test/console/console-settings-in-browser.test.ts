@@ -7,7 +7,7 @@ import { changeAccess } from '#operating/people/manage-people.ts';
 import { axeViolations } from '../support/axe.ts';
 import { installClock, noBrowser } from '../support/browser.ts';
 import { addPerson } from '../support/console.ts';
-import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, go, startConsoleBrowser } from '../support/console-browser.ts';
 import { hostile } from '../support/console-scene.ts';
 import { createAccount } from '../support/service.ts';
 
@@ -21,7 +21,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
   test('one person proposes a bank account, and only another one can confirm it', async (t) => {
     const { paying, url } = console;
     const { merchant } = await createAccount(paying.service);
-    const first = await console.signedIn(t, ['finance'], 'First Person');
+    const first = await console.withPasskey(t, ['finance'], 'First Person');
     await first.page.goto(`${url}/merchants/${merchant.id}`);
     await first.page.getByText('Without a confirmed account').waitFor();
     paying.clock.advance({ minutes: 6 });
@@ -35,7 +35,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await first.page.getByRole('button', { name: 'Use the passkey' }).click();
     await first.page.getByText('You proposed it. Another person has to confirm it.').waitFor();
     assert.equal(await first.page.getByRole('button', { name: /^Confirm/ }).count(), 0);
-    const second = await console.signedIn(t, ['finance'], 'Second Person');
+    const second = await console.withSession(t, ['finance'], 'Second Person');
     await second.page.goto(first.page.url());
     await second.page.getByText('by First Person').waitFor();
     await second.page.getByRole('button', { name: 'Confirm the account…' }).click();
@@ -57,7 +57,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
   test('an administrator changes bands in a form, and requires signatures', async (t) => {
     const { paying, url } = console;
     const account = await createAccount(paying.service);
-    const { page, complaints } = await console.signedIn(t, ['admin']);
+    const { page, complaints } = await console.withSession(t, ['admin'], 'Busi Mabaso');
     await page.goto(`${url}/merchants/${account.merchant.id}`);
     await page.getByRole('button', { name: 'Change the rules' }).click();
     await page.getByText(/^For refunds above R.10.000,00, the default of all merchants$/).waitFor();
@@ -75,7 +75,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     // The tests' integrations have limits of their own. This one has those of the contract.
     const { pool } = paying.service.deps.database;
     await pool.query('delete from integration_limits where integration_id = $1', [account.id]);
-    await page.goto(`${url}/integrations/${account.id}`);
+    await go(page, `/integrations/${account.id}`);
     await page.getByRole('button', { name: 'Require signatures…' }).click();
     await page.getByRole('button', { name: /^Require signatures from Bean There$/ }).click();
     await page.getByText(/^Required since/).waitFor();
@@ -95,11 +95,9 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
 
     // An administrator of this merchant alone can only make the review stricter.
-    await pool.query(
-      `update people set merchant_ids = $1
-       where id = (select person_id from console_sessions order by created_at desc limit 1)`,
-      [[account.merchant.id]],
-    );
+    await pool.query(`update people set merchant_ids = $1 where name = 'Busi Mabaso'`, [
+      [account.merchant.id],
+    ]);
     await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [account.id]);
     await page.goto(page.url());
     await page.getByRole('button', { name: 'Change who approves refunds' }).click();
@@ -173,7 +171,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(rows, [{ name: 'Kim Jacobs-Zulu', roles: ['support'] }]);
     const wanted = { refund_mode: 'manual' as const, managed_merchant_ids: [id] };
     const intermediary = await createIntegration(deps, 'test', wanted);
-    await page.goto(`${url}/integrations/${intermediary.id}`);
+    await go(page, `/integrations/${intermediary.id}`);
     await page.getByRole('button', { name: 'Change…' }).click();
     const added = { id: intermediary.id, add: [paying.account.merchant.id], remove: [] };
     await manageMerchants(deps, 'Sam Naidoo', added);

@@ -8,7 +8,7 @@ import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeViolations } from '../support/axe.ts';
 import { installClock, noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
-import type { ConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, go } from '../support/console-browser.ts';
 import { type ConsoleScene, hostile, startConsoleScene } from '../support/console-scene.ts';
 import { pngFile } from '../support/files.ts';
 import { askRefund, assertBalanced, openDispute, partsOf, statusOf } from '../support/money.ts';
@@ -81,10 +81,10 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       const answer = await fetch(path, { method: 'POST', headers, body });
       return ((await answer.json()) as { id: string }).id;
     }, `/api/checkouts/${shopper.id}/refunds`);
-    await first.page.goto(`${url}/refunds?refund=${asked}`);
+    await go(first.page, `/refunds?refund=${asked}`);
     await first.page.getByText('You asked for this refund').waitFor();
     const { page } = second;
-    await page.goto(`${url}/refunds?refund=${asked}`);
+    await go(page, `/refunds?refund=${asked}`);
     await page
       .getByText(/^First Reviewer \(\S+@\S+\) asked for it\. Your approval starts/)
       .waitFor();
@@ -109,7 +109,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('support refunds a checkout from its page after the passkey, once', async (t) => {
     const { paying, url } = console;
-    const { page, complaints } = await console.signedIn(t, ['support']);
+    const { page, complaints } = await console.withPasskey(t, ['support']);
     paying.clock.advance({ minutes: 6 });
     await page.goto(`${url}/checkouts/${shopper.id}`);
     // This id finds the traces of the checkout.
@@ -213,7 +213,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('on-call retries an overdue payment after the passkey, and reads the bank’s answer', async (t) => {
     const { paying, url } = console;
-    const { page } = await console.signedIn(t, ['on-call']);
+    const { page } = await console.withPasskey(t, ['on-call']);
     paying.clock.advance({ minutes: 6 });
     await page.goto(`${url}/overdue`);
     await page.getByRole('button', { name: /^Retry payment 2 of/ }).click();
@@ -318,7 +318,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await second.page.getByText('2 of 2').waitFor();
     const id = await openDispute(paying, disputed);
     const { page } = second;
-    await page.goto(`${url}/disputes/${id}`);
+    await go(page, `/disputes/${id}`);
     assert.equal(await page.getByRole('button', { name: 'Submit the evidence…' }).count(), 0);
     await page.getByRole('button', { name: 'Stage the evidence…' }).click();
     await page.getByRole('button', { name: /^Stage the evidence for R/ }).click();

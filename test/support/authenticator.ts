@@ -39,7 +39,21 @@ export function createAuthenticator() {
     clientExtensionResults: {},
   };
 
+  const cose = cborMap([
+    [cborInteger(1), cborInteger(2)],
+    [cborInteger(3), cborInteger(-7)],
+    [cborInteger(-1), cborInteger(1)],
+    [cborInteger(-2), cborBytes(Buffer.from(x, 'base64url'))],
+    [cborInteger(-3), cborBytes(Buffer.from(y, 'base64url'))],
+  ]);
+
   return {
+    /** The keys, for a service that knows the passkey already and a browser that has it. */
+    credential: {
+      id: credentialId,
+      publicKey: cose,
+      privateKey: privateKey.export({ format: 'der', type: 'pkcs8' }),
+    },
     create(
       options: PublicKeyCredentialCreationOptionsJSON,
       ceremony: Ceremony,
@@ -47,13 +61,6 @@ export function createAuthenticator() {
       userHandle = options.user.id;
       const length = Buffer.alloc(2);
       length.writeUInt16BE(credentialId.length);
-      const cose = cborMap([
-        [cborInteger(1), cborInteger(2)],
-        [cborInteger(3), cborInteger(-7)],
-        [cborInteger(-1), cborInteger(1)],
-        [cborInteger(-2), cborBytes(Buffer.from(x, 'base64url'))],
-        [cborInteger(-3), cborBytes(Buffer.from(y, 'base64url'))],
-      ]);
       const attested = Buffer.concat([Buffer.alloc(16), length, credentialId, cose]);
       const attestationObject = cborMap([
         [cborText('fmt'), cborText('none')],

@@ -12,18 +12,57 @@ const source = fs.readFileSync(
 
 type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
-type Inspected = [children: FrameContext[], result: string];
+type Inspected = [children: FrameContext[], result: string, unseen: number[]];
 
-/** The rule that takes as long as all others together. */
-export const withoutContrast = { rules: { 'color-contrast': { enabled: false } } };
+/**
+ * The contrast of text takes axe as long as all other rules together, and it is the same wherever
+ * the colours, the font and the backgrounds are the same. So axe measures it once for each of these
+ * in a process. Returns the combinations that are not among those known, and marks one text of each.
+ */
+const markScript = `(known) => {
+  const unseen = new Set();
+  const backgrounds = new Map();
+  const backgroundOf = (element) => {
+    if (element === null) return '';
+    if (!backgrounds.has(element)) {
+      const style = getComputedStyle(element);
+      const own = [style.backgroundColor, style.backgroundImage, style.opacity].join();
+      backgrounds.set(element, own + ' ' + backgroundOf(element.parentElement));
+    }
+    return backgrounds.get(element);
+  };
+  for (const element of document.querySelectorAll('body, body *')) {
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText && !('value' in element)) continue;
+    // A hidden text is not measured, so it must not stand for one that is shown.
+    if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
+    const text = [color, fontSize, fontWeight, textShadow, backgroundOf(element)].join();
+    let hash = 7;
+    for (let at = 0; at < text.length; at += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
+    if (known.includes(hash) || unseen.has(hash)) continue;
+    unseen.add(hash);
+    element.setAttribute('data-measured', '');
+  }
+  return [...unseen];
+}`;
+
+const measureMarked = `axe.configure({
+  rules: [{ id: 'color-contrast', selector: '[data-measured]' }],
+})`;
+
+const unmarkScript = `for (const element of document.querySelectorAll('[data-measured]'))
+  element.removeAttribute('data-measured')`;
+
+const measured = new Set<number>();
 
 /**
  * Returns the problems that axe finds in a page and its frames. Loading axe takes much longer than
  * running it, so each frame loads it once, and this function merges the frames' results instead of
  * opening another page for that.
  */
-export async function axeViolations(page: Page, options = {}): Promise<string[]> {
-  const texts = await inspectPage(page, JSON.stringify(options));
+export async function axeViolations(page: Page): Promise<string[]> {
+  const texts = await inspectPage(page);
   const results: FrameResult[] = texts.map((text) => JSON.parse(text));
   const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
@@ -32,12 +71,12 @@ export async function axeViolations(page: Page, options = {}): Promise<string[]>
 class FrameGone extends Error {}
 
 /** A page may replace a frame while axe inspects it. Then axe runs again. */
-async function inspectPage(page: Page, options: string, rounds = 5): Promise<string[]> {
+async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
   try {
-    return await inspect(page.mainFrame(), options);
+    return await inspect(page.mainFrame());
   } catch (error) {
     if (!(error instanceof FrameGone) || rounds === 1) throw error;
-    return await inspectPage(page, options, rounds - 1);
+    return await inspectPage(page, rounds - 1);
   }
 }
 
@@ -46,22 +85,25 @@ async function inspectPage(page: Page, options: string, rounds = 5): Promise<str
  * size as axe takes to make it, while a string is cheap. On a loaded machine each question to the
  * browser waits its turn, so there are few.
  */
-async function inspect(frame: Frame, options: string, context: object = {}): Promise<string[]> {
+async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
-  const run = `(async () => [
-    axe.utils.getFrameContexts(${of}),
-    JSON.stringify(await axe.runPartial(${of}, ${options})),
-  ])()`;
-  const [children, result] =
+  const run = `(async () => {
+    const unseen = (${markScript})(${JSON.stringify([...measured])});
+    const result = JSON.stringify(await axe.runPartial(${of}, {}));
+    ${unmarkScript};
+    return [axe.utils.getFrameContexts(${of}), result, unseen];
+  })()`;
+  const [children, result, unseen] =
     (await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`)) ??
-    (await frame.evaluate<Inspected>(`${source};${run}`));
+    (await frame.evaluate<Inspected>(`${source};${measureMarked};${run}`));
+  for (const hash of unseen) measured.add(hash);
   const results = await Promise.all(
     children.map(async ({ frameSelector, frameContext }) => {
       const selector = JSON.stringify(frameSelector);
       const element = await frame.evaluateHandle(`axe.utils.shadowSelect(${selector})`);
       const child = await element.asElement()?.contentFrame();
       if (!child) throw new FrameGone(`axe cannot look into ${selector}`);
-      return await inspectOnce(child, options, frameContext);
+      return await inspectOnce(child, frameContext);
     }),
   );
   return [result, ...results.flat()];
@@ -70,11 +112,11 @@ async function inspect(frame: Frame, options: string, context: object = {}): Pro
 const inspected = new Map<string, string[]>();
 
 /** Most pages show the card frame, and mostly it looks the same, so it is inspected once. */
-async function inspectOnce(frame: Frame, options: string, context: object): Promise<string[]> {
+async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
   const look = await frame.evaluate<string | null>(lookScript);
-  if (look === null) return await inspect(frame, options, context);
-  const key = `${options} ${JSON.stringify(context)} ${look}`;
-  const results = inspected.get(key) ?? (await inspect(frame, options, context));
+  if (look === null) return await inspect(frame, context);
+  const key = `${JSON.stringify(context)} ${look}`;
+  const results = inspected.get(key) ?? (await inspect(frame, context));
   inspected.set(key, results);
   return results;
 }

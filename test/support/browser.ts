@@ -1,4 +1,10 @@
-import { type Browser, type BrowserServer, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserServer,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.mjs';
 
 const executablePath = findChromium();
@@ -87,11 +93,23 @@ export async function connectBrowser(): Promise<Browser> {
   return browser;
 }
 
+const withClock = new WeakSet<BrowserContext>();
+
+/** Whether a test moved the clock of this context. It cannot be put right again. */
+export const hasClock = (context: BrowserContext): boolean => withClock.has(context);
+
 /** A clock that the test moves. Its timers replace the browser's, so they wait longer too. */
 export async function installClock(
   page: Page,
   options?: Parameters<Page['clock']['install']>[0],
 ): Promise<void> {
+  withClock.add(page.context());
   await page.clock.install(options);
   await page.addInitScript(waitLonger);
+}
+
+/** The page's time stands still, and its timers go on. */
+export async function fixClock(page: Page): Promise<void> {
+  withClock.add(page.context());
+  await page.clock.setFixedTime(Date.now());
 }

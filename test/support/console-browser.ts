@@ -1,11 +1,21 @@
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import type { Browser, Page } from 'playwright-core';
+import type {
+  Browser,
+  BrowserContext,
+  CDPSession,
+  ConsoleMessage,
+  Dialog,
+  Page,
+} from 'playwright-core';
 import { invitePerson } from '#operating/people/invite-person.ts';
+import { insertPasskey } from '#operating/people/passkey.sql.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
-import { connectBrowser } from './browser.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { createAuthenticator } from './authenticator.ts';
+import { connectBrowser, hasClock } from './browser.ts';
 import { addPerson, openConsole } from './console.ts';
 import { type Paying, startPaying } from './payments.ts';
 
@@ -25,10 +35,10 @@ export type ConsoleBrowser = {
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
   /** The link in the last invitation that was mailed to an address. */
   mailedLink(email: string): Promise<string>;
-  /** A person with roles who has registered a passkey in this browser and is signed in. */
-  signedIn(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
-  /** A person with roles and a session with a fresh proof, but without a passkey or an open page. */
+  /** A person with roles, a session with a fresh proof, and no open page. */
   withSession(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
+  /** The same, and the person has a passkey in this browser. */
+  withPasskey(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   close(): Promise<void>;
 };
 
@@ -47,39 +57,29 @@ export async function startConsoleBrowser(
   const browser = await connectBrowser();
   let people = 0;
 
-  async function openDevice(t: TestContext): Promise<Device> {
-    const context = await browser.newContext({
-      viewport: { width: 1280, height: 800 },
-      reducedMotion: 'reduce',
+  const idle: Profile[] = [];
+
+  async function openDevice(t: TestContext): Promise<Device & Profile> {
+    const profile = await takeProfile();
+    t.after(async () => {
+      if (hasClock(profile.context)) await profile.context.close();
+      else idle.push(profile);
     });
-    t.after(() => context.close());
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('dialog', (dialog) => {
-      complaints.push(`dialog: ${dialog.message()}`);
-      void dialog.dismiss();
-    });
-    page.on('console', (message) => {
-      const text = message.text();
-      // A 4xx answer is not a fault of the page: it shows what was refused.
-      if (message.type() === 'error' && !/the server responded with a status of 4/.test(text)) {
-        complaints.push(text);
-      }
-    });
-    const devtools = await context.newCDPSession(page);
-    await devtools.send('WebAuthn.enable');
-    await devtools.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
-    return { page, complaints };
+    return { ...profile, complaints: listen(t, profile.page) };
+  }
+
+  /** A new profile takes as long as several pages, so a test gets the one of an earlier test. */
+  async function takeProfile(): Promise<Profile> {
+    const used = idle.pop();
+    if (used === undefined) return await createProfile(browser);
+    try {
+      await emptyProfile(used, url);
+      return used;
+    } catch {
+      // The earlier test left a page that does not answer.
+      await used.context.close();
+      return await takeProfile();
+    }
   }
 
   async function invitationOf(email: string, roles: OperatorRole[], name?: string) {
@@ -97,6 +97,19 @@ export async function startConsoleBrowser(
     return String(/https?:\S+\/register#\S+/.exec(rows[0]?.text)?.[0]);
   }
 
+  async function openSession(t: TestContext, roles: OperatorRole[], name?: string) {
+    people += 1;
+    const device = await openDevice(t);
+    const { id, cookie } = await addPerson(paying.service, {
+      roles,
+      email: `person${people}@example.com`,
+      name: name ?? `Person ${people}`,
+    });
+    const [key = '', value = ''] = cookie.split('=');
+    await device.context.addCookies([{ name: key, value, url }]);
+    return { device, id };
+  }
+
   return {
     url,
     paying,
@@ -105,27 +118,36 @@ export async function startConsoleBrowser(
     browser,
     openDevice,
     invitationOf,
-    async signedIn(t, roles, name) {
-      people += 1;
-      const device = await openDevice(t);
-      // These tests are not about the limits on sign-ins.
-      paying.clock.advance({ minutes: 1 });
-      const called = name ?? `Person ${people}`;
-      await device.page.goto(await invitationOf(`person${people}@example.com`, roles, called));
-      await device.page.getByRole('button', { name: 'Create the passkey' }).click();
-      await device.page.getByRole('button', { name: called }).waitFor();
+    async withSession(t, roles, name) {
+      const { device } = await openSession(t, roles, name);
       return device;
     },
-    async withSession(t, roles, name) {
-      people += 1;
-      const device = await openDevice(t);
-      const { cookie } = await addPerson(paying.service, {
-        roles,
-        email: `person${people}@example.com`,
-        name: name ?? `Person ${people}`,
+    async withPasskey(t, roles, name) {
+      const { device, id } = await openSession(t, roles, name);
+      const { deps } = paying.service;
+      const { credential } = createAuthenticator();
+      await insertPasskey(deps.database.db, {
+        id: deps.random.uuid(),
+        person_id: id,
+        credential_id: credential.id.toString('base64url'),
+        public_key: credential.publicKey,
+        counter: 0,
+        transports: ['internal'],
+        name: 'A passkey',
+        created_at: timestamp(deps.clock.now()),
+        used_at: null,
       });
-      const [key = '', value = ''] = cookie.split('=');
-      await device.page.context().addCookies([{ name: key, value, url }]);
+      await device.devtools.send('WebAuthn.addCredential', {
+        authenticatorId: device.authenticatorId,
+        credential: {
+          credentialId: credential.id.toString('base64'),
+          isResidentCredential: true,
+          rpId: 'localhost',
+          privateKey: credential.privateKey.toString('base64'),
+          userHandle: Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64'),
+          signCount: 0,
+        },
+      });
       return device;
     },
     async close() {
@@ -134,4 +156,75 @@ export async function startConsoleBrowser(
       await paying.close();
     },
   };
+}
+
+type Profile = {
+  context: BrowserContext;
+  page: Page;
+  devtools: CDPSession;
+  authenticatorId: string;
+};
+
+const viewport = { width: 1280, height: 800 };
+
+async function createProfile(browser: Browser): Promise<Profile> {
+  const context = await browser.newContext({ viewport, reducedMotion: 'reduce' });
+  const page = await context.newPage();
+  const devtools = await context.newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  return { context, page, devtools, authenticatorId };
+}
+
+/** Only the files that the browser has cached are left of the earlier test. */
+async function emptyProfile(profile: Profile, url: string): Promise<void> {
+  const { context, page, devtools, authenticatorId } = profile;
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  // The console asks and sets cookies for as long as it is open. At this address it is not, and the
+  // page has the console's storage.
+  await page.goto(`${url}/assets/none`);
+  await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+  await context.clearCookies();
+  await devtools.send('WebAuthn.clearCredentials', { authenticatorId });
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme: null });
+}
+
+/** Collects the page's faults until the test ends. */
+function listen(t: TestContext, page: Page): string[] {
+  const complaints: string[] = [];
+  const onError = (error: Error) => complaints.push(String(error));
+  const onDialog = (dialog: Dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  };
+  const onConsole = (message: ConsoleMessage) => {
+    const text = message.text();
+    // A 4xx answer is not a fault of the page: it shows what was refused.
+    if (message.type() === 'error' && !/the server responded with a status of 4/.test(text)) {
+      complaints.push(text);
+    }
+  };
+  page.on('pageerror', onError).on('dialog', onDialog).on('console', onConsole);
+  t.after(() => {
+    page.off('pageerror', onError).off('dialog', onDialog).off('console', onConsole);
+  });
+  return complaints;
+}
+
+/**
+ * Goes to another page of the console from one that is open. The router notices. To load the page
+ * would start the console again, which takes four times as long.
+ */
+export async function go(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);
 }

@@ -20,6 +20,8 @@ import { until } from './until.ts';
 export type Shop = {
   paying: Paying;
   browser: Browser;
+  /** The browser profiles of earlier visits. */
+  idle: Profile[];
   origins: { service: string; gateway: string; merchant: string };
   /** Requests to the merchant's pages. */
   landings: { url: string; referer: string | undefined }[];
@@ -83,6 +85,7 @@ async function startShop(options: { protocol?: Protocol } = {}): Promise<Shop> {
   return {
     paying,
     browser,
+    idle: [],
     origins: {
       service: deps.baseUrl,
       gateway: paying.gateway.url,
@@ -131,7 +134,9 @@ export type VisitOptions = {
   /** Creates the checkout in another way and returns its id. */
   begin?(shop: Shop, account: Account): Promise<string>;
   merchantName?: string;
-  browser?: Parameters<Browser['newContext']>[0];
+  viewport?: { width: number; height: number };
+  colorScheme?: 'light' | 'dark';
+  reducedMotion?: 'reduce';
   /** The merchant's local time at the start, today or tomorrow, if it matters. */
   startAt?: string;
   /** How many payments the gateway holds or took at the end, if more than one. */
@@ -176,7 +181,7 @@ function visitTest(
   scenario: (visit: Visit) => Promise<void>,
 ): void {
   test(title, async () => {
-    const { paying, browser, origins } = shop();
+    const { paying, origins } = shop();
     const { service, gateway } = paying;
     const merchant = await createMerchant(service.deps, 'test', {
       name: options.merchantName ?? 'Bean There',
@@ -208,10 +213,8 @@ function visitTest(
       : await paying.shopper({ success_url, cancel_url, ...options.checkout }, account);
     const link = `${origins.service}${shopper.url}`;
 
-    const context = await browser.newContext({
-      viewport: { width: 390, height: 844 },
-      ...options.browser,
-    });
+    const profile = await takeProfile(shop(), options);
+    const { context, page } = profile;
     const complaints: string[] = [];
     const requests: Visit['requests'] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
@@ -223,7 +226,6 @@ function visitTest(
     context.on('request', (request) => {
       requests.push({ method: request.method(), url: request.url(), body: request.postData() });
     });
-    await context.addInitScript(watchScript);
     const openTab = async () => {
       const tab = await context.newPage();
       await tab.goto(link);
@@ -231,10 +233,11 @@ function visitTest(
     };
 
     try {
+      if (!options.closed) await page.goto(link);
       await scenario({
         shop: shop(),
         context,
-        page: options.closed ? await context.newPage() : await openTab(),
+        page,
         shopper,
         link,
         success_url,
@@ -276,10 +279,10 @@ function visitTest(
     } catch (error) {
       const seen = `${await describeTabs(context, requests)}${describeLog(shop().logged())}`;
       const complained = complaints.map((text) => `\nThe browser complained: ${text}`).join('');
-      throw new Error(`The scenario failed.${seen}${complained}`, { cause: error });
-    } finally {
       await context.close();
+      throw new Error(`The scenario failed.${seen}${complained}`, { cause: error });
     }
+    await giveBack(shop(), profile);
 
     await until('claimed rows to be released', async () =>
       (await shopper.attempts()).every(({ lease }) => lease === null),
@@ -297,6 +300,47 @@ function visitTest(
     );
     assert.deepEqual(elsewhere, []);
   });
+}
+
+type Profile = { context: BrowserContext; page: Page };
+
+/** A new profile takes as long as a page, so a visit gets the one of an earlier visit. */
+async function takeProfile({ browser, idle }: Shop, options: VisitOptions): Promise<Profile> {
+  const profile = idle.pop() ?? (await createProfile(browser));
+  const { colorScheme = null, reducedMotion = null } = options;
+  await profile.page.setViewportSize(options.viewport ?? phone);
+  await profile.page.emulateMedia({ colorScheme, reducedMotion });
+  return profile;
+}
+
+const phone = { width: 390, height: 844 };
+
+async function createProfile(browser: Browser): Promise<Profile> {
+  const context = await browser.newContext({ viewport: phone });
+  await context.addInitScript(watchScript);
+  return { context, page: await context.newPage() };
+}
+
+/** Keeps the profile for the next visit. Only the files that the browser has cached stay in it. */
+async function giveBack(shop: Shop, profile: Profile): Promise<void> {
+  try {
+    await emptyProfile(shop, profile);
+    shop.idle.push(profile);
+  } catch {
+    await profile.context.close();
+  }
+}
+
+async function emptyProfile({ origins }: Shop, { context, page }: Profile): Promise<void> {
+  for (const event of ['weberror', 'console', 'request'] as const)
+    context.removeAllListeners(event);
+  for (const event of ['dialog', 'request'] as const) page.removeAllListeners(event);
+  for (const tab of context.pages()) if (tab !== page) await tab.close();
+  await context.setOffline(false);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  // A payment page asks for its state for as long as it is open.
+  await page.goto(`${origins.merchant}/left`);
+  await context.clearCookies();
 }
 
 /**
