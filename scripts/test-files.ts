@@ -65,11 +65,12 @@ export function usesBrowser(file: string): boolean {
 }
 
 /**
- * Workers, the environment, signals and mocks belong to a process as a whole. A file that starts
- * programs which keep running takes long. One that only runs programs to their end does not count.
+ * Workers, the environment, signals and mocked modules or timers belong to a process as a whole. A
+ * mocked method is restored after its test. A file that starts programs which keep running takes
+ * long. One that only runs programs to their end does not count.
  */
 const ofProcess =
-  /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.|embedded-postgres\//;
+  /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.(module|timers)|embedded-postgres\//;
 
 /**
  * Whether a test file can share a process with others: neither it nor a helper that it imports
@@ -80,7 +81,7 @@ export function sharesProcess(file: string, seen = new Set<string>()): boolean {
   seen.add(file);
   const text = fs.readFileSync(file, 'utf8');
   if (ofProcess.test(text)) return false;
-  return [...text.matchAll(/from '(\.[^']+)'/g)].every(([, helper = '']) =>
+  return [...text.matchAll(/from '(\.[^']+\.ts)'/g)].every(([, helper = '']) =>
     sharesProcess(path.join(path.dirname(file), helper), seen),
   );
 }

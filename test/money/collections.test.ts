@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { viewerOf } from '#cli/connect.ts';
 import type { Gateway } from '#gateway/gateway.ts';
 import { alertList } from '#operating/operations/alerts.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
@@ -8,7 +9,6 @@ import {
   collectMerchantInstalments,
 } from '#purchases/instalments/collect-instalments.ts';
 import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
-import { viewerOf } from '../../src/cli/connect.ts';
 import { answerChallenge, gatewayFaults, gatewayOf, onlyGateway } from '../support/gateway.ts';
 import {
   accountsOf,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '#app.ts';
 import { readConfig } from '#config.ts';
@@ -30,9 +31,11 @@ import { findNodes, joinCluster, onDatabase, serverUrl, urlOf } from './database
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
-async function onEveryNode(statement: string): Promise<void> {
+/** The first node can be given as a connection that is open anyway. */
+async function onEveryNode(statement: string, first?: pg.Client): Promise<void> {
   for (const node of (await findNodes()).urls) {
-    await onDatabase(node, (client) => client.query(statement));
+    if (first && node === serverUrl) await first.query(statement);
+    else await onDatabase(node, (client) => client.query(statement));
   }
 }
 
@@ -51,7 +54,7 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
     if (rowCount === 0) await createTemplate(template);
     // By default PostgreSQL writes a clone through its log, which takes four times as much processor
     // time.
-    return createDatabase(`template ${template} strategy file_copy`);
+    return createDatabase(`template ${template} strategy file_copy`, client);
   });
 }
 
@@ -104,9 +107,12 @@ export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
   return created;
 }
 
-async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
+async function createDatabase(
+  from: string,
+  client?: pg.Client,
+): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onEveryNode(`create database ${name} ${from}`);
+  await onEveryNode(`create database ${name} ${from}`, client);
   // The tables of a test are small, so the server would rather scan them than use an index.
   if (scansFile) await onEveryNode(`alter database ${name} set enable_seqscan = off`);
   return {
