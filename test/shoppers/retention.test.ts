@@ -3,13 +3,18 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { sql } from 'kysely';
 import { readConfig } from '#config.ts';
 import { openLog } from '#hosting/running/log.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { findExpired } from '#purchases/shoppers/erase-expired.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
-import { insertDeletedCustomers } from '#purchases/shoppers/retention.sql.ts';
+import {
+  insertDeletedCustomers,
+  insertMissingRetentionDates,
+} from '#purchases/shoppers/retention.sql.ts';
 import { assertBalanced, cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { findTraces } from '../support/traces.ts';
@@ -217,4 +222,21 @@ test('without a retention period nothing falls due', async () => {
   for (const wrong of ['0', 'x', '1.5', '40000']) {
     assert.throws(() => readConfig({ RETENTION_DAYS: wrong }), /RETENTION_DAYS/);
   }
+});
+
+test('a retention period begins for more merchants than a statement may have values', async () => {
+  const { deps } = paying.service;
+  const undone = new Error('undone');
+  const begin = transaction(deps, async ({ db }) => {
+    await sql`insert into merchants (id, name, territory, rules, created_at)
+      select gen_random_uuid(), 'Shop ' || n, 'ZA', '[]', now()
+      from generate_series(1, 22000) n`.execute(db);
+    await insertMissingRetentionDates(db, timestamp(deps.clock.now()));
+    const { rows } = await sql<{ begun: boolean }>`
+      select (select count(*) from merchants) = (select count(*) from retention_dates) as begun
+    `.execute(db);
+    assert.deepEqual(rows, [{ begun: true }]);
+    throw undone;
+  });
+  await assert.rejects(begin, undone);
 });

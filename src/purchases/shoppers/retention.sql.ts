@@ -24,11 +24,11 @@ export async function insertMissingRetentionDates(db: Handle, due_at: Timestamp)
   const known = new Set(retentionDates.map(({ merchant_id }) => merchant_id));
   const missing = merchants.filter(({ id }) => !known.has(id));
   if (missing.length === 0) return;
-  await db
-    .insertInto('retention_dates')
-    .values(missing.map(({ id }) => ({ merchant_id: id, number: 0, due_at })))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  // One value has all ids, because a statement may have 65,535 values.
+  await sql`insert into retention_dates (merchant_id, number, due_at)
+    select id, 0, ${due_at}::timestamptz
+    from unnest(${missing.map(({ id }) => id)}::uuid[]) m (id)
+    on conflict do nothing`.execute(db);
 }
 
 /** There is no retention period any more, so nothing is due. */
