@@ -398,7 +398,8 @@ async function finish(
     if (isDisputed) await issuer.decideAll(story.day);
     const known = await time.work(due);
     // A payment that was just collected may be disputed already.
-    if (isDisputed) await findNewDisputes(deps);
+    const isNew = isDisputed && known.done.has('instalments');
+    if (isNew) await findNewDisputes(deps);
     // Only disputes and payouts bring more to do while time passes.
     const open: Operation[] = hasOpen ? await listRemaining(scene) : [];
     hasOpen = story.theme !== 'plain' || open.length > 0;
@@ -407,7 +408,7 @@ async function finish(
       const some = operation.does === 'approve payout' ? two : [two[round % 2] ?? ''];
       for (const operator of some) await tolerant(scene, operation.run(deps, operator));
     }
-    const isKnown = !isDisputed && open.length === 0;
+    const isKnown = !isNew && open.length === 0;
     const { next } = isKnown ? known : await time.look();
     due = isKnown ? known.names : [];
     if (next === null && open.length === 0) return await recountOrders(paying, account, ordered);

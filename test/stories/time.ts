@@ -87,16 +87,24 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   const namesOf = (due: Due[]) => due.filter(({ is_due }) => is_due).map(({ name }) => name);
 
   /**
-   * Does all due work until none is left, as a worker without faults does. Says when work falls due
-   * then, and in which tables. The caller may know what is due now.
+   * Does all due work until none is left, as a worker without faults does. Says of which tables, when
+   * work falls due then, and in which tables. The caller may know what is due now.
    */
-  async function work(known: DueTable[] = []): Promise<{ next: Next; names: DueTable[] }> {
+  async function work(
+    known: DueTable[] = [],
+  ): Promise<{ next: Next; names: DueTable[]; done: Set<DueTable> }> {
+    const done = new Set<DueTable>();
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
       const due = round === 0 && known.length > 0 ? null : await readDue();
       const names = due ? namesOf(due) : known;
-      if (due && names.length === 0) return { next: nextOf(due), names: namesAt(due, nextOf(due)) };
-      for (const name of names) await dueWork[name].run(service.deps);
+      if (due && names.length === 0) {
+        return { next: nextOf(due), names: namesAt(due, nextOf(due)), done };
+      }
+      for (const name of names) {
+        await dueWork[name].run(service.deps);
+        done.add(name);
+      }
     }
   }
   const namesAt = (due: Due[], next: Next) =>
