@@ -9,7 +9,7 @@ import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { commandLine } from '../support/cli.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import { kill, type Sandbox, startSandbox } from '../support/sandbox-process.ts';
-import { log } from '../support/service.ts';
+import { isLong, log } from '../support/service.ts';
 import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -57,18 +57,22 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     assert.deepEqual([...origins], ['localhost']);
   }
 
-  /** Axe finds nothing, and the page is not wider than the window. */
+  const looks = [
+    [320, 'light'],
+    [1280, 'dark'],
+  ] as const;
+  let inspections = 0;
+
+  /** The page is not wider than the window, and axe finds nothing; in the long run in both looks. */
   async function inspect(page: Page): Promise<void> {
     const before = page.viewportSize();
-    const looks = [
-      [320, 'light'],
-      [1280, 'dark'],
-    ] as const;
-    for (const [width, colorScheme] of looks) {
+    inspections += 1;
+    for (const [place, [width, colorScheme]] of looks.entries()) {
       await page.setViewportSize({ width, height: 844 });
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       const where = `${page.url()} at ${width} px, ${colorScheme}`;
-      assert.deepEqual(await axeViolations(page), [], where);
+      const isSeen = isLong || inspections % looks.length === place;
+      if (isSeen) assert.deepEqual(await axeViolations(page), [], where);
       const excess = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );

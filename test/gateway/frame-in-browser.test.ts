@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { axeViolations } from '../support/axe.ts';
 import { connectBrowser, noBrowser } from '../support/browser.ts';
 import {
@@ -20,6 +20,7 @@ describe('the card frame', { skip: noBrowser }, () => {
   let gateway: GatewayUnderTest;
   let server: http.Server;
   let browser: Browser;
+  let page: Page;
   let origin = '';
   const requests: string[] = [];
 
@@ -44,6 +45,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     pageOrigins.push(origin);
     browser = await connectBrowser();
+    page = await browser.newPage();
   });
 
   after(async () => {
@@ -53,17 +55,17 @@ describe('the card frame', { skip: noBrowser }, () => {
     await gateway?.close();
   });
 
+  /** The first page of a profile takes much longer than the next ones, so all tests share one. */
   async function open(
-    options: Parameters<Browser['newContext']>[0] = {},
+    look: { width?: number; colorScheme?: 'light' | 'dark' } = {},
     at = origin,
-  ): Promise<{ page: Page; context: BrowserContext }> {
-    const context = await browser.newContext({ viewport: { width: 480, height: 640 }, ...options });
-    const page = await context.newPage();
+  ): Promise<void> {
+    await page.setViewportSize({ width: look.width ?? 480, height: 640 });
+    await page.emulateMedia({ colorScheme: look.colorScheme ?? 'light' });
     await page.goto(at);
-    return { page, context };
   }
 
-  async function ready(page: Page) {
+  async function ready() {
     await page.waitForFunction(() => Reflect.get(globalThis, 'isReady'));
     const frame = page.frameLocator('iframe[title="Card details"]');
     return {
@@ -78,8 +80,8 @@ describe('the card frame', { skip: noBrowser }, () => {
   }
 
   test('returns a token that pays, and shows no digit of the card to the page', async () => {
-    const { page, context } = await open();
-    const card = await ready(page);
+    await open();
+    const card = await ready();
     await card.number.pressSequentially('4000002500003155');
     assert.equal(await card.number.inputValue(), '4000 0025 0000 3155');
     await card.expiry.pressSequentially('1230');
@@ -99,7 +101,6 @@ describe('the card frame', { skip: noBrowser }, () => {
     const held = await gateway.gateway.payment(payment.merchant, answer.payment_ref ?? '');
     assert.equal(held.outcome, 'authorised');
     assert.ok(requests.every((request) => !/4000.?0025|0000.?3155/.test(request)));
-    await context.close();
   });
 
   test('confirms a payment of the other protocol, at the bank or at once', async () => {
@@ -119,8 +120,8 @@ describe('the card frame', { skip: noBrowser }, () => {
       };
       const begun = await at('', { amount: 50_000, currency: 'ZAR' });
       const secret = new URLSearchParams({ secret: begun.client_secret });
-      const { page, context } = await open({}, `${origin}/hyper?${secret}`);
-      const card = await ready(page);
+      await open({}, `${origin}/hyper?${secret}`);
+      const card = await ready();
       await card.number.fill(number);
       await card.expiry.fill('12/30');
       await card.code.fill('123');
@@ -137,14 +138,13 @@ describe('the card frame', { skip: noBrowser }, () => {
       }
       const { status: kept } = await at(`/${begun.payment_id}`);
       assert.equal(kept, status === 'requires_customer_action' ? 'succeeded' : status);
-      await context.close();
     }
     assert.ok(requests.every((request) => !/4242.?4242|0000.?3220/.test(request)));
   });
 
   test('describes every problem beside its field without moving the layout', async () => {
-    const { page, context } = await open({ viewport: { width: 320, height: 640 } });
-    const card = await ready(page);
+    await open({ width: 320 });
+    const card = await ready();
     const height = await card.height();
     const { error } = await card.token();
     assert.equal(error.type, 'validation_error');
@@ -170,58 +170,52 @@ describe('the card frame', { skip: noBrowser }, () => {
     }
     await card.number.fill('4242424242424242');
     assert.equal(await card.number.getAttribute('aria-invalid'), null);
-    await context.close();
   });
 
   test('accepts every common way to write an expiry date', async () => {
-    const { page, context } = await open();
-    const { expiry } = await ready(page);
+    await open();
+    const { expiry } = await ready();
     for (const written of ['08/2029', '8/29', '2029-08', '0829', '08 / 29', '08/29']) {
       await expiry.fill(written);
       assert.equal(await expiry.inputValue(), '08 / 29', written);
     }
-    await context.close();
   });
 
   test('refuses a number of a real card before anything is charged', async () => {
-    const { page, context } = await open();
-    const card = await ready(page);
+    await open();
+    const card = await ready();
     await card.number.fill('4111111111111111');
     await card.expiry.fill('12/30');
     await card.code.fill('123');
     const { error } = await card.token();
     assert.equal(error.code, 'card_declined');
     await card.text('Only test cards work here.').waitFor();
-    await context.close();
   });
 
   test('Enter in the frame submits the form of the page', async () => {
-    const { page, context } = await open();
-    const { code } = await ready(page);
+    await open();
+    const { code } = await ready();
     await code.press('Enter');
     await page.waitForFunction(() => Reflect.get(globalThis, 'isSubmitted'));
-    await context.close();
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`axe finds nothing, ${colorScheme}, with errors shown`, async () => {
-      const { page, context } = await open({ colorScheme });
-      const card = await ready(page);
+      await open({ colorScheme });
+      const card = await ready();
       await card.token();
       assert.deepEqual(await axeViolations(page), []);
-      await context.close();
     });
   }
 
   test('does not load on a page of another origin, and ignores its messages', async () => {
     // The same server under another name is another origin.
-    const { page, context } = await open({}, origin.replace('127.0.0.1', 'localhost'));
+    await open({}, origin.replace('127.0.0.1', 'localhost'));
     const frame = await page.waitForSelector('iframe');
     const content = await frame.contentFrame();
     await content?.waitForLoadState();
     assert.equal(await content?.getByLabel('Card number').count(), 0);
     assert.equal(await page.evaluate('window.isReady === true'), false);
-    await context.close();
   });
 });
 
