@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { listPictures, readGuides } from '#operating/docs/guides.ts';
@@ -77,6 +77,7 @@ test('the browser compacts a body exactly as the service does', () => {
 describe('the documentation in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   let context: BrowserContext;
+  let page: Page;
   const complaints: string[] = [];
   before(async () => {
     browser = await connectBrowser();
@@ -87,59 +88,63 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       const url = request.url();
       if (url !== `${origin}/` && !url.startsWith(`${origin}/docs`)) complaints.push(url);
     });
+    page = await context.newPage();
   });
   after(async () => {
     await browser?.close();
   });
-
-  async function open(path: string): Promise<Page> {
-    const page = await context.newPage();
-    await page.goto(origin + path);
-    return page;
-  }
-
-  async function assertAccessible(page: Page, what: string): Promise<void> {
-    assert.deepEqual(await axeViolations(page), [], what);
-  }
+  beforeEach(() => {
+    complaints.length = 0;
+  });
 
   const looks = [
     { width: 1280, colorScheme: 'dark' },
     { width: 320, colorScheme: 'light' },
   ] as const;
 
+  /** The first page of a process takes much longer than the next ones, so all tests share one. */
+  async function open(
+    path: string,
+    { width, colorScheme }: (typeof looks)[number] = looks[0],
+  ): Promise<void> {
+    await page.setViewportSize({ width, height: 844 });
+    await page.emulateMedia({ colorScheme });
+    await page.goto(origin + path);
+  }
+
+  async function assertAccessible(what: string): Promise<void> {
+    assert.deepEqual(await axeViolations(page), [], what);
+  }
+
   test('every page passes axe, on a light phone or a dark desktop, and fits into 320 px', async () => {
-    const page = await context.newPage();
     for (const [index, path] of pages.entries()) {
       // All pages share their parts, so alternate between the two; the long run tests both.
       const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
       const isRepetition = path === '/docs/intermediary';
       const own = isLong ? looks : isRepetition ? [] : looks.slice(index % 2).slice(0, 1);
-      for (const { width, colorScheme } of own) {
-        await page.setViewportSize({ width, height: 844 });
-        await page.emulateMedia({ colorScheme });
+      for (const look of own) {
         // A page folds its contents for its width when it is loaded. After a change of the width it
         // does so with its next frame, and axe would see it halfway.
-        await page.goto(origin + path);
-        await assertAccessible(page, `${path} at ${width} px`);
+        await open(path, look);
+        await assertAccessible(`${path} at ${look.width} px`);
       }
+      if (own.length === 0) await open(path, looks[1]);
       await page.setViewportSize({ width: 320, height: 844 });
-      if (own.length === 0) await page.goto(origin + path);
       const excess = await page.evaluate(`new Promise(requestAnimationFrame).then(() =>
         document.documentElement.scrollWidth - document.documentElement.clientWidth)`);
       assert.equal(excess, 0, `${path} is wider than 320 px`);
     }
-    await page.close();
     assert.deepEqual(complaints, []);
   });
 
   test('search opens, works and closes by keyboard, and leads to the chapter', async () => {
-    const page = await open('/docs/signature');
+    await open('/docs/signature');
     await page.keyboard.press('/');
     const field = page.getByRole('combobox', { name: 'Search the documentation' });
     await field.pressSequentially('callback lost');
     const results = page.getByRole('option');
     await results.first().waitFor();
-    await assertAccessible(page, 'search');
+    await assertAccessible('search');
     const [first] = await results.allInnerTexts();
     assert.match(first ?? '', /^When a callback is lost/);
     await page.keyboard.press('ArrowDown');
@@ -154,21 +159,18 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await page.getByText('Nothing was found.').waitFor();
     await page.keyboard.press('Escape');
     await field.waitFor({ state: 'hidden' });
-    await page.close();
   });
 
   test('a button copies code, and tabs work by keyboard', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    const page = await open('/docs/guides/quickstart');
+    await open('/docs/guides/quickstart');
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm start');
-    await page.close();
-    const tabbed = await open('/docs/guides/signing');
-    await tabbed.getByRole('tab', { name: 'JavaScript' }).press('ArrowRight');
-    await tabbed.getByRole('tabpanel', { name: 'PHP' }).getByText('hash_hmac').first().waitFor();
-    assert.equal(await tabbed.getByRole('tabpanel').count(), 1);
-    await tabbed.close();
+    await open('/docs/guides/signing');
+    await page.getByRole('tab', { name: 'JavaScript' }).press('ArrowRight');
+    await page.getByRole('tabpanel', { name: 'PHP' }).getByText('hash_hmac').first().waitFor();
+    assert.equal(await page.getByRole('tabpanel').count(), 1);
   });
 
   describe('the signature doctor names the mistake', () => {
@@ -257,12 +259,16 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     ];
 
     test('for each known mistake', async () => {
-      const page = await open('/docs/signature');
+      await open('/docs/signature');
       await page.getByText('Was it the client secret?').click();
       const outcome = page.locator('#outcome');
+      let filled: Record<string, string> = {};
       for (const [about, fields, expected, bytes] of table) {
-        const all = { body, key, secret: '', ...fields };
-        for (const [name, text] of Object.entries(all)) await page.fill(`#${name}`, text);
+        const all: Record<string, string> = { body, key, secret: '', ...fields };
+        for (const [name, text] of Object.entries(all)) {
+          if (filled[name] !== text) await page.fill(`#${name}`, text);
+        }
+        filled = all;
         // Nothing else shows that the new diagnosis has replaced the old one, so poll for it.
         const text = await until(about, async () => {
           const found = (await outcome.allInnerTexts()).join('');
@@ -273,9 +279,8 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         assert.equal(text.includes('The signature is right'), isRight, about);
         assert.ok(!isRight || !text.includes('does not match'), about);
       }
-      await assertAccessible(page, 'an outcome');
+      await assertAccessible('an outcome');
       assert.deepEqual(complaints, []);
-      await page.close();
     });
   });
 });
