@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { invitePerson } from '#operating/people/invite-person.ts';
@@ -22,6 +22,8 @@ const listening = (server: Server) =>
 
 describe('the console against other sites, in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
   let service: Service;
   let app: FastifyInstance;
   /** Another site: any page that a test gives it. */
@@ -39,6 +41,14 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     });
     await listening(elsewhere);
     browser = await connectBrowser();
+    context = await browser.newContext({ ignoreHTTPSErrors: true });
+    page = await context.newPage();
+  });
+  // The first page of a profile takes much longer than the next ones, so all tests share one.
+  beforeEach(async () => {
+    for (const other of context.pages()) if (other !== page) await other.close();
+    await page.goto('about:blank');
+    await context.clearCookies();
   });
   after(async () => {
     await browser?.close();
@@ -50,18 +60,16 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
 
   const tokenOf = (url: string) => new URL(url).hash.slice(1);
 
-  /** A page of the console whose browser has a session of the demo administrator. */
-  async function signedIn(context: BrowserContext): Promise<Page> {
-    const page = await context.newPage();
+  /** Opens the console in a browser that gets a session of the demo administrator. */
+  async function signIn(): Promise<void> {
     await page.goto(`${console()}/sign-in`);
     const link = await createSignInLink(service.deps, 'test');
-    const answered = await call(page, 'POST', '/api/sign-in/link', { token: tokenOf(link) });
+    const answered = await call('POST', '/api/sign-in/link', { token: tokenOf(link) });
     assert.equal(answered.status, 200);
-    return page;
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: assertions read the answer.
-  async function call(page: Page, method: string, path: string, body?: object): Promise<any> {
+  async function call(method: string, path: string, body?: object): Promise<any> {
     return await page.evaluate(
       async ([verb, url, text]) => {
         const headers = { 'content-type': 'application/json' };
@@ -76,8 +84,7 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     (await service.deps.database.pool.query('select count(*)::int as n from people')).rows[0].n;
 
   test('a page on this host and another port sends the cookie along and changes nothing', async () => {
-    const context = await browser.newContext();
-    const page = await signedIn(context);
+    await signIn();
     const before = await peopleCount();
     const victim = JSON.stringify({ email: 'x@example.com', roles: ['admin'], merchant_ids: null });
     const url = `${console()}/api/people`;
@@ -102,14 +109,12 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
       'the browser takes another port for the same site, so only the origin stops this',
     );
     assert.equal(await peopleCount(), before);
-    const still = await call(page, 'GET', '/api/session');
+    const still = await call('GET', '/api/session');
     assert.equal(still.status, 200);
-    await context.close();
   });
 
   test('a page of another site sends no cookie, reads no answer and frames no page', async () => {
-    const context = await browser.newContext();
-    await signedIn(context);
+    await signIn();
     html = `<iframe src="${console()}/sign-in"></iframe><script>
       fetch('${console()}/api/session', { credentials: 'include' })
         .then((answer) => answer.text(), () => 'blocked').then((text) => { window.read = text; });
@@ -128,12 +133,9 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     assert.equal(cookie, undefined);
     const frame = evil.frames().find((one) => one !== evil.mainFrame());
     assert.equal(await frame?.locator('#root').count(), 0);
-    await context.close();
   });
 
   test('an authenticator that signs for a page on another port does not sign in here', async () => {
-    const context = await browser.newContext();
-    const page = await context.newPage();
     const devtools = await context.newCDPSession(page);
     await devtools.send('WebAuthn.enable');
     await devtools.send('WebAuthn.addVirtualAuthenticator', {
@@ -149,7 +151,7 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     await page.goto(`${console()}/sign-in`);
     const wanted = { email: 'nomsa@example.com', roles: ['viewer'], merchant_ids: null };
     const token = tokenOf((await invitePerson(service.deps, 'test', wanted)).url);
-    const { options } = (await call(page, 'POST', '/api/invitation/options', { token })).body;
+    const { options } = (await call('POST', '/api/invitation/options', { token })).body;
     const create = (json: object) =>
       page.evaluate(`navigator.credentials.create({ publicKey:
         PublicKeyCredential.parseCreationOptionsFromJSON(${JSON.stringify(json)}) })
@@ -159,19 +161,18 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
         PublicKeyCredential.parseRequestOptionsFromJSON(${JSON.stringify(json)}) })
         .then((credential) => credential.toJSON())`);
     const registered = { token, name: 'Nomsa', response: await create(options) };
-    assert.equal((await call(page, 'POST', '/api/invitation/register', registered)).status, 200);
+    assert.equal((await call('POST', '/api/invitation/register', registered)).status, 200);
 
-    const offer = async () => (await call(page, 'POST', '/api/sign-in/options')).body.options;
+    const offer = async () => (await call('POST', '/api/sign-in/options')).body.options;
     const stolen = await offer();
     html = '<h1>Win a prize</h1>';
     await page.goto(`http://localhost:${portOf(elsewhere)}`);
     const phished = await sign(stolen);
     await page.goto(`${console()}/sign-in`);
-    const refused = await call(page, 'POST', '/api/sign-in', { response: phished });
+    const refused = await call('POST', '/api/sign-in', { response: phished });
     assert.deepEqual([refused.status, refused.body.error.code], [403, 'not_recognised']);
     const response = await sign(await offer());
-    assert.equal((await call(page, 'POST', '/api/sign-in', { response })).status, 200);
-    await context.close();
+    assert.equal((await call('POST', '/api/sign-in', { response })).status, 200);
   });
 
   test('over https the browser keeps the __Host- cookie from scripts and other sites', async () => {
@@ -188,8 +189,7 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
     await listening(secure as never);
     service.deps.console.url = `https://localhost:${portOf(secure as never)}`;
     try {
-      const context = await browser.newContext({ ignoreHTTPSErrors: true });
-      const page = await signedIn(context);
+      await signIn();
       const cookies = (await context.cookies()).map(
         ({ name, secure, httpOnly, sameSite, path }) => ({
           name,
@@ -202,9 +202,8 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
       const attributes = { secure: true, httpOnly: true, sameSite: 'Strict', path: '/' };
       const name = `__Host-tranche-console-${portOf(secure as never)}`;
       assert.deepEqual(cookies, [{ name, ...attributes }]);
-      assert.equal((await call(page, 'GET', '/api/session')).status, 200);
+      assert.equal((await call('GET', '/api/session')).status, 200);
       assert.equal(await page.evaluate('document.cookie'), '');
-      await context.close();
     } finally {
       service.deps.console.url = plain;
       secure.closeAllConnections();
