@@ -2,6 +2,7 @@
 // sort them by name and load the service for each. `scripts/test.ts` starts this program.
 
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -56,24 +57,25 @@ function groupFiles(): string[][] {
   const slow = shared.filter((file) => !usesBrowser(file) && slowFiles.includes(file));
   const quick = shared.filter((file) => !browser.includes(file) && !slow.includes(file));
   const place = ([file = '']: string[]) => list.files.indexOf(file);
-  const long = [...deal(alone, 1), ...deal(browser, 2), ...deal(slow, 3)];
+  const long = [...deal(alone, 1), ...deal(browser, 2), ...deal(slow, 4)];
   const isBesideCode = (file: string) => !file.startsWith('test/');
   return [
     ...long.sort((a, b) => place(a) - place(b)),
     ...deal(
       quick.filter((file) => !isBesideCode(file)),
-      12,
+      17,
     ),
-    ...deal(quick.filter(isBesideCode), 18),
+    // They wait for nothing, so more processes than cores would only load more.
+    ...deal(quick.filter(isBesideCode), 20, Math.min(workers, os.availableParallelism())),
   ];
 }
 
 /**
- * Groups of at most this size, and at least one for each worker. The files come with the slowest
- * first, and a group that has got a slow one gets a quick one next.
+ * Groups of at most this size, and at least one for each worker unless fewer do. The files come with
+ * the slowest first, and a group that has got a slow one gets a quick one next.
  */
-function deal(files: string[], most: number): string[][] {
-  const count = Math.max(Math.ceil(files.length / most), Math.min(workers, files.length));
+function deal(files: string[], most: number, fewest = workers): string[][] {
+  const count = Math.max(Math.ceil(files.length / most), Math.min(fewest, files.length));
   const groups: string[][] = Array.from({ length: count }, () => []);
   for (const [index, file] of files.entries()) {
     const row = Math.floor(index / count);
