@@ -185,20 +185,21 @@ export async function listExpiredAttempts(
   cutoff: Timestamp,
   batchSize: number,
 ): Promise<ExpiredAttempts[]> {
-  // The furthest clock bounds the index scan; the merchant's own decides.
+  // The furthest clock bounds the index scan; the merchant's own decides. The callback is looked up
+  // for each attempt: the planner expects few rows of a join, and would read both tables for a batch.
   const { rows } = await sql<ExpiredAttempts>`
     select merchant_id, callback_id, max(number) as last
     from (
       select a.merchant_id, a.callback_id, a.number
       from callback_attempts a
       join merchants m on m.id = a.merchant_id
-      join callbacks c on c.merchant_id = a.merchant_id and c.id = a.callback_id
       where a.started_at <= ${cutoff}::timestamptz
           + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
         and a.started_at <= ${cutoff}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
-        and c.due_at is null and c.lease is null
-      order by a.started_at, a.merchant_id, a.callback_id
-      limit ${batchSize}
+        and (select c.due_at is null and c.lease is null from callbacks c
+          where c.merchant_id = a.merchant_id and c.id = a.callback_id)
+      order by a.started_at
+      limit ${sql.lit(batchSize)}
     ) expired
     group by merchant_id, callback_id`.execute(db);
   return rows;
