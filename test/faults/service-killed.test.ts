@@ -40,7 +40,7 @@ test('a service killed under load loses no acknowledged checkout, and recovers a
   t.after(load.stop);
   for (let round = 0; round < rounds; round += 1) {
     // Kill it at a random point: sometimes early, sometimes in the middle of a full load.
-    const target = load.acknowledged() + 1 + Math.floor(Math.random() * 300);
+    const target = load.acknowledged() + 1 + Math.floor(Math.random() * 100);
     await until('checkouts to be created', () => load.acknowledged() >= target);
     await kill(sandbox);
     sandbox = await startSandbox(sandbox.dataDir);
