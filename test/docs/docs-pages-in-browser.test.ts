@@ -37,6 +37,11 @@ test('every guide begins with its title and its subject, and every link has a ta
     const { body, headers, statusCode } = await service.app.inject(path);
     assert.equal(statusCode, 200, path);
     assert.match(String(headers['content-security-policy']), /connect-src 'none'/);
+    // A browser replaces the policy of its copy with that of a 304.
+    const known = { 'if-none-match': String(headers.etag) };
+    const again = await service.app.inject({ url: path, headers: known });
+    assert.equal(again.statusCode, 304, path);
+    assert.equal(again.headers['content-security-policy'], headers['content-security-policy']);
     assert.doesNotMatch(body, /<style|<script(?![^>]*\bsrc=)|\bstyle="|\son\w+="/, path);
     assert.doesNotMatch(body, /\]\(|```|\*\*/, `${path} shows Markdown`);
     for (const [, href = ''] of body.matchAll(/ href="([^"]+)"/g)) {

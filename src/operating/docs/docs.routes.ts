@@ -168,19 +168,23 @@ function serve(app: FastifyInstance, files: Files, path: string): void {
   app.get(path, async (request, reply) => {
     const file = fileOf(files, path);
     reply.header('cache-control', 'public, max-age=300').header('etag', file.etag);
-    if (request.headers['if-none-match']?.includes(file.etag)) {
-      return reply.header('vary', 'accept-encoding').code(304).send();
-    }
+    // A browser replaces the headers of its copy with those of a 304, so they are the same.
+    writeHeaders(reply, file);
+    if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send();
     return sendFile(request, reply, file);
   });
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: StaticFile): FastifyReply {
+function writeHeaders(reply: FastifyReply, file: StaticFile): void {
   reply.header('vary', 'accept-encoding').header('content-type', file.type);
   if (file.type.startsWith('text/html')) {
     reply.header('content-security-policy', contentSecurityPolicy);
     reply.header('referrer-policy', 'no-referrer');
   }
+}
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: StaticFile): FastifyReply {
+  writeHeaders(reply, file);
   const accepted = String(request.headers['accept-encoding'] ?? '');
   if (file.gzipped === null || !/\bgzip\b/.test(accepted)) return reply.send(file.plain);
   return reply.header('content-encoding', 'gzip').send(file.gzipped);
