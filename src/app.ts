@@ -88,7 +88,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 function createServer(deps: AppDeps): FastifyInstance {
   return Fastify({
     // Node would answer a missing Host header itself, without our envelope.
-    ...serverOptions(deps, deps.baseUrl, { requireHostHeader: false }),
+    ...serverOptions(deps, { url: deps.baseUrl, tls: deps.tls }, { requireHostHeader: false }),
     keepAliveTimeout: 60_000,
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {

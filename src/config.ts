@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { NamedSettings } from '#gateway/settings.ts';
 import type { ConsoleSettings } from '#operating/console/settings.ts';
-import type { TlsSettings } from '#platform/http/server-options.ts';
+import { type TlsSettings, tlsAt } from '#platform/http/server-options.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { isPlainLine } from '#platform/shared/plain-text.ts';
@@ -54,7 +54,7 @@ export type Config = {
   sealingCipher: SealingCipher;
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
-  /** The service listens with TLS. Null if the proxy in front speaks plain http to it. */
+  /** With these the service listens on addresses of a network. Null for plain http. */
   tls: TlsSettings | null;
   /** The proxies whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string[];
@@ -111,7 +111,7 @@ export const settingsOf = (config: Config) => ({
   console: config.console,
   sendsMessages: config.sendsMessages,
   trustProxy: config.trustProxy,
-  tls: config.tls,
+  tls: tlsAt(config.tls, config.host),
   requestDeadlineSeconds: config.requestDeadlineSeconds,
   callbackAllow: config.callbackAllow,
   callbackRetentionDays: config.callbackRetentionDays,

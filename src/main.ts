@@ -27,6 +27,7 @@ import {
   memoryRateLimitStore,
   type RateLimitStore,
 } from '#platform/http/rate-limits.ts';
+import { tlsAt } from '#platform/http/server-options.ts';
 import { type Clock, systemClock, timestamp, within } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { type Random, systemRandom } from '#platform/shared/random.ts';
@@ -212,10 +213,10 @@ async function openRateLimitStore(
 export const stopMilliseconds = 3_000;
 
 /** The staff's console and, if there is one, the merchants'. */
-function buildConsoles({ console, merchantConsole: own }: ReadyConfig, deps: Deps) {
-  const staff = { app: buildConsole(deps), at: console };
+function buildConsoles({ console, merchantConsole: own, tls }: ReadyConfig, deps: Deps) {
+  const staff = { app: buildConsole(deps, tlsAt(tls, console.host)), at: console };
   if (own === null) return [staff];
-  const app = buildConsole(atMerchants(deps, own.url));
+  const app = buildConsole(atMerchants(deps, own.url), tlsAt(tls, own.host));
   return [staff, { app, at: own }];
 }
 

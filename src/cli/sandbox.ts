@@ -10,6 +10,7 @@ import type { ReadyConfig } from '#main.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { hasCheckouts } from '#operating/search/overview.sql.ts';
 import { openDatabase } from '#platform/database/database.ts';
+import { tlsAt } from '#platform/http/server-options.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { writePrivately } from '#platform/shared/files.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -240,7 +241,7 @@ async function startLogFile(dataDir: string): Promise<string> {
 /** The service is ready when it answers, not when it has started. */
 async function untilReady({ host, port, tls }: ReadyConfig): Promise<void> {
   // The certificate has the public name, not this one.
-  if (tls !== null) return;
+  if (tlsAt(tls, host) !== null) return;
   const everywhere = ['0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/readyz`);

@@ -229,27 +229,30 @@ describe('settings of the console', () => {
     }
   });
 
-  test('with a certificate every server of the service speaks TLS and nothing else', async () => {
+  test('with a certificate every server on a network speaks TLS and nothing else', async () => {
     const authority = createAuthority();
     const { cert, key } = authority.certify(['localhost', '127.0.0.1']);
     const ca = authority.cert;
     const lines: string[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(line) });
-    const env = { PORT: '0', METRICS_PORT: '0', TLS_CERTIFICATE: cert, TLS_KEY: key };
+    const hosts = { HOST: '0.0.0.0', METRICS_HOST: '0.0.0.0', MERCHANT_CONSOLE_HOST: '0.0.0.0' };
+    const ports = { PORT: '0', METRICS_PORT: '0' };
+    const env = { ...hosts, ...ports, TLS_CERTIFICATE: cert, TLS_KEY: key };
     const config = testConfig(service.databaseUrl, env);
     const metrics = await serveMetrics(config, async () => 'a_metric 1');
     const running = await startProcess(config, 'web', log);
     try {
-      const ports = lines.flatMap((line) => {
-        const { msg, address, port } = JSON.parse(line);
-        const [, first] = /^Server listening at https:.+:(\d+)$/.exec(msg) ?? [];
-        const further = address === undefined ? [] : [String(port)];
-        return first === undefined ? further : [first];
-      });
-      const urls = [...new Set(ports)].map((port) => `https://localhost:${port}/`);
-      // The API, and the staff's and the merchants' console.
-      assert.equal(urls.length, 3);
-      for (const url of [...urls, metrics.url]) {
+      const addresses = [...lines.map((line) => JSON.parse(line).msg), `at ${metrics.url}`];
+      const portsOf = (start: string) =>
+        new Set(
+          addresses.flatMap((text) => new RegExp(`at ${start}.+:(\\d+)`).exec(text)?.[1] ?? []),
+        );
+      // The API, the merchants' console and the metrics. The staff's console stays on this machine.
+      const secure = portsOf('https:');
+      assert.equal(secure.size, 3);
+      assert.equal(portsOf('http:').size, 1);
+      for (const port of secure) {
+        const url = `https://localhost:${port}/`;
         const [response] = await once(https.get(url, { ca, agent: false }), 'response');
         response.resume();
         assert.equal((response.socket as TLSSocket).authorized, true, url);

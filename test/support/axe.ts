@@ -12,15 +12,15 @@ const source = fs.readFileSync(
 
 type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
-type Inspected = [children: FrameContext[], result: string, unseen: number[]];
+type Inspected = [children: FrameContext[], result: string, measured: number[]];
 
 /**
  * The contrast of text takes axe as long as all other rules together, and it is the same wherever
  * the colours, the font and the backgrounds are the same. So axe measures it once for each of these
- * in a process. Returns the combinations that are not among those known, and marks one text of each.
+ * in a process. Marks one text of each combination that is not among those known.
  */
 const markScript = `(known) => {
-  const unseen = new Set();
+  const marked = new Set();
   const backgrounds = new Map();
   const backgroundOf = (element) => {
     if (element === null) return '';
@@ -40,16 +40,21 @@ const markScript = `(known) => {
     const text = [color, fontSize, fontWeight, textShadow, backgroundOf(element)].join();
     let hash = 7;
     for (let at = 0; at < text.length; at += 1) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0;
-    if (known.includes(hash) || unseen.has(hash)) continue;
-    unseen.add(hash);
-    element.setAttribute('data-measured', '');
+    if (known.includes(hash) || marked.has(hash)) continue;
+    marked.add(hash);
+    element.setAttribute('data-measured', hash);
   }
-  return [...unseen];
 }`;
 
 const measureMarked = `axe.configure({
   rules: [{ id: 'color-contrast', selector: '[data-measured]' }],
 })`;
+
+/** Axe skips what is disabled, and cannot judge what is covered. Those stand for no other text. */
+const measuredScript = `({ results }) => results
+  .flatMap(({ id, nodes }) => (id === 'color-contrast' ? nodes : []))
+  .filter(({ any: [check] }) => typeof check?.result === 'boolean')
+  .map(({ node }) => Number(/data-measured="(-?\\d+)"/.exec(node.source)?.[1] ?? NaN))`;
 
 const unmarkScript = `for (const element of document.querySelectorAll('[data-measured]'))
   element.removeAttribute('data-measured')`;
@@ -88,15 +93,16 @@ async function inspectPage(page: Page, rounds = 5): Promise<string[]> {
 async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
   const run = `(async () => {
-    const unseen = (${markScript})(${JSON.stringify([...measured])});
-    const result = JSON.stringify(await axe.runPartial(${of}, {}));
+    (${markScript})(${JSON.stringify([...measured])});
+    const result = await axe.runPartial(${of}, {});
     ${unmarkScript};
-    return [axe.utils.getFrameContexts(${of}), result, unseen];
+    const measured = (${measuredScript})(result);
+    return [axe.utils.getFrameContexts(${of}), JSON.stringify(result), measured];
   })()`;
-  const [children, result, unseen] =
+  const [children, result, nowMeasured] =
     (await frame.evaluate<Inspected | null>(`'axe' in window ? ${run} : null`)) ??
     (await frame.evaluate<Inspected>(`${source};${measureMarked};${run}`));
-  for (const hash of unseen) measured.add(hash);
+  for (const hash of nowMeasured) measured.add(hash);
   const results = await Promise.all(
     children.map(async ({ frameSelector, frameContext }) => {
       const selector = JSON.stringify(frameSelector);

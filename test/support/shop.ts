@@ -339,6 +339,7 @@ async function emptyProfile({ origins }: Shop, { context, page }: Profile): Prom
   await context.setOffline(false);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   // A payment page asks for its state for as long as it is open.
+  await page.evaluate(() => sessionStorage.clear()).catch(() => {});
   await page.goto(`${origins.merchant}/left`);
   await context.clearCookies();
 }

@@ -1,10 +1,11 @@
 import http from 'node:http';
 import https from 'node:https';
 import type { Config } from '#config.ts';
+import { tlsAt, tlsLimits } from '#platform/http/server-options.ts';
 
 /** Metrics are only for the operator, so they have their own port, on loopback by default. */
 export async function serveMetrics(
-  { metrics, tls }: Pick<Config, 'metrics' | 'tls'>,
+  { metrics, tls: given }: Pick<Config, 'metrics' | 'tls'>,
   read: () => Promise<string>,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const answer: http.RequestListener = (request, response) => {
@@ -17,8 +18,11 @@ export async function serveMetrics(
       () => response.writeHead(500).end(),
     );
   };
-  const server = tls ? https.createServer(tls, answer) : http.createServer(answer);
   const { host, port } = metrics;
+  const tls = tlsAt(given, host);
+  const server = tls
+    ? https.createServer({ ...tls, ...tlsLimits }, answer)
+    : http.createServer(answer);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve);
   });

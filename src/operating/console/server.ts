@@ -7,7 +7,7 @@ import { clientAddress, networkOf } from '#platform/http/authentication.ts';
 import { commonHeaders } from '#platform/http/common-headers.ts';
 import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { compileWhenUsed } from '#platform/http/serialisers.ts';
-import { serverOptions } from '#platform/http/server-options.ts';
+import { serverOptions, type TlsSettings } from '#platform/http/server-options.ts';
 import { serveApplication } from './application.ts';
 import { sessionTokenOf } from './cookie.ts';
 import {
@@ -41,9 +41,9 @@ export const atMerchants = (deps: ConsoleDeps, url: string): ConsoleDeps => ({
 });
 
 /** The console, a separate application on its own origin. */
-export function buildConsole(deps: ConsoleDeps): FastifyInstance {
+export function buildConsole(deps: ConsoleDeps, tls: TlsSettings | null = null): FastifyInstance {
   const app = Fastify({
-    ...serverOptions(deps, deps.console.url),
+    ...serverOptions(deps, { url: deps.console.url, tls }),
     // A path that cannot be decoded or is too long is counted and answered as not found.
     frameworkErrors: (_error, request, reply) => {
       addHeaders(deps, request, reply);

@@ -42,18 +42,18 @@ export async function listDisputedPayouts(
   db: Handle,
   payouts: Pick<Payout, 'merchant_id' | 'id'>[],
 ): Promise<Set<string>> {
-  const merchants = sql.join([...new Set(payouts.map(({ merchant_id }) => merchant_id))]);
+  const merchants = [...new Set(payouts.map(({ merchant_id }) => merchant_id))];
   // Without the merchants of the entries, their index is searched once for each merchant it has.
   const { rows } = await sql<{ payout_id: string }>`
     select distinct e.payout_id
     from (
       select distinct merchant_id, checkout_id
       from disputes
-      where merchant_id in (${merchants})
+      where merchant_id = any(${merchants}::uuid[])
         and status in ('inquiry', 'needs_response', 'under_review')
     ) d
     join settlement_entries e on e.merchant_id = d.merchant_id and e.checkout_id = d.checkout_id
-    where e.merchant_id in (${merchants})
-      and e.payout_id in (${sql.join(payouts.map(({ id }) => id))})`.execute(db);
+    where e.merchant_id = any(${merchants}::uuid[])
+      and e.payout_id = any(${payouts.map(({ id }) => id)}::uuid[])`.execute(db);
   return new Set(rows.map(({ payout_id }) => payout_id));
 }

@@ -154,7 +154,7 @@ export async function finishOidc(
     deps.sealing.open(challenge.sealed_oidc, sealContext(state)),
   );
   // The browser brought its session's cookie when it left for the issuer. From there it brings none.
-  const browser = { ...returning, token: returning.token ?? token };
+  const browser = { ...returning, token: returning.token ?? token ?? null };
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
   if (challenge.session_id !== null) {

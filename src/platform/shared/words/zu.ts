@@ -198,7 +198,7 @@ export const zu: Words = {
     prove_sending: 'Siyathumela…',
     prove_sent: 'Bheka i-imeyili yakho.',
     prove_sent_next:
-      'Uma lelo kuyikheli le-oda lakho, isixhumanisi sisendleleni. Sisebenza kanye, phakathi nemizuzu engu-15.',
+      'Uma lelo kuyikheli le-oda lakho, isixhumanisi sisendleleni. Sisebenza kanye, phakathi nemizuzu eyi-10.',
     prove_wrong: 'Bhala ikheli le-imeyili, njengokuthi igama@example.com.',
     prove_limited: 'Kukaningi kakhulu. Linda imizuzu engu-15 bese uzama futhi.',
     prove_opening: 'Sivula izinkokhelo zakho…',
@@ -439,7 +439,7 @@ export const zu: Words = {
     finished: 'Wenze inkokhelo yokugcina ye-oda {order}. Ayikho enye imali ezothathwa.',
 
     link_subject: 'Isixhumanisi sakho sezinkokhelo zaku\u2011{merchant}',
-    link: 'Sebenzisa lesi sixhumanisi ukuze ukhokhe, noma ushintshe ikhadi, le-oda {order}. Sisebenza kanye, phakathi kwemizuzu engu-15.',
+    link: 'Sebenzisa lesi sixhumanisi ukuze ukhokhe, noma ushintshe ikhadi, le-oda {order}. Sisebenza kanye, phakathi kwemizuzu eyi-10.',
     link_next: 'Uma ungasicelanga, ungawunaki lo mlayezo. Akukho okushintshayo ngaphandle kwaso.',
     link_open: 'Vula izinkokhelo zakho',
 

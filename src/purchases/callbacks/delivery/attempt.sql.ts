@@ -115,9 +115,9 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 };
 
 /**
- * Records how attempts ended, each only once. A process may stall between its answer and its record,
- * so a result that comes after the lease ended no sooner than the lease. Releases their callbacks, except those whose lease has
- * passed to another process. If that process has counted the attempt, and released the callback for
+ * Records how attempts ended, each only once. A process may stall between an answer and its record;
+ * if it has lost the lease by then, the attempt ended no sooner than the lease. Releases the
+ * callbacks, except those whose lease has passed to another process. If that process has counted the attempt, and released the callback for
  * the next one, the result that comes late decides instead. Clears the failure counts of
  * destinations that work again. Returns how many attempts had not ended before.
  */
@@ -135,16 +135,16 @@ export async function moveAttemptsEnded(
       with i as materialized (select i.* from ${ended.from}),
       closed as (
         update callback_attempts as a
-        set finished_at = case when c.id is not null then i.finished_at
+        set finished_at = case when c.lease = i.lease then i.finished_at
             else greatest(i.finished_at, i.lease_end) end,
           outcome = i.outcome, reason = i.reason,
           address = i.address, tls_version = i.tls_version, response_status = i.response_status,
           response_headers = i.response_headers, response_body = i.response_body,
           response_header_bytes = i.response_header_bytes,
           response_body_bytes = i.response_body_bytes, timings = i.timings
-        from i left join callbacks c
-          on c.merchant_id = i.merchant_id and c.id = i.callback_id and c.lease = i.lease
+        from i, callbacks as c
         where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
+          and c.merchant_id = a.merchant_id and c.id = a.callback_id
           and a.number = i.number and a.id = i.id and a.finished_at is null
         returning a.id
       ), released as (
