@@ -99,3 +99,14 @@ test('values are filled in, and an unknown one leaves nothing behind', () => {
   assert.equal(fillIn('{a}{a} {b}', { a: '{b}', b: 1 }), '{b}{b} 1');
   assert.equal(fillIn('{missing}.'), '.');
 });
+
+test('a text has no number that the English one lacks', () => {
+  const numbersIn = (text: string): string[] => text.match(/\d+/g) ?? [];
+  for (const language of languages) {
+    for (const key of keys) {
+      const english = numbersIn(textOf('en', key));
+      const others = numbersIn(textOf(language, key)).filter((one) => !english.includes(one));
+      assert.deepEqual(others, [], `${key} in ${language}`);
+    }
+  }
+});
