@@ -72,7 +72,7 @@ export function createStatementNames(): StatementNames {
 }
 
 /** The names of this process. */
-const names = createStatementNames();
+export const names = createStatementNames();
 
 /**
  * Whether a named statement failed because a migration changed the columns that it returns. The
