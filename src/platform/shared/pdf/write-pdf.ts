@@ -51,6 +51,8 @@ async function load() {
     read(fontNames.regular),
     read(fontNames.bold),
   ]);
+  // Loading and the first lines, which compile the library, take 100 ms each. Others go in between.
+  await turn();
   return { PDFDocument, regular, bold };
 }
 
