@@ -67,13 +67,15 @@ export async function listFirstManaged(
   integration_ids: string[],
   limit: number,
 ): Promise<{ integration_id: string; id: string; name: string }[]> {
+  // With `=` the order would be that of the merchants alone. Then the planner may read the index of
+  // merchants for each integration, to its end: 84 ms each beside an intermediary of 100,000.
   const { rows } = await sql<{ integration_id: string; id: string; name: string }>`
     select i.id as integration_id, m.id, m.name
     from unnest(${integration_ids}::uuid[]) as i (id)
     cross join lateral (
       select merchant_id from managed_merchants
-      where integration_id = i.id and ${isManagedWithin(scope)}
-      order by merchant_id limit ${limit}) first
+      where integration_id between i.id and i.id and ${isManagedWithin(scope)}
+      order by integration_id, merchant_id limit ${limit}) first
     join merchants m on m.id = first.merchant_id
     order by i.id, m.id`.execute(db);
   return rows;
