@@ -293,6 +293,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   // A refund that was refused before may have been accepted now.
   if (hasRepeated) await finish(scene, issuer, async () => {});
   for (const process of processes) await process?.kill();
+  assert.ok(stage.isReleased(), 'a dead process has no connection');
   await judge(scene, shopper, shop, await world.violations(account));
   await world.leave(paying, account);
 }

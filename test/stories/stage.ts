@@ -132,6 +132,8 @@ export function createStage(databaseUrl: string, random: Random) {
   let told: string[] = [];
   let heard: (() => void) | null = null;
   const noted = new WeakSet<pg.PoolClient>();
+  /** The connections of all processes. */
+  const taken = new Set<pg.PoolClient>();
   /** The process that uses a connection now, and whether it has lost it. */
   const holders = new WeakMap<pg.PoolClient, { process: Process; isLost: boolean }>();
   /** The last statement of each connection: a server runs them in order. */
@@ -289,9 +291,11 @@ export function createStage(databaseUrl: string, random: Random) {
       holders.set(client, holder);
       lasts.delete(client);
       held.add(client);
+      taken.add(client);
       const { release } = client;
       client.release = (error) => {
         held.delete(client);
+        taken.delete(client);
         holders.delete(client);
         release.call(client, holder.isLost ? undefined : error);
       };
@@ -333,8 +337,12 @@ export function createStage(databaseUrl: string, random: Random) {
               process === self && [...running].some(({ pid }) => pid === processID),
           );
           holders.delete(client);
-          await forget(client, isBusy);
-          client.release();
+          // The process may have cut the connection itself.
+          const isCut = await forget(client, isBusy).then(
+            () => false,
+            () => true,
+          );
+          client.release(isCut);
         }
         for (const actor of actors) if (actor.process === self) actor.running.clear();
         deps.database.close().catch(() => {});
@@ -488,6 +496,7 @@ export function createStage(databaseUrl: string, random: Random) {
     incarnate,
     play,
     told: () => told,
+    isReleased: () => taken.size === 0,
     actors: () => actors.filter((actor) => !isOver(actor)),
     /** Whether a request may be on its way to the gateway. */
     isTravelling: () =>
