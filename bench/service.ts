@@ -149,7 +149,7 @@ export async function serve(databaseUrl: string, processes: number): Promise<Run
     },
   );
   const url = `http://127.0.0.1:${port}`;
-  await untilReady(url, child);
+  await untilReady(child, `${url}/readyz`);
   return {
     url,
     memory: () => servingPids(child, processes).map(residentMegabytes),
@@ -164,15 +164,21 @@ export async function serve(databaseUrl: string, processes: number): Promise<Run
   };
 }
 
-async function untilReady(url: string, child: ChildProcess): Promise<void> {
+/** Waits until a program answers this request. */
+export async function untilReady(
+  child: ChildProcess,
+  url: string,
+  request: RequestInit = {},
+): Promise<void> {
   for (let attempt = 1; attempt <= 4_000; attempt += 1) {
-    if (child.exitCode !== null) throw new Error('the service ended before it was ready');
-    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    if (child.exitCode !== null)
+      throw new Error(`nothing answers at ${url}: its program has ended`);
+    const answer = await fetch(url, request).catch(() => null);
     if (answer?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   child.kill('SIGTERM');
-  throw new Error('the service did not become ready');
+  throw new Error(`nothing answered at ${url}`);
 }
 
 function servingPids(child: ChildProcess, processes: number): number[] {

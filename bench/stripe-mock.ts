@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { freePorts } from '#platform/shared/free-ports.ts';
 import { has, type Request } from './load.ts';
+import { untilReady } from './service.ts';
 
 /**
  * Starts stripe-mock, a server in Go that checks requests against Stripe's description and stores
@@ -19,12 +20,6 @@ export async function startStripeMock(): Promise<{ request: Request; stop(): voi
     },
     body: 'amount=150000&currency=zar&capture_method=manual&metadata[order]=order-1001',
   };
-  const stop = () => void child.kill();
-  for (let attempt = 1; attempt <= 400; attempt += 1) {
-    const answer = await fetch(request.url, request as RequestInit).catch(() => null);
-    if (answer?.ok) return { request, stop };
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  stop();
-  throw new Error('stripe-mock did not become ready');
+  await untilReady(child, request.url, request as RequestInit);
+  return { request, stop: () => void child.kill() };
 }

@@ -78,8 +78,8 @@ export function createFaults(onWait: () => void = () => {}) {
     /** The fault that strikes this request, if any. Each call counts as a request. */
     strike(request: { method: string; path: string; key: string | null }): Fault | null {
       // The network fails before the bank is asked.
-      const declines = faults.filter(({ fault }) => fault === 'decline');
-      for (const fault of [...faults.filter((one) => !declines.includes(one)), ...declines]) {
+      const isLater = ({ fault }: { fault: string }) => Number(fault === 'decline');
+      for (const fault of faults.toSorted((one, other) => isLater(one) - isLater(other))) {
         if (!matches(fault, request) || fault.struck >= fault.times) continue;
         if (fault.skip > 0) {
           fault.skip -= 1;

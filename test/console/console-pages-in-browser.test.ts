@@ -154,12 +154,16 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     ]);
     const alerts = links.filter({ hasText: 'Alerts' });
     const all = await alerts.locator('.value').textContent();
+    const answer = Promise.withResolvers<void>();
+    await page.route(/\/api\/overview/, async (route) => {
+      await answer.promise;
+      await route.continue();
+    });
     await go(page, `/?merchant=${id}`);
-    await page
-      .getByRole('region', { name: 'What waits' })
-      .locator(`a[href*="${id}"]`)
-      .first()
-      .waitFor();
+    await page.getByRole('status', { name: 'Loading' }).first().waitFor();
+    assert.equal(await links.count(), 0, 'no figure of another choice');
+    answer.resolve();
+    await links.first().waitFor();
     assert.deepEqual(await hrefs(), [
       `/alerts?merchant=${id}`,
       `/callbacks?merchant=${id}`,

@@ -338,8 +338,8 @@ async function emptyProfile({ origins }: Shop, { context, page }: Profile): Prom
   for (const tab of context.pages()) if (tab !== page) await tab.close();
   await context.setOffline(false);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
-  // A payment page asks for its state for as long as it is open.
   await page.evaluate(() => sessionStorage.clear()).catch(() => {});
+  // A payment page asks for its state for as long as it is open.
   await page.goto(`${origins.merchant}/left`);
   await context.clearCookies();
 }

@@ -85,7 +85,9 @@ export async function docsRoutes(
   app.get('/docs/*', async (request, reply) => {
     // A cache would revalidate this page at an address that has no page.
     reply.code(404).header('cache-control', 'no-store');
-    return sendFile(request, reply, fileOf(files, nothingHere));
+    const file = fileOf(files, nothingHere);
+    writeHeaders(reply, file);
+    return sendFile(request, reply, file);
   });
 
   // Browsers request this address on every page, whatever icon the page names.
@@ -184,7 +186,6 @@ function writeHeaders(reply: FastifyReply, file: StaticFile): void {
 }
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: StaticFile): FastifyReply {
-  writeHeaders(reply, file);
   const accepted = String(request.headers['accept-encoding'] ?? '');
   if (file.gzipped === null || !/\bgzip\b/.test(accepted)) return reply.send(file.plain);
   return reply.header('content-encoding', 'gzip').send(file.gzipped);

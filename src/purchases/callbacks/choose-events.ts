@@ -6,7 +6,7 @@ import {
 } from '#purchases/callbacks/delivery/destination.ts';
 import { type OperatorDeps, OperatorError } from '#record/actions/operate.ts';
 
-/** The address ranges that callbacks may reach besides public ones. */
+/** Where callbacks may go. */
 export type EventDeps = { callbackAllow: Destinations };
 
 const urlCharactersMax = 2048;

@@ -1,5 +1,5 @@
 import { Button, TextInput } from '@mantine/core';
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { MoneyDayRow, MoneyTotals } from '#operating/operations/money.schema.ts';
 import { get } from '../api.ts';
 import { longDate, money } from '../format.ts';
@@ -46,7 +46,6 @@ export default function MoneyPage() {
     queryKey: ['/api/money-totals', date ?? '', merchant ?? ''],
     queryFn: ({ signal }) => get<MoneyTotals>('/api/money-totals', { date, merchant }, signal),
     refetchInterval: 30_000,
-    placeholderData: keepPreviousData,
   });
   return (
     <>

@@ -1,5 +1,5 @@
 import { Select } from '@mantine/core';
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Overview } from '#operating/console/overview.schema.ts';
 import { get, type Query, withQuery } from '../api.ts';
@@ -30,9 +30,10 @@ export default function OverviewPage() {
   const { scope } = useSession();
   const shop = useShop();
   const { data, error, refetch } = useQuery({
-    queryKey: ['/api/overview', query],
+    queryKey: ['/api/overview', query] as const,
     queryFn: ({ signal }) => get<Overview>('/api/overview', query, signal),
-    placeholderData: keepPreviousData,
+    // The charts of before may stay for a moment, but never the figures of another merchant.
+    placeholderData: (before, of) => (of?.queryKey[1].merchant === merchant ? before : undefined),
     refetchInterval: ({ state }) => (state.data?.story?.is_playing ? 3_000 : 30_000),
   });
   return (

@@ -117,9 +117,10 @@ type Release = Pick<Callback, 'lease' | 'host' | 'due_at' | 'delivered_at' | 're
 /**
  * Records how attempts ended, each only once. A process may stall between an answer and its record;
  * if it has lost the lease by then, the attempt ended no sooner than the lease. Releases the
- * callbacks, except those whose lease has passed to another process. If that process has counted the attempt, and released the callback for
- * the next one, the result that comes late decides instead. Clears the failure counts of
- * destinations that work again. Returns how many attempts had not ended before.
+ * callbacks, except those whose lease has passed to another process. If that process has counted the
+ * attempt, and released the callback for the next one, the result that comes late decides instead.
+ * Clears the failure counts of destinations that work again. Returns how many attempts had not ended
+ * before.
  */
 export async function moveAttemptsEnded(
   client: pg.ClientBase,
