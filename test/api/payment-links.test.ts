@@ -6,6 +6,7 @@ import { createIntegration } from '#merchants/integrations/create-integration.ts
 import { setEvents } from '#merchants/integrations/set-events.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { createRateLimits, memoryRateLimitStore } from '#platform/http/rate-limits.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { cancelPaymentLink } from '#purchases/payment-links/cancel-payment-link.ts';
@@ -16,7 +17,7 @@ import { qrPng } from '#purchases/payment-links/qr-code.ts';
 import { eraseShopper } from '#purchases/shoppers/erase-shopper.ts';
 import { deleteLinkCustomers } from '#purchases/shoppers/erasure.sql.ts';
 import { exportShopper } from '#purchases/shoppers/export-shopper.ts';
-import { assertRefusedLike } from '../support/expectations.ts';
+import { assertRefusedLike, frozenClock } from '../support/expectations.ts';
 import { askRefund } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
 import {
@@ -67,9 +68,14 @@ const pathOf = (url: string) =>
   new URL(url, 'http://localhost').pathname + new URL(url, 'http://localhost').search;
 
 /** Presses the button of a link's page. */
-const proceed = (link: { attributes: Record<string, string> }, form: Record<string, string> = {}) =>
+const proceed = (
+  link: { attributes: Record<string, string> },
+  form: Record<string, string> = {},
+  remoteAddress = '127.0.0.1',
+) =>
   paying.service.app.inject({
     method: 'POST',
+    remoteAddress,
     url: pathOf(link.attributes.url as string),
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     payload: new URLSearchParams(form).toString(),
@@ -435,6 +441,37 @@ describe('opening', () => {
     assert.deepEqual(new Set(statuses.slice(0, 20)), new Set([303]));
     assert.equal(statuses.at(-1), 429);
     assert.equal(await countCheckouts(till.id), 20);
+  });
+
+  test('strangers who know the link of one order cannot lock its shopper out of it', async () => {
+    const link = await create();
+    const statuses = new Set<number>();
+    for (const stranger of ['198.51.100.1', '198.51.100.2', '198.51.100.3']) {
+      for (let count = 0; count < 20; count += 1) {
+        statuses.add((await proceed(link, {}, stranger)).statusCode);
+      }
+    }
+    assert.deepEqual([...statuses], [303]);
+    assert.equal((await proceed(link, {}, '203.0.113.7')).statusCode, 303);
+    assert.equal(await countCheckouts(link.id), 1);
+  });
+
+  test('strangers who use up a till’s code leave every other network its first orders', async () => {
+    const limits = createRateLimits(memoryRateLimitStore(frozenClock()));
+    const order = (network: string) =>
+      limits.linkCheckout('till', network).then(
+        () => true,
+        () => false,
+      );
+    const ordersOf = async (network: string, count: number) =>
+      (await Promise.all(Array.from({ length: count }, () => order(network)))).filter(Boolean)
+        .length;
+    const ofStrangers = [];
+    for (const stranger of ['a', 'b', 'c', 'd']) ofStrangers.push(await ordersOf(stranger, 25));
+    assert.deepEqual(ofStrangers, [20, 20, 20, 12]);
+    assert.equal(await ordersOf('shopper', 25), 3);
+    for (let at = 0; at < 200; at += 1) await ordersOf(`net ${at}`, 3);
+    assert.equal(await ordersOf('late', 1), 0, 'all networks together have a limit');
   });
 
   test('a hostile form is refused, never a fault', async () => {

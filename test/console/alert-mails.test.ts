@@ -294,7 +294,7 @@ test('those who chose it, a till too, get a mail when a payment link is paid', a
   assert(merchant);
   const shopper = { email: 'bean@example.com', amount: null };
   const opened = await openPaymentLink(deps, merchant, of, shopper);
-  assert(typeof opened === 'object');
+  assert(opened !== null && typeof opened === 'object');
   assert.deepEqual(await kindsTo(seller), []);
   await paying.open(opened.id).pay(1);
   const [mail, another] = await mailsTo(seller);

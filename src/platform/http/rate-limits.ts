@@ -81,12 +81,15 @@ const pageRequests = {
 
 /**
  * New checkouts from a payment link: as many as a merchant may create, and fewer for one network. A
- * till and its shoppers may share an address.
+ * till and its shoppers may share an address. The first ones of each network have a limit of their
+ * own, so strangers with a few addresses do not lock out a till's shoppers (decision 0007).
  */
 const linkCheckouts = {
   ofNetwork: { max_requests: 20, window_seconds: 60 },
   ofLink: { max_requests: 60, window_seconds: 60 },
+  firstOfLink: { max_requests: 300, window_seconds: 60 },
 } satisfies Record<string, Limit>;
+const firstOfNetwork = 3;
 
 /**
  * How often shoppers may return from the bank's challenge, per link and network. Each return makes a
@@ -286,10 +289,12 @@ const pageLimits = (hit: Hit) => ({
       isWhole ? hit(`page whole ${checkout_id} ${network}`, pageRequests.wholeOfLink) : null,
     ]);
   },
-  /** A checkout that a shopper asks a payment link for. Opening the link's page creates none. */
+  /** A new checkout of a payment link. A request that leads to an existing one is not counted here. */
   async linkCheckout(link_id: string, network: string): Promise<void> {
-    await hit(`link checkout ${link_id} ${network}`, linkCheckouts.ofNetwork);
-    await hit(`link checkout ${link_id}`, linkCheckouts.ofLink);
+    const { ofNetwork, ofLink, firstOfLink } = linkCheckouts;
+    const { limit, remaining } = await hit(`link checkout ${link_id} ${network}`, ofNetwork);
+    if (limit - remaining <= firstOfNetwork) await hit(`link first ${link_id}`, firstOfLink);
+    else await hit(`link checkout ${link_id}`, ofLink);
   },
   /** A document made for the shopper. The request also counts as one of the page. */
   async document(checkout_id: string, network: string): Promise<void> {

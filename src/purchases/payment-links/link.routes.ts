@@ -17,7 +17,7 @@ import { loadPayServer, type PayServer } from '#purchases/shoppers/pay-html.ts';
 import type { LinkPage } from './link-page.ts';
 import { linkOfToken, linkUrls } from './link-token.ts';
 import { type OpenDeps, openPaymentLink, readLink, type Typed } from './open-payment-link.ts';
-import type { ReadLink } from './payment-link.ts';
+import { type ReadLink, statusOf } from './payment-link.ts';
 import { presentLinkPage, presentLinkPrint } from './present-link.ts';
 import { qrPng, qrSvg } from './qr-code.ts';
 
@@ -119,14 +119,20 @@ async function continueFrom(
   const typed = readTyped(request);
   const { values, wrong } = checkTyped(typed, link, merchant);
   if (wrong.length > 0) return { typed, wrong };
-  try {
-    await deps.rateLimits.linkCheckout(link.id, networkOf(request));
-  } catch (error) {
-    if (!(error instanceof RateLimited)) throw error;
-    return { typed, limited: true };
+  const needsNew =
+    statusOf(link, merchant.now()) === 'active' && (link.reusable || link.checkout_id === null);
+  let made = needsNew ? null : await openPaymentLink(deps, merchant, link, null);
+  if (made === null) {
+    // Only a new checkout counts: strangers who know the link must not lock its shopper out.
+    try {
+      await deps.rateLimits.linkCheckout(link.id, networkOf(request));
+    } catch (error) {
+      if (!(error instanceof RateLimited)) throw error;
+      return { typed, limited: true };
+    }
+    made = await openPaymentLink(deps, merchant, link, values);
   }
-  const made = await openPaymentLink(deps, merchant, link, values);
-  if (typeof made === 'string') return { status: made };
+  if (made === null || typeof made === 'string') return { status: made ?? 'unavailable' };
   const { lang } = request.query as { lang?: unknown };
   if (isLanguage(lang)) await keepLanguage(deps, { ...made, language: null }, lang);
   return { url: `/pay/${paymentToken(deps.sealing, made)}` };

@@ -44,14 +44,15 @@ export const readLink = (deps: OpenDeps, key: { merchant_id: string; id: string 
 /**
  * The checkout of a shopper who continues from a link. A reusable link makes a new one each time.
  * Any other link has at most one that can be paid: shoppers who come at once get the same checkout,
- * and the first of them pays it. If the link can no longer be opened, returns its status.
+ * and the first of them pays it. If the link can no longer be opened, returns its status. Makes a
+ * checkout only from what the shopper typed: without it, returns null if a new one is needed.
  */
 export async function openPaymentLink(
   deps: OpenDeps,
   merchant: Merchant,
   key: { merchant_id: string; id: string },
-  typed: Typed,
-): Promise<CreatedCheckout | Exclude<PaymentLinkStatus, 'active'> | 'unavailable'> {
+  typed: Typed | null,
+): Promise<CreatedCheckout | Exclude<PaymentLinkStatus, 'active'> | 'unavailable' | null> {
   const id = deps.random.uuid();
   return await transaction(deps, async (tx) => {
     const locked = await lockLink(tx.db, key);
@@ -63,7 +64,7 @@ export async function openPaymentLink(
     if (status !== 'active') return status;
     const payable = link.reusable ? null : await findPayable(tx.db, merchant, link);
     if (payable !== null) return { id: payable, merchant_id: key.merchant_id };
-    return await makeCheckout(deps, tx, merchant, link, { id, ...typed });
+    return typed && (await makeCheckout(deps, tx, merchant, link, { id, ...typed }));
   });
 }
 
