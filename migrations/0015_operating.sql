@@ -19,9 +19,9 @@ create table people (
   -- When their access was given or last grew. Where two people are needed, they count only some time
   -- after that.
   access_since timestamptz(3) not null,
-  -- The time since which they have had access from a merchant's administrator, and who that was.
-  -- Where two people are needed, they count only once an administrator of all merchants has
-  -- confirmed them.
+  -- The time since which they have had access from a merchant's administrator, or by a link that the
+  -- administrator who released it saw, and who that was. Where two people are needed, they count only
+  -- once another administrator of all merchants has confirmed them.
   unconfirmed_since timestamptz(3),
   unconfirmed_by uuid,
   revoked_at   timestamptz(3),

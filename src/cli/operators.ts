@@ -102,7 +102,7 @@ the audit names them.`,
 });
 
 const showUnconfirmed = ({ is_registered }: PersonShown) =>
-  is_registered ? 'to confirm: a merchant’s administrator gave this access' : 'invited';
+  is_registered ? 'to confirm: another administrator gave this access or saw its link' : 'invited';
 
 const revoke = command({
   name: 'operators revoke',
@@ -206,9 +206,10 @@ const showInvitation = (
 const confirm = command({
   name: 'operators confirm',
   usage: ['EMAIL [--role ROLE [--role ROLE …] --merchant ID …]', '[--log FILE|-] [--reason TEXT]'],
-  help: `With EMAIL it shows a person whose access a merchant's administrator gave or widened, and with
-the same roles and merchants confirms them: they count where two people are needed. Confirm only a
-person that you know, not a second address of that administrator.
+  help: `With EMAIL it shows a person whose access a merchant's administrator gave or widened, or whose
+link the administrator saw who released it without mail. With the same roles and merchants it confirms
+them: they count where two people are needed. Confirm only a person that you know, not a second
+identity of that administrator.
 
 Without EMAIL it is for the time after a restore. After a restore no one signs in, because the database may have people, passkeys and credentials
 again that were revoked or rotated since the backup. Without --reason it lists the people and the

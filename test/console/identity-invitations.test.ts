@@ -6,6 +6,12 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { invitePerson } from '#operating/people/invite-person.ts';
 import { changeAccess, revokePerson } from '#operating/people/manage-people.ts';
+import {
+  findPerson,
+  insertPerson,
+  listAccesses,
+  type Person,
+} from '#operating/people/person.sql.ts';
 import { sendPersonMails } from '#operating/people/send-person-mails.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { MailTransport } from '#purchases/messages/sending/mail.ts';
@@ -205,6 +211,48 @@ describe('an invitation at the console', () => {
       (await mailsTo('unmailed@example.com')).map(({ subject }) => subject),
       ['A passkey was registered with your invitation'],
     );
+  });
+
+  test('whose link a second administrator saw makes no second person until another one confirms', async () => {
+    const [by, second] = [await admin(), await admin()];
+    const [{ merchant }, other] = [await createAccount(service), await createAccount(service)];
+    const was = { roles: ['merchant-admin'], merchant_ids: [merchant.id] };
+    const wanted = { email: 'taken@example.com', ...was };
+    const { db } = service.deps.database;
+    // First as a new person, then as a colleague who is invited again and has another access.
+    for (const kind of ['person_invited', 'ways_in_replaced']) {
+      const { id } = (await post(withoutMail, by, '/api/people', wanted)).body.person;
+      const person = (await findPerson(db, id)) as Person;
+      const elsewhere = { id: service.deps.random.uuid(), merchant_ids: [other.merchant.id] };
+      if (kind === 'ways_in_replaced') {
+        await insertPerson(db, { ...person, ...elsewhere, identity_id: id });
+      }
+      const { url } = (await post(withoutMail, second, `/api/people/${id}/release`, { was })).body;
+      const alert = await alertAbout(id);
+      assert.deepEqual([alert.kind, alert.caused_by], [kind, second.email]);
+      assert.match(alert.detail ?? '', /got the link of the person, because mail is off/);
+      const close = (one: ConsolePerson) =>
+        post(withoutMail, one, `/api/alerts/${alert.id}/close`, { reason: 'Agreed.' });
+      assert.match((await close(second)).body.error.message, /^Your own action/);
+      const taken = await register(new URL(url).hash.slice(1));
+      const propose = () =>
+        post(withoutMail, taken, `/api/merchants/${merchant.id}/bank-accounts`, {
+          ...{ holder: 'Bean There', bank: 'A Bank', branch_code: '051001' },
+          account_number: '0123456789',
+        });
+      assert.match((await propose()).body.error.message, /has confirmed you/);
+      const accesses = await listAccesses(db, id);
+      assert.ok(
+        accesses.every((one) => one.unconfirmed_by === second.id),
+        'it opens all of them',
+      );
+      const confirm = (one: ConsolePerson) =>
+        post(withoutMail, one, `/api/people/${id}/confirm`, { was });
+      assert.match((await confirm(second)).body.error.message, /^You gave this access, or/);
+      assert.equal((await confirm(by)).body.is_confirmed, true);
+      assert.equal((await close(by)).status, 200);
+      assert.doesNotMatch(JSON.stringify((await propose()).body), /has confirmed you/);
+    }
   });
 
   test('that waits ends after 72 hours', async () => {

@@ -14,8 +14,8 @@ export const Person = Type.Object({
   /** Whether they can sign in: they have a passkey, or came from the identity provider. */
   is_registered: Type.Boolean(),
   /**
-   * Whether they may count as one of two people. If not, a merchant's administrator gave them access
-   * that no administrator of all merchants has confirmed.
+   * Whether they may count as one of two people. If not, a merchant's administrator gave them access,
+   * or another one saw their link, and no administrator of all merchants has confirmed them since.
    */
   is_confirmed: Type.Boolean(),
   /** The person's first access, if this is another one. Only the service's staff can read it. */

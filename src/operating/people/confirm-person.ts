@@ -14,8 +14,8 @@ import { queuePersonMail } from './queue-person-mail.ts';
 
 /**
  * An administrator of all merchants vouches for a person to whom a merchant's administrator gave
- * (more) access: they know that the address is not a second one of that administrator. From then on
- * the person counts where two people are needed. `was` is the access that the administrator read.
+ * (more) access, or whose link another administrator saw: they know that it is not a second identity
+ * of that administrator. From then on the person counts where two people are needed. `was` is the access that the administrator read.
  * The person must have accepted their invitation, because a new invitation replaces their ways to
  * sign in and revokes the confirmation.
  */
@@ -34,7 +34,9 @@ export async function confirmPerson(
       throw new OperatorError(`${email} needs no confirmation.`);
     }
     if (unconfirmed_by === personOf(deps)) {
-      throw new OperatorError('You gave this access. Another administrator has to confirm it.');
+      throw new OperatorError(
+        'You gave this access, or had its link. Another administrator has to confirm it.',
+      );
     }
     const isReady = (await listWithWayIn(db, [identityOf(person)])).size > 0;
     if (person.registered_at === null || !isReady) {

@@ -46,6 +46,7 @@ import {
   liveFirst,
   lockPersonByEmail,
   type Person,
+  updateAccesses,
   updatePerson,
 } from './person.sql.ts';
 import {
@@ -79,7 +80,7 @@ export async function invitePerson(
     const { known, isNew, giver } = await admit(deps, db, invited, now);
     const by_staff = confirms(giver);
     const isReplaced = await replacesWaysIn(db, known, by_staff);
-    const terms = { giver, isReplaced, now };
+    const terms = { giver, isReplaced, link: 'command line' as const, now };
     const given = isNew
       ? null
       : await giveAccess(deps, db, operator, known, wantedOf(invited), terms);
@@ -124,7 +125,9 @@ export async function requestInvitation(
     const given =
       isHeld || isNew || isRepeated
         ? null
-        : await giveAccess(deps, db, operator, known, access, { giver, isReplaced, now });
+        : await giveAccess(deps, db, operator, known, access, {
+            ...{ giver, isReplaced, link: 'mail', now },
+          });
     const person = given?.person ?? known;
     if (isReplaced) await tellRequested(deps, db, operator, known, access, now);
     else await tell(deps, db, operator, { person, given, link: 'mail', now });
@@ -151,8 +154,9 @@ export async function requestInvitation(
 /**
  * A second administrator releases an invitation. The person's earlier ways to sign in end, and they
  * get the roles of the invitation. The link is new. It goes to the person by mail; if mail is off,
- * the second administrator gets it. The inviter never sees it. `was` is the access that the second
- * administrator read; any other access is not released.
+ * the second administrator gets it. They could register with it themselves, so the person counts as
+ * one of two people only once another administrator has confirmed them. The inviter never sees it.
+ * `was` is the access that the second administrator read; any other access is not released.
  */
 export async function releaseInvitation(
   deps: InviteDeps & { sealing: Sealing },
@@ -186,7 +190,9 @@ export async function releaseInvitation(
     mustCountAsPerson(deps);
     const { by_staff } = held;
     const isReplaced = await replacesWaysIn(db, known, by_staff);
-    const given = await giveAccess(deps, db, operator, known, access, { giver, isReplaced, now });
+    const link = wayOf(deps);
+    const terms = { giver, isReplaced, link, now };
+    const given = await giveAccess(deps, db, operator, known, access, terms);
     const { person } = given;
     const expires_at = endOf(now);
     await insertPersonLink(db, {
@@ -196,18 +202,24 @@ export async function releaseInvitation(
       token_hash: hashToken(token),
       released_at: now,
     });
-    if (given.isReplaced) {
-      await tell(deps, db, operator, { person, given, link: 'mail', by: held.made_by, now });
-    }
+    await tell(deps, db, operator, { person, given, link, by: held.made_by, now });
     if (deps.sendsMessages) {
       const by = { person_id: held.made_by_person_id, name: held.made_by };
       const { purpose } = held;
       await mailLink(deps, db, { person, purpose, by, token, expires_at, mailId, now });
     }
-    const url = deps.sendsMessages ? null : linkOf(deps, person, token);
+    const url = link === 'mail' ? null : linkOf(deps, person, token);
     const details = { ...detailsOf(person, given), invited_by: held.made_by, expires_at };
     return { subject_id: id, details, result: { person, url, expires_at } };
   });
+}
+
+/** How a link reaches the person: an operator reads it and gives it to them, unless it is mailed. */
+type LinkWay = 'mail' | 'command line' | 'console';
+
+function wayOf(deps: InviteDeps): LinkWay {
+  if (deps.sendsMessages) return 'mail';
+  return personOf(deps) === null ? 'command line' : 'console';
 }
 
 /**
@@ -349,9 +361,13 @@ async function giveAccess(
   operator: string,
   known: Person,
   { name, roles, merchant_ids }: InvitedAccess,
-  { giver, isReplaced, now }: { giver: Access | null; isReplaced: boolean; now: Timestamp },
+  terms: { giver: Access | null; isReplaced: boolean; link: LinkWay; now: Timestamp },
 ): Promise<Given> {
-  const unconfirmed = unconfirmedBy(deps, giver, now);
+  const { giver, isReplaced, link, now } = terms;
+  const isSeen = link === 'console';
+  const unconfirmed = isSeen
+    ? { unconfirmed_since: now, unconfirmed_by: personOf(deps) }
+    : unconfirmedBy(deps, giver, now);
   const renewed = { access_since: now, ...unconfirmed, revoked_at: null };
   const change = { roles, merchant_ids, ...renewed, ...(name && { name }) };
   await updatePerson(db, known.id, change);
@@ -364,6 +380,8 @@ async function giveAccess(
   }
   const identity = identityOf(known);
   await updatePerson(db, identity, { oidc_subject: null });
+  // The link opens the person's other accesses too.
+  if (isSeen) await updateAccesses(db, identity, unconfirmed);
   return { person, before, isReplaced, ...(await endWaysIn(db, identity, now)) };
 }
 
@@ -388,7 +406,7 @@ async function tell(
   told: {
     person: Person;
     given: Given | null;
-    link: 'mail' | 'command line';
+    link: LinkWay;
     /** The inviter, if the operator releases an invitation. */
     by?: string;
     now: Timestamp;
@@ -399,22 +417,25 @@ async function tell(
   const by = actorOf(deps, operator);
   const about = { subject_id: person_id, caused_by: operator };
   const roles = showAccess(person);
+  const did = told.by
+    ? `${by.name} released the invitation of ${email} that ${told.by} made, as ${roles}.`
+    : `${by.name} invited ${email}${given?.isReplaced ? ' again,' : ''} as ${roles}.`;
+  const shown =
+    link === 'console' ? ` ${by.name} got the link of the person, because mail is off.` : '';
   if (!given?.isReplaced) {
     const known = person.identity_id === null ? '' : ' They have access already, which stays.';
-    const detail = `${by.name} invited ${email} as ${roles}.${known || explainUnconfirmed(person)} ${undo}`;
+    const detail = `${did}${shown}${known || explainUnconfirmed(person)} ${undo}`;
     await raiseAlert(deps, db, { kind: 'person_invited', ...about, detail });
     return;
   }
-  const did = told.by
-    ? `${by.name} released the invitation of ${email} that ${told.by} made, as ${roles}.`
-    : `${by.name} invited ${email} again, as ${roles}.`;
-  const next = link === 'command line' ? ' The new link was printed at the command line.' : '';
+  const ended = ` ${given.passkeys} passkeys and ${given.sessions} sessions ended.`;
+  const next = link === 'command line' ? ' The new link was printed at the command line.' : shown;
   await raiseAlert(deps, db, {
     kind: 'ways_in_replaced',
     ...about,
-    detail: `${did} ${given.passkeys} passkeys and ${given.sessions} sessions ended.${next} ${undo}`,
+    detail: `${did}${ended}${next}${explainUnconfirmed(person)} ${undo}`,
   });
-  const facts = { link };
+  const facts = { link: link === 'command line' ? link : ('mail' as const) };
   await queuePersonMail(deps, db, { person_id, kind: 'invited_again', by, facts, at: now });
 }
 

@@ -117,11 +117,11 @@ async function tellWider(
   await queuePersonMail(deps, db, { person_id, kind: 'access_widened', by, at: now });
 }
 
-/** The sentence of an alert about a person whom a merchant's administrator gave access. */
+/** The sentence of an alert about a person who has to be confirmed. */
 export const explainUnconfirmed = ({ unconfirmed_since, email }: Person): string =>
   unconfirmed_since === null
     ? ''
-    : ` A merchant’s administrator did it: they count where two people are needed once you know them and confirm them, in the console or with \`tranche operators confirm ${email}\`.`;
+    : ` They count where two people are needed once another administrator of all merchants, who knows them, confirms them, in the console or with \`tranche operators confirm ${email}\`.`;
 
 export const showAccess = ({ roles, merchant_ids }: Access): string =>
   `${roles.join(', ')} of ${merchant_ids === null ? 'all merchants' : merchant_ids.length === 1 ? 'one merchant' : `${merchant_ids.length} merchants`}`;

@@ -20,12 +20,12 @@ export type Person = {
   /** When their access was given or last grew. */
   access_since: Timestamp;
   /**
-   * The time since which they have had access that a merchant's administrator gave and no
-   * administrator of all merchants has confirmed. Until then they do not count as one of two people.
-   * Null if they may count.
+   * The time since which they have had access that a merchant's administrator gave, or whose link
+   * the administrator who released it saw, and that no other administrator of all merchants has
+   * confirmed. Until then they do not count as one of two people. Null if they may count.
    */
   unconfirmed_since: Timestamp | null;
-  /** The person who gave that access. */
+  /** The person who gave that access, or saw its link. */
   unconfirmed_by: string | null;
   revoked_at: Timestamp | null;
   /** The person's first row, which has their passkeys. Null if it is this one. */
@@ -237,6 +237,15 @@ export async function updatePerson(
   change: Partial<Omit<Person, 'id' | 'email' | 'created_at' | 'registered_at' | 'identity_id'>>,
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
+}
+
+/** Changes all accesses of a person. */
+export async function updateAccesses(
+  db: Handle,
+  identity: string,
+  change: Pick<Person, 'unconfirmed_since' | 'unconfirmed_by'>,
+): Promise<void> {
+  await db.updateTable('people').set(change).where(ofIdentity(identity)).execute();
 }
 
 /** Records that a person accepted an access. The first time stays. */

@@ -29,8 +29,8 @@ export type Origin =
       merchant_ids?: string[] | null;
       /**
        * The time from which the person counts as one of two approvers. Null if they have no
-       * passkey, `unconfirmed` if a merchant's administrator gave them access that no administrator
-       * of all merchants confirmed.
+       * passkey, `unconfirmed` if an administrator of all merchants has to confirm them first
+       * (decision 0072).
        */
       counts_from: Timestamp | 'unconfirmed' | null;
     };

@@ -347,9 +347,12 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
     <Notice kind="warn">
       <div className="stack tight">
         <span>
-          A merchant’s administrator gave this access. {person.name} counts where two people are
-          needed once you confirm them: ask the merchant in a way that you trust whether this is a
-          person of its own, and not a second address of its administrator.
+          {person.merchant_ids === null
+            ? 'Another administrator released this invitation and saw its link.'
+            : 'A merchant’s administrator gave this access, or another administrator saw its link.'}{' '}
+          {person.name} counts where two people are needed once you confirm them: ask them, or the
+          merchant, in a way that you trust whether they registered themselves, and are not a second
+          identity of that administrator.
         </span>
         <div>
           <Button
