@@ -26,7 +26,7 @@ create table operator_actions (
 );
 create unique index operator_actions_by_number on operator_actions (number);
 create index operator_actions_by_time on operator_actions (at, id);
-create index operator_actions_of_subject on operator_actions (subject_id, at);
+create index operator_actions_of_subject on operator_actions (subject_id, at, id);
 -- A merchant's drills. A subject may have many other actions.
 create index operator_actions_drills on operator_actions (subject_id)
   where action = 'sandbox drill';

@@ -6,6 +6,7 @@ import { createIntegration } from '#merchants/integrations/create-integration.ts
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { consoleRoutes } from '#operating/console/routes.ts';
+import type { Action } from '#operating/operations/audit.schema.ts';
 import { openCsv } from '#operating/operations/csv.ts';
 import { permissionsOf } from '#operating/people/permission.ts';
 import { updatePerson } from '#operating/people/person.sql.ts';
@@ -176,24 +177,50 @@ const wholeLists = [
 const encoded = (text: string) => Buffer.from(text).toString('base64url');
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
 
+/** The rows of a list, after it had each of them once over its pages. */
+async function walk(url: string) {
+  const { data: whole, next } = await get(withQuery(url, 'limit=100'));
+  assert.equal(next, null);
+  const paged: unknown[] = [];
+  for (let after = ''; ; ) {
+    const page = await get(withQuery(url, `limit=2${after}`));
+    assert.ok(page.data.length <= 2);
+    paged.push(...page.data);
+    if (page.next === null) break;
+    after = `&after=${page.next}`;
+  }
+  // The merchant's clock goes on between two requests.
+  const still = (rows: unknown[]) => JSON.stringify(rows).replaceAll(/"now":"[^"]*"/g, '');
+  assert.equal(still(paged), still(whole));
+  return whole;
+}
+
 describe('a list', () => {
   for (const url of wholeLists) {
-    test(`${url} has each row once over its pages, in one order`, async () => {
-      const { data: whole, next } = await get(withQuery(url, 'limit=100'));
-      assert.equal(next, null);
-      const paged: unknown[] = [];
-      for (let after = ''; ; ) {
-        const page = await get(withQuery(url, `limit=2${after}`));
-        assert.ok(page.data.length <= 2);
-        paged.push(...page.data);
-        if (page.next === null) break;
-        after = `&after=${page.next}`;
-      }
-      // The merchant's clock goes on between two requests.
-      const still = (rows: unknown[]) => JSON.stringify(rows).replaceAll(/"now":"[^"]*"/g, '');
-      assert.equal(still(paged), still(whole));
-    });
+    test(`${url} has each row once over its pages, in one order`, () => walk(url));
   }
+
+  test('of the audit has the rows of one operator, of one subject, and of both', async () => {
+    const [one, other] = [crypto.randomUUID(), crypto.randomUUID()];
+    const acts = [one, one, other, one, other].map((of, place) => [of, `operator ${place % 2}`]);
+    for (const [subject_id = '', operator = ''] of acts) {
+      await operate(paying.service.deps, operator, 'test', async () => ({
+        ...{ subject_id, details: {}, result: undefined },
+      }));
+    }
+    for (const asked of [[one], [undefined, 'operator 0'], [one, 'operator 1']]) {
+      const query = asked.map(
+        (value, place) => value && `${['subject', 'operator'][place]}=${value}`,
+      );
+      const found = await walk(encodeURI(`/api/audit?${query.filter(Boolean).join('&')}`));
+      assert.deepEqual(
+        found.map(({ subject_id, operator }: Action) => [subject_id, operator]).sort(),
+        acts
+          .filter((act) => asked.every((value, place) => act[place] === (value ?? act[place])))
+          .sort(),
+      );
+    }
+  });
 
   test('refuses a cursor that it did not give, and a limit above 100', async () => {
     for (const url of wholeLists) {

@@ -23,18 +23,28 @@ export async function pageActions(
   page: PageOf,
 ): Promise<Page<NumberedAction>> {
   let query = scoped(selectActions(db), scope);
+  const order = ['at', 'id'];
   for (const [column, value] of Object.entries(filter)) {
     if (value === undefined) continue;
-    query =
+    const wanted =
       column === 'person_id'
-        ? query.where(sql<boolean>`person_id = coalesce(
-            (select p.identity_id from people p where p.id = ${value}::uuid), ${value}::uuid)`)
-        : query.where(column as keyof ActionFilter, '=', value);
+        ? sql`coalesce((select p.identity_id from people p where p.id = ${value}::uuid), ${value}::uuid)`
+        : sql`${value}`;
+    const of = sql.ref(column);
+    if (order.length > 2) {
+      query = query.where(sql<boolean>`${of} = ${wanted}`);
+      continue;
+    }
+    // The planner expects a value to be spread evenly over time. With an equality it may walk the
+    // whole audit back to the last action of a subject. A range, and an order that begins with the
+    // column, keep it in the column's own index.
+    query = query.where(sql<boolean>`${of} >= ${wanted} and ${of} <= ${wanted}`);
+    order.unshift(column);
   }
   const { rows, last } = await readRange<Parameters<typeof presentAction>[0]>(
     query,
     page,
-    ['at', 'id'],
+    order,
     'desc',
   );
   return { rows: rows.map(presentAction), last };
