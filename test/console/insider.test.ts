@@ -13,7 +13,7 @@ import {
   openAnotherSession,
   openConsole,
 } from '../support/console.ts';
-import { askRefund } from '../support/money.ts';
+import { askRefund, openDispute } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Account, type Answer, createAccount } from '../support/service.ts';
 
@@ -262,6 +262,13 @@ const actions: Action[] = [
     'returned',
     'returned',
   ),
+  once('Concede a dispute, whatever its amount', async () => {
+    const shopper = await paying.shopper({}, account);
+    await shopper.pay(3);
+    await paying.pass({ days: 2 });
+    const id = await openDispute(paying, shopper);
+    return (by) => request(by, 'POST', `/api/disputes/${id}/accept`);
+  }),
   once('Save the bank’s file, with whole account numbers', async () => {
     const [{ export_id }] = await query(
       'select export_id from payouts where id = $1',
