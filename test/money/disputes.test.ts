@@ -589,6 +589,15 @@ test('what a merchant supplies is checked, and files by their content', async (t
   const add = (kind: 'delivery' | 'receipt' | 'other', size: number) =>
     addFile(deps, 'nomsa', id, { kind, name: 'a.pdf', content: pdfFile('x'.repeat(size)) });
   await assert.rejects(add('delivery', 2_000_001), /larger than 2 MB/);
+  // A PDF can be a program under another name, and a colleague would open it.
+  for (const [name, content, ending] of [
+    ['slip.hta', pdfFile('<script>'), '.pdf'],
+    ['slip.pdf', pngFile(2, 2), '.png'],
+    ['slip', pngFile(2, 2), '.png'],
+  ] as const) {
+    const added = addFile(deps, 'nomsa', id, { kind: 'other', name, content });
+    await assert.rejects(added, new RegExp(`must end in \\${ending}`));
+  }
   await add('delivery', 1_900_000);
   await add('receipt', 1_900_000);
   await assert.rejects(add('other', 1_900_000), /together may have 4.5 MB/);

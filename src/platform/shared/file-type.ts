@@ -1,7 +1,17 @@
-// Detects a file's type from its bytes. Its name and the type that a browser states do not count.
+// Detects a file's type from its bytes. The type that a browser states does not count.
 
 export const fileTypes = ['application/pdf', 'image/png', 'image/jpeg'] as const;
 export type FileTypeName = (typeof fileTypes)[number];
+
+/**
+ * How the names of files end. A machine opens a file by its name, so a PDF that is called a program
+ * would run.
+ */
+export const fileEndings: Record<FileTypeName, readonly [string, ...string[]]> = {
+  'application/pdf': ['.pdf'],
+  'image/png': ['.png'],
+  'image/jpeg': ['.jpg', '.jpeg', '.jfif'],
+};
 
 export type ImageSize = { width: number; height: number };
 

@@ -1,6 +1,6 @@
 import type { EvidenceFileKind } from '#gateway/evidence.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { type FileTypeName, readFileType } from '#platform/shared/file-type.ts';
+import { type FileTypeName, fileEndings, readFileType } from '#platform/shared/file-type.ts';
 import { isPlainLine, printable } from '#platform/shared/plain-text.ts';
 import { evidenceFileBytesMax } from '#platform/shared/uploads.ts';
 
@@ -80,7 +80,7 @@ export type DisputeFile = {
 export const filesBytesMax = 4_500_000;
 export const fileNameMax = 100;
 
-/** Checks a file by its content. Returns its type, or what is wrong with it. */
+/** Checks a file by its content, and its name by that. Returns its type, or what is wrong with it. */
 export function checkFile(
   name: string,
   content: Buffer,
@@ -96,6 +96,12 @@ export function checkFile(
   const media_type = readFileType(content);
   if (media_type === null) {
     return { problem: 'The file must be a whole PDF, PNG or JPEG. Its content is something else.' };
+  }
+  const endings = fileEndings[media_type];
+  if (!endings.some((ending) => name.toLowerCase().endsWith(ending))) {
+    return {
+      problem: `The name of this file must end in ${endings[0]}: that is what its content is.`,
+    };
   }
   return { media_type };
 }
