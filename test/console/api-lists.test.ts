@@ -178,7 +178,7 @@ const encoded = (text: string) => Buffer.from(text).toString('base64url');
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
 
 /** The rows of a list, after it had each of them once over its pages. */
-async function walk(url: string) {
+async function readThrough(url: string) {
   const { data: whole, next } = await get(withQuery(url, 'limit=100'));
   assert.equal(next, null);
   const paged: unknown[] = [];
@@ -197,13 +197,16 @@ async function walk(url: string) {
 
 describe('a list', () => {
   for (const url of wholeLists) {
-    test(`${url} has each row once over its pages, in one order`, () => walk(url));
+    test(`${url} has each row once over its pages, in one order`, () => readThrough(url));
   }
 
   test('of the audit has the rows of one operator, of one subject, and of both', async () => {
     const [one, other] = [crypto.randomUUID(), crypto.randomUUID()];
-    const acts = [one, one, other, one, other].map((of, place) => [of, `operator ${place % 2}`]);
-    for (const [subject_id = '', operator = ''] of acts) {
+    const recorded = [one, one, other, one, other].map((of, place) => [
+      of,
+      `operator ${place % 2}`,
+    ]);
+    for (const [subject_id = '', operator = ''] of recorded) {
       await operate(paying.service.deps, operator, 'test', async () => ({
         ...{ subject_id, details: {}, result: undefined },
       }));
@@ -212,11 +215,13 @@ describe('a list', () => {
       const query = asked.map(
         (value, place) => value && `${['subject', 'operator'][place]}=${value}`,
       );
-      const found = await walk(encodeURI(`/api/audit?${query.filter(Boolean).join('&')}`));
+      const found = await readThrough(encodeURI(`/api/audit?${query.filter(Boolean).join('&')}`));
       assert.deepEqual(
         found.map(({ subject_id, operator }: Action) => [subject_id, operator]).sort(),
-        acts
-          .filter((act) => asked.every((value, place) => act[place] === (value ?? act[place])))
+        recorded
+          .filter((action) =>
+            asked.every((value, place) => action[place] === (value ?? action[place])),
+          )
           .sort(),
       );
     }
