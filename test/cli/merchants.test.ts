@@ -232,6 +232,8 @@ test('a refusal is one sentence', async () => {
     '--rules',
     json,
   );
+  const turned = ['--name', 'Bean \u202ethere', '--rules', json];
+  await tranche.refused(1, /change the direction of text/, 'merchants', 'create', ...turned);
   await tranche.refused(1, /There is no merchant/, 'merchants', 'show', unknownId);
   await tranche.refused(1, /There is no merchant nonsense/, 'merchants', 'show', 'nonsense');
   await tranche.refused(

@@ -1109,6 +1109,18 @@ describe('the actions of the command line', () => {
     const merchant = await done(post(admin, '/api/merchants', { name: 'Bean There', rules }));
     const bad = { name: 'x', rules: [{ from_amount: 5, to_amount: 1, terms: [1] }] };
     assert.match(await refused(409, post(admin, '/api/merchants', bad)), /to_amount/);
+    for (const name of [
+      'Bean\nThere',
+      'Bean\u2028There',
+      'Bean \u202ethere',
+      'Bean\u061c',
+      'Bean\u0007',
+    ]) {
+      assert.match(
+        await refused(409, post(admin, '/api/merchants', { name, rules })),
+        /on one line/,
+      );
+    }
     const patched = await askExactly(console(), admin, 'PATCH', `/api/merchants/${merchant.id}`, {
       preselected_term: 3,
       no_fees: true,

@@ -289,6 +289,28 @@ test('metrics are served on a separate loopback port only', async () => {
   assert.equal((await request(`${base_url}/metrics`)).status, 404);
 });
 
+const isLinux = process.platform === 'linux';
+test('the test gateway gets none of the settings of the service', { skip: !isLinux }, async () => {
+  const { pid, env } = sandbox;
+  const children = await fs.readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  const gateways: string[] = [];
+  for (const child of children.trim().split(' ')) {
+    const command = await fs.readFile(`/proc/${child}/cmdline`, 'utf8').catch(() => '');
+    if (!command.includes('test-gateway')) continue;
+    gateways.push(await fs.readFile(`/proc/${child}/environ`, 'utf8'));
+  }
+  assert.equal(gateways.length, 1);
+  const names = gateways
+    .join()
+    .split('\0')
+    .map((line) => line.split('=')[0] ?? '');
+  assert.ok(names.includes('GATEWAY_SECRET_KEY'));
+  assert.deepEqual(
+    names.filter((name) => name in env),
+    [],
+  );
+});
+
 test('no secret is in the database, in a log or in any other file', async (t) => {
   const secrets: Secrets = new Map();
   await useEverything(secrets);

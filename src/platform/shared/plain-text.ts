@@ -1,5 +1,5 @@
 /** Control characters except the line feed, and characters that reverse the direction of text. */
-const unprintable = /[^\P{Cc}\n]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const unprintable = /[^\P{Cc}\n]|\p{Bidi_Control}/gu;
 
 /**
  * Text that others typed, without characters that could change how the surrounding text is shown.
