@@ -6,7 +6,10 @@ import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { setEvents } from '#merchants/integrations/set-events.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { askMerchant } from '#purchases/conversations/ask-merchant.ts';
+import { offerPaymentLink } from '#purchases/payment-links/offer-payment-link.ts';
 import { exportPayouts } from '#purchases/payouts/review-payout.ts';
 import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';
@@ -47,6 +50,7 @@ let callback: string;
 let payout: string;
 let statement: string;
 let dispute: string;
+let till: string;
 const intermediary = randomUUID();
 const refundedEmail = 'refunded.often@example.com';
 
@@ -98,6 +102,12 @@ before(async () => {
   const about = { merchant_id: key.merchant_id, detail: 'A test.' };
   await raiseAlert(deps, deps.database.db, { kind: 'card_testing', ...about });
   await raiseAlert(deps, deps.database.db, { kind: 'gateway_other_state', ...about });
+  till = await offerPaymentLink(deps, 'nomsa', key.merchant_id, {
+    ...{ amount: 150_000, client_reference_id: 'till-1', reusable: true, notify_url: null },
+  });
+  const merchant = await findMerchant(deps.database.db, deps.clock, key.merchant_id);
+  assert(merchant);
+  await askMerchant(deps, merchant, key, 'x'.repeat(1_000));
   payout = (await pool.query('select id from payouts limit 1')).rows[0].id;
   admin = await addPerson(service, { roles: ['admin'] });
   const of = `checkout_id = '${paid.id}'`;
@@ -151,7 +161,15 @@ before(async () => {
   await plantMany('notes', of, { id });
   await plantMany('operator_actions', `subject_id = '${paid.id}'`, { id, number });
   await plantList('disputes', of, { id, dispute_ref: 'n' });
-  await plantList('checkouts', `id = '${paid.id}'`, { id, number });
+  await plantList('checkouts', `id = '${paid.id}'`, { id, number, payment_link_id: `'${till}'` });
+  const newest = { checkouts: '1', checkout_id: `'${paid.id}'` };
+  await plantList('payment_links', `id = '${till}'`, { id, number, ...newest });
+  await plantList('conversations', of, { checkout_id: id });
+  await plantList('conversation_entries', of, { id, checkout_id: id });
+  await plantList('conversation_entries', of, { id: otherId });
+  await plantList('people', `id = '${admin.id}'`, {
+    ...{ id, email: "n || '@planted.example'", roles: "array['viewer']" },
+  });
   await plantList('instalments', "status = 'overdue'", { checkout_id: id });
   await plantList('callbacks', of, { id, checkout_id: id });
   await plantList('payouts', `id = '${payout}'`, {
@@ -270,6 +288,9 @@ async function download(path: string, cookie = admin.cookie, linesMax = Number.P
   return { status: response.statusCode, lines };
 }
 
+/** No dispute was won. */
+const shortFile = '/api/disputes.csv?status=won';
+
 const lists = [
   'checkouts',
   'refunds',
@@ -283,6 +304,9 @@ const lists = [
   'alerts',
   'differences',
   'audit',
+  'payment-links',
+  'conversations',
+  'people',
 ];
 
 describe('with 100,000 rows below each answer, /healthz is answered within 100 ms', () => {
@@ -299,7 +323,7 @@ describe('with 100,000 rows below each answer, /healthz is answered within 100 m
 
   before(async () => {
     // The first answers compile what the others run.
-    for (const path of [`/api/checkouts/${late.id}`, '/api/people.csv']) await download(path);
+    for (const path of [`/api/checkouts/${late.id}`, shortFile]) await download(path);
   });
 
   test('the statement of a payout, and its page', async () => {
@@ -402,6 +426,15 @@ describe('with 100,000 rows below each answer, /healthz is answered within 100 m
     await holds(`/api/disputes/${dispute}`);
     await holds(`/api/disputes/${dispute}/evidence.html`);
   });
+
+  test('the payment link of a till with its orders, and the questions of a shopper', async () => {
+    await holds(`/api/payment-links/${till}`);
+    await holds(`/api/conversations/${paid.id}`);
+    const console = { app, deps: paying.service.deps };
+    const { body: link } = await ask(console, admin, 'GET', `/api/payment-links/${till}`);
+    const { body: asked } = await ask(console, admin, 'GET', `/api/conversations/${paid.id}`);
+    assert.deepEqual([link.orders.length, asked.entries.length], [50, 50]);
+  });
 });
 
 test('the page of a checkout has the newest of each kind, says what it left out, and pages notes', async () => {
@@ -440,11 +473,11 @@ test('a person downloads one file at a time, and the next one when that has ende
   // The answer is not read, so it has not ended.
   assert.equal(response.statusCode, 200);
   assert.equal((await download('/api/merchants.csv')).status, 429);
-  assert.equal((await download('/api/people.csv', other.cookie)).status, 200);
+  assert.equal((await download(shortFile, other.cookie)).status, 200);
   response.destroy();
   // The server notices on one of its next turns.
   for (;;) {
-    const { status } = await download('/api/people.csv');
+    const { status } = await download(shortFile);
     if (status === 200) break;
     assert.equal(status, 429);
   }
