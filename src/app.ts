@@ -7,6 +7,7 @@ import { commonHeaders } from '#platform/http/common-headers.ts';
 import { answerNotFound, handleErrors, nothingHere } from '#platform/http/errors.ts';
 import { healthRoutes } from '#platform/http/health.routes.ts';
 import type { Metrics } from '#platform/http/metrics.ts';
+import type { AccessDeps } from '#platform/http/open-access.ts';
 import { collectRoutes } from '#platform/http/openapi.ts';
 import { noteRefusedAuthentications } from '#platform/http/refused-authentications.ts';
 import { compileWhenUsed } from '#platform/http/serialisers.ts';
@@ -45,7 +46,7 @@ export type AppDeps = CheckoutDeps &
     draining: boolean;
     /** Why the time cannot be trusted, or null. */
     clockProblem(): string | null;
-    money: { stopReason(): Promise<string | null> };
+    money: AccessDeps['money'] & { stopReason(): Promise<string | null> };
   };
 
 /** The web side of the service. It registers every slice by name. */

@@ -247,8 +247,9 @@ export async function startProcess(
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
-  // This notices a restore before the first payment. Nothing waits for the answer.
-  deps.money.problem().catch(() => {});
+  // This notices a restore before the first payment. Requests of people wait for the answer, unless
+  // the database has a fresh sign of life.
+  for (const asked of [deps.money.problem(), deps.money.accessProblem()]) asked.catch(() => {});
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),
   );

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { confirmAccess } from '#checks/reconciliation/confirm-access.ts';
-import { findAccessStop } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
+import { findAccessWait } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import type { Person as PersonShown } from '#operating/operations/people.schema.ts';
 import { peopleList } from '#operating/operations/people.ts';
@@ -10,6 +10,7 @@ import { checkEmail } from '#operating/people/check-person.ts';
 import { chooseAlertMails } from '#operating/people/choose-alert-mails.ts';
 import { confirmPerson } from '#operating/people/confirm-person.ts';
 import type { ConsolePlaces } from '#operating/people/console-place.ts';
+import { endAllAccess } from '#operating/people/end-all-access.ts';
 import { invitePerson, releaseInvitation } from '#operating/people/invite-person.ts';
 import { type Access, checkAccess, revokePerson } from '#operating/people/manage-people.ts';
 import { operatorRoles } from '#operating/people/permission.ts';
@@ -211,8 +212,9 @@ link the administrator saw who released it without mail. With the same roles and
 them: they count where two people are needed. Confirm only a person that you know, not a second
 identity of that administrator.
 
-Without EMAIL it is for the time after a restore. After a restore no one signs in, because the database may have people, passkeys and credentials
-again that were revoked or rotated since the backup. Without --reason it lists the people and the
+Without EMAIL it is for the time after a restore, and for a start at which the gateway does not say
+whether there was one. Then no one signs in, because the database may have people, passkeys and
+credentials again that were revoked or rotated since the backup. Without --reason it lists the people and the
 integrations as they are. With --log it reads the service's log, or alerts that were posted, one JSON
 object a line (- reads standard input), and lists what they tell of changes of access that this
 database does not have: the alerts \`access_ended\`, \`access_widened\`, \`person_invited\` and
@@ -241,7 +243,10 @@ audit keeps the reason.
       return;
     }
     const found = await withMigrated(context, async (connection) => {
-      if (reason !== undefined) await confirmAccess(connection, connection.operator, reason);
+      if (reason !== undefined) {
+        const deps = { ...connection, endAccess: endAllAccess };
+        await confirmAccess(deps, connection.operator, reason);
+      }
       const { db } = connection.database;
       const lost =
         log === undefined ? {} : { lost: await listLostAlerts(db, log, context.readInput) };
@@ -284,7 +289,7 @@ async function readAccess({ database, clock }: Connection) {
     const ready = await listWithWayIn(db, people.map(identityOf));
     const integrations = await listIntegrations(db);
     return {
-      waits_since: await findAccessStop(db),
+      waits_since: await findAccessWait(db, clock.now()),
       people: people
         .filter(({ revoked_at }) => revoked_at === null)
         .map((person) => {

@@ -90,6 +90,7 @@ export const neverStopped = {
   problem: async () => null,
   accountProblem: async () => null,
   stopReason: async () => null,
+  accessProblem: async () => null,
 } as unknown as Deps['money'];
 
 /** One promise for all would keep everything that ever waited for it. */

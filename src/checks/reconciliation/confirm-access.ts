@@ -1,25 +1,34 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import { findAccessStop, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
+import { findAccessStop, findAccessWait, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
+import { moveAlive, readServer } from './life-sign.sql.ts';
 
 /**
  * An operator confirms that people and credentials were compared with what was revoked or rotated
- * since the backup. People can then sign in again. Whether money moves is decided separately
- * (decision 0097).
+ * since the backup. People can then sign in again, also while the gateway does not answer. Whether
+ * money moves is decided separately (decision 0097).
  */
 export async function confirmAccess(
-  deps: OperatorDeps,
+  deps: OperatorDeps & {
+    /** Ends every session, link and token. */
+    endAccess(db: Handle, at: Timestamp): Promise<void>;
+  },
   operator: string,
   reason: string,
 ): Promise<void> {
   if (reason.trim() === '') throw new OperatorError('Say with --reason what was compared.');
-  await operate(deps, operator, 'operators confirm', async (db) => {
-    const stopped_at = await findAccessStop(db);
-    if (stopped_at === null) throw new OperatorError('There is nothing to confirm.');
+  await operate(deps, operator, 'operators confirm', async (db, now) => {
+    const waits_since = await findAccessWait(db, deps.clock.now());
+    if (waits_since === null) throw new OperatorError('There is nothing to confirm.');
+    // A stop has ended it already. Without one, the database may be a backup all the same.
+    if ((await findAccessStop(db)) === null) await deps.endAccess(db, now);
     await moveAccessConfirmed(db);
+    await moveAlive(db, { at: now, server: await readServer(db) });
     return {
       subject_id: null,
-      details: { reason: new FreeText(reason), stopped_at },
+      details: { reason: new FreeText(reason), stopped_at: waits_since },
       result: undefined,
     };
   });

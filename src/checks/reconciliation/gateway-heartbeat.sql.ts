@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { isAlive, readLifeSign, readServer } from './life-sign.sql.ts';
 
 /** This database's heartbeat at a gateway, and whether money may move (decision 0097). */
 export type DatabaseHeartbeat = {
@@ -21,29 +22,17 @@ export type DatabaseHeartbeat = {
   has_moved: boolean;
 };
 
-/**
- * A separate statement asks for the server, because Citus may answer the other statement on any
- * node. A restored cluster begins a new timeline, and so does a standby that takes over. A dump that
- * is restored into another server, or under another name, has another system identifier or database.
- */
 export async function readHeartbeat(
   db: Handle,
   gateway: GatewayName,
   all: readonly GatewayName[] = [gateway],
 ): Promise<DatabaseHeartbeat> {
-  const { rows } = await sql<{ current_server: string }>`
-    select (select system_identifier from pg_control_system()) || '/' ||
-      left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
-      (select oid from pg_database where datname = current_database()) as current_server`.execute(
-    db,
-  );
-  const [server] = rows;
-  if (!server) throw new Error('the database server did not identify itself');
+  const current_server = await readServer(db);
   const row = await db
     .selectFrom('gateway_heartbeat')
     .leftJoin('gateway_heartbeats as at', (join) => join.on('at.gateway', '=', gateway))
     .leftJoin('gateway_heartbeats as moved', (join) =>
-      join.on('moved.gateway', 'in', all).on('moved.server', '<>', server.current_server),
+      join.on('moved.gateway', 'in', all).on('moved.server', '<>', current_server),
     )
     .select(['id', 'stopped_at', 'stopped_reason', 'at.gateway'])
     .select(['at.heartbeat_at', 'at.due_at', 'at.server', 'at.heartbeat'])
@@ -52,7 +41,10 @@ export async function readHeartbeat(
     .executeTakeFirstOrThrow();
   const { gateway: known, heartbeat, moved, ...rest } = row;
   const has_moved = moved !== null;
-  return { ...rest, heartbeat: heartbeat ?? 0, is_known: known !== null, has_moved, ...server };
+  return {
+    ...rest,
+    ...{ heartbeat: heartbeat ?? 0, is_known: known !== null, has_moved, current_server },
+  };
 }
 
 /** Names the database once, at its first start, and its heartbeat at a gateway that is new to it. */
@@ -161,6 +153,17 @@ export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
     .select('access_stopped_at')
     .executeTakeFirst();
   return row?.access_stopped_at ?? null;
+}
+
+/**
+ * The time since which an operator can confirm access: sign-ins are stopped, or no process with open
+ * access has left a sign of life. Null if there is nothing to confirm.
+ */
+export async function findAccessWait(db: Handle, now: Temporal.Instant): Promise<Timestamp | null> {
+  const stopped_at = await findAccessStop(db);
+  if (stopped_at !== null) return stopped_at;
+  const sign = await readLifeSign(db);
+  return isAlive(sign, now) ? null : sign.alive_at;
 }
 
 export async function moveAccessConfirmed(db: Handle): Promise<void> {

@@ -11,6 +11,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { type AccessGuard, createAccessGuard } from './access-guard.ts';
 import { findLost } from './find-lost.ts';
 import {
   claimHeartbeat,
@@ -21,6 +22,7 @@ import {
   readHeartbeat,
   stopMoney,
 } from './gateway-heartbeat.sql.ts';
+import { moveAlive, readServer } from './life-sign.sql.ts';
 import {
   describeStop,
   explainAhead,
@@ -36,7 +38,7 @@ import {
  * database's heartbeat with that gateway's. It stops at all gateways, in all processes, when one of
  * them is ahead.
  */
-export type MoneyGuard = {
+export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   /**
    * Why no money may move at a gateway, or at any of them; null if it may. Asks a gateway that this
    * process has not asked yet, and throws what its client throws: a call that moves money would have
@@ -47,7 +49,7 @@ export type MoneyGuard = {
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
-  /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
+  /** Raises the heartbeats here and at the gateways that are due, and leaves a sign of life. Returns 0. */
   raiseHeartbeat(): Promise<number>;
 };
 
@@ -122,7 +124,10 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     if (!guard) throw new GatewayMissing(name);
     return guard;
   };
+  const access = createAccessGuard(deps, () => findAnyProblem([...guards.values()]));
   return {
+    accessProblem: access.accessProblem,
+
     async problem(gateway) {
       if (gateway === undefined) return await findAnyProblem([...guards.values()]);
       const guard = guardOf(gateway);
@@ -144,6 +149,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     },
 
     async raiseHeartbeat() {
+      await access.noteLife();
       const failures: unknown[] = [];
       for (const guard of guards.values()) {
         try {
@@ -369,6 +375,8 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
   await transaction(deps, async ({ db }) => {
     if (!(await stopMoney(db, at, reason))) return;
     await deps.endAccess(db, at);
+    // All that a restore revived has ended, so what opens from now on is new.
+    await moveAlive(db, { at, server: await readServer(db) });
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });
   known.reason = reason;

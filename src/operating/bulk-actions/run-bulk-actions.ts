@@ -57,6 +57,8 @@ export async function runBulkActions(
   deps: BulkActionDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
+  // The session that began it may have been ended since a backup (decision 0097).
+  if ((await deps.money.accessProblem()) !== null) return 0;
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
   const bulkAction = await claimBulkAction(db, lease);

@@ -134,6 +134,7 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
       const address = clientAddress(request);
       const open: PublicContext = { deps, address, request, reply };
       const { permission } = route;
+      if (permission !== 'public' || route.isSignIn) await refuseClosed(deps);
       const context = permission === 'public' ? null : await recognise(open);
       contexts.set(request, context ?? open);
       if (route.method !== 'GET') refuseForeignOrigin(deps, request);
@@ -151,6 +152,12 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
       return await route.handle(contexts.get(request), input);
     },
   });
+}
+
+/** Otherwise a restore would let revoked people in again until the gateway answers. */
+async function refuseClosed({ money }: ConsoleDeps): Promise<void> {
+  const problem = await money.accessProblem();
+  if (problem !== null) throw new ConsoleError(503, 'access_waits', problem);
 }
 
 async function recognise(open: PublicContext): Promise<Context> {

@@ -3,6 +3,7 @@ import { type Caller, readCredential } from '#merchants/integrations/integration
 import type { Database } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { unauthorized } from '#platform/http/errors.ts';
+import type { AccessDeps } from '#platform/http/open-access.ts';
 import type { Quota } from '#platform/http/quota.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
@@ -22,7 +23,7 @@ export type LoginDeps = {
   environment: Environment;
   callers: Callers;
   rateLimits: RateLimits;
-};
+} & AccessDeps;
 
 /**
  * Issues a token for a merchant: the integration's own, or one that it manages. Failures are counted

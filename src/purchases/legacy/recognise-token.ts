@@ -3,6 +3,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { bearerOf, invalidToken } from '#platform/http/authentication.ts';
 import { unauthorized } from '#platform/http/errors.ts';
+import { mustBeOpen } from '#platform/http/open-access.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { hashLegacy } from './legacy-credential.ts';
 import { findTokenOwner } from './legacy-token.sql.ts';
@@ -16,6 +17,7 @@ export async function recogniseToken(
   const token = bearerOf(request.authorization) ?? '';
   const credential = readCredential(token);
   if (credential?.kind === 'legacy_token' && credential.environment === deps.environment) {
+    await mustBeOpen(deps);
     const now = timestamp(deps.clock.now());
     const found = await reading(deps, (db) => findTokenOwner(db, hashLegacy(token), now));
     const caller = found && { ...found.integration, signing_keys: [] };

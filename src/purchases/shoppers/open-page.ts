@@ -7,6 +7,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { asRows, together } from '#platform/database/read-together.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from '#platform/http/errors.ts';
+import type { AccessDeps } from '#platform/http/open-access.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
@@ -38,7 +39,7 @@ export type PageDeps = PaymentDeps & {
   page: HostedPageSettings;
   rateLimits: RateLimits;
   /** Why money is stopped, or null. Does not ask the gateway. */
-  money: { stopReason(): Promise<string | null> };
+  money: AccessDeps['money'] & { stopReason(): Promise<string | null> };
 };
 
 /** The rows behind the hosted page. */
@@ -75,6 +76,7 @@ export async function openPage(
   if (!key) return null;
   joinCheckout(key.id);
   const isStopped = await isPaused(deps);
+  const token = await tokenOf(deps, request, key.id);
   return await reading(deps, async (db) => {
     const of = { merchant_id: key.merchant_id, checkout_id: key.id };
     const found = await findPage(deps, db, of, isLikelyPaid);
@@ -90,7 +92,6 @@ export async function openPage(
       const paused = isStopped || isBlockedNow;
       return { ...opened, plan: null, session: null, conversation: null, paused };
     }
-    const token = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkout.id);
     const session = await readSession(db, merchant, checkout, token);
     const entries = session?.scope === 'plan' ? await listEntries(db, of, entriesShown) : [];
     const conversation = entries.length > 0 ? entries : null;
@@ -165,6 +166,12 @@ const isPaused = (deps: PageDeps) =>
     (reason) => reason !== null,
     () => false,
   );
+
+/** Until sessions may open, the page is that of a shopper without one (decision 0097). */
+async function tokenOf(deps: PageDeps, request: FastifyRequest, checkoutId: string) {
+  const token = sessionTokenOf(request.headers.cookie, deps.baseUrl, checkoutId);
+  return token === null || (await deps.money.accessProblem()) === null ? token : null;
+}
 
 async function readSession(
   db: Handle,

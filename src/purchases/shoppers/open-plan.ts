@@ -3,6 +3,7 @@ import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { notFound } from '#platform/http/errors.ts';
+import type { AccessDeps } from '#platform/http/open-access.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
@@ -13,11 +14,12 @@ import { type Plan, presentPlan } from './plan.ts';
 import { readPlan } from './read-plan.ts';
 import type { LinkDeps } from './send-link.ts';
 
-export type ShopperDeps = LinkDeps & {
-  log: Logger;
-  baseUrl: string;
-  rateLimits: RateLimits;
-};
+export type ShopperDeps = LinkDeps &
+  AccessDeps & {
+    log: Logger;
+    baseUrl: string;
+    rateLimits: RateLimits;
+  };
 
 export type OpenedPlan = { merchant: Merchant; checkout: Checkout; plan: Plan };
 

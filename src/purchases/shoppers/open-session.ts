@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
+import { type AccessDeps, mustBeOpen } from '#platform/http/open-access.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { SessionScope } from './plan-attempt.ts';
@@ -15,7 +16,7 @@ import {
 } from './plan-proof.sql.ts';
 import { hashToken } from './send-link.ts';
 
-export type SessionDeps = { database: Database; clock: Clock; random: Random };
+export type SessionDeps = AccessDeps & { database: Database; clock: Clock; random: Random };
 
 export const sessionMinutes = 30;
 
@@ -32,6 +33,7 @@ export async function openSession(
   linkToken: string,
   isLate: boolean,
 ): Promise<string | null> {
+  await mustBeOpen(deps);
   const session = deps.random.bytes(32).toString('base64url');
   const session_hash = hashToken(session);
   return await transaction(deps, async ({ db }, maybeCommitted) => {
@@ -61,11 +63,12 @@ async function scopeOf(
 
 /** When the session ends, and what it allows; null without a session. */
 export async function findSession(
-  deps: Pick<SessionDeps, 'database' | 'clock'>,
+  deps: Pick<SessionDeps, 'database' | 'clock' | 'money'>,
   merchant: Merchant,
   key: PlanKey,
   session: string,
 ): Promise<{ expires_at: string; scope: SessionScope } | null> {
+  await mustBeOpen(deps);
   const now = timestamp(merchant.now());
   return await findPlanSession(deps.database.db, key, hashToken(session), now);
 }

@@ -1,0 +1,12 @@
+import { ApiError, retryAfterSeconds } from './errors.ts';
+
+/** Whether sessions, links and tokens may open in this process (decision 0097). */
+export type AccessDeps = { money: { accessProblem(): Promise<string | null> } };
+
+/** Refuses a session, a link or a token that a restore may have revived. */
+export async function mustBeOpen({ money }: AccessDeps): Promise<void> {
+  if ((await money.accessProblem()) === null) return;
+  throw new ApiError(503, 'service_unavailable', [
+    `The service has started and waits for the answer of its card gateway. Nothing was changed. Try again in ${retryAfterSeconds} seconds.`,
+  ]);
+}
