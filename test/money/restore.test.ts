@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
+import { buildApp } from '#app.ts';
+import { moveAlive, readServer } from '#checks/reconciliation/life-sign.sql.ts';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { reconcile, runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
@@ -834,6 +836,23 @@ describe('whether money may move', () => {
     assert.equal(await money.stopReason(), null);
     paying.clock.advance({ seconds: 2 });
     assert.equal(await money.problem(), null);
+  });
+
+  test('is asked before a session of a plan opens in a database that may be a backup', async (t) => {
+    const { deps } = paying.service;
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const at = timestamp(paying.clock.now().subtract({ hours: 1 }));
+    await moveAlive(deps.database.db, { at, server: await readServer(deps.database.db) });
+    const app = buildApp({ ...deps, money: guard() });
+    t.after(() => app.close());
+    const acting = await actingOn(paying, shopper, paying.open(shopper.id, paying.account, app));
+    const fault = { fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 2 } as const;
+    await paying.gateway.fault(fault);
+    const closed = await acting.state();
+    assert.deepEqual([closed.session, closed.plan?.payments.length], [null, 3]);
+    paying.clock.advance({ seconds: 2 });
+    assert.notEqual((await acting.state()).session, null);
   });
 
   test('is read from the row for the load balancer, without waiting for the gateway', async () => {
