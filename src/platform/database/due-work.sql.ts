@@ -92,12 +92,13 @@ export async function listDueKinds(
   now: Timestamp,
 ): Promise<string[]> {
   const looks = [...kinds.values()].map((awaited) => {
-    const due =
+    const [due, at] =
       'shared' in awaited
-        ? sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`
-        : sql`${dueRows(awaited, now)} d`;
-    // Citus refuses a subquery without a column, and would read all rows without the limit.
-    return sql`exists (select 1 from ${due} limit 1)`;
+        ? [sql`${sql.table(awaited.shared)} where due_at <= ${now}::timestamptz`, 'due_at']
+        : [sql`${dueRows(awaited, now)} d`, awaited.due];
+    // Only the index of due times gives this order. Without it PostgreSQL may read through the index
+    // of each merchant's due rows. EXISTS would ignore the order.
+    return sql`coalesce((select true from ${due} order by ${sql.ref(at)} limit 1), false)`;
   });
   const { rows } = await sql<{ due: boolean[] }>`
     select array[${sql.join(looks)}] as due`.execute(db);
