@@ -34,11 +34,11 @@ create table gateway_heartbeat (
   -- The time at which changes were lost. No one can sign in until an operator has confirmed people
   -- and credentials.
   access_stopped_at timestamptz(3),
-  -- The last sign of life of a process in which sessions, links and tokens may open, and the server
-  -- that had it. An old one may come from a backup. Null in a new database.
-  alive_at       timestamptz(3),
-  alive_server   text,
-  check ((alive_at is null) = (alive_server is null)),
+  -- The server on which sessions, links and tokens open, and since when. On another server the
+  -- database may be a backup. Null in a new database.
+  access_server  text,
+  access_at      timestamptz(3),
+  check ((access_server is null) = (access_at is null)),
   check ((stopped_at is null) = (stopped_reason is null))
 );
 insert into gateway_heartbeat (only_row) values (true);

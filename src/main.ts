@@ -247,8 +247,7 @@ export async function startProcess(
   const servers = [app, ...consoles.map((one) => one.app)].flatMap((one) => one?.server ?? []);
   const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
-  // This notices a restore before the first payment. Requests of people wait for the answer, unless
-  // the database has a fresh sign of life.
+  // This notices a restore before the first payment and the first person.
   for (const asked of [deps.money.problem(), deps.money.accessProblem()]) asked.catch(() => {});
   reportMissingGateways(deps).catch((error) =>
     log.error({ err: error }, 'the gateways that were used could not be listed'),

@@ -289,7 +289,7 @@ async function readAccess({ database, clock }: Connection) {
     const ready = await listWithWayIn(db, people.map(identityOf));
     const integrations = await listIntegrations(db);
     return {
-      waits_since: await findAccessWait(db, clock.now()),
+      waits_since: await findAccessWait(db),
       people: people
         .filter(({ revoked_at }) => revoked_at === null)
         .map((person) => {

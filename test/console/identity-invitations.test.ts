@@ -246,10 +246,20 @@ describe('an invitation at the console', () => {
         accesses.every((one) => one.unconfirmed_by === second.id),
         'it opens all of them',
       );
+      // A merchant's administrator gives more access, and the second one is still barred.
+      const more = { ...was, roles: ['viewer', 'merchant-admin'] };
+      const local = await addPerson(service, {
+        ...{ roles: ['merchant-admin'], merchant_ids: was.merchant_ids },
+      });
+      const at = { app: withoutMail, deps: service.deps };
+      const body = { roles: more.roles, was };
+      const wider = await ask(at, local, 'PATCH', `/api/people/${id}`, { body });
+      assert.equal(wider.status, 200);
       const confirm = (one: ConsolePerson) =>
-        post(withoutMail, one, `/api/people/${id}/confirm`, { was });
+        post(withoutMail, one, `/api/people/${id}/confirm`, { was: more });
       assert.match((await confirm(second)).body.error.message, /^You gave this access, or/);
-      assert.equal((await confirm(by)).body.is_confirmed, true);
+      const confirmed = await confirm(by);
+      assert.equal(confirmed.body.is_confirmed, true, JSON.stringify(confirmed.body));
       assert.equal((await close(by)).status, 200);
       assert.doesNotMatch(JSON.stringify((await propose()).body), /has confirmed you/);
     }

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import {
+  isOpenHere,
+  moveAccessServer,
+  readAccessServer,
+  readServer,
+} from '#checks/reconciliation/access-server.sql.ts';
 import { confirmAccess } from '#checks/reconciliation/confirm-access.ts';
 import { moveAccessConfirmed, resumeMoney } from '#checks/reconciliation/gateway-heartbeat.sql.ts';
-import { moveAlive, readServer } from '#checks/reconciliation/life-sign.sql.ts';
 import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
 import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
@@ -180,90 +185,113 @@ async function startProcess() {
   return { gateway, money, deps: started, app: await openConsole({ deps: started }) };
 }
 
-/** The database as a process left it some minutes ago. */
-async function leaveSign(minutes: number, server?: string): Promise<void> {
+/** The database as a process left it, on this server or on another one. */
+async function leaveOpen(server?: string): Promise<void> {
   const { db } = service.deps.database;
   await resumeMoney(db);
   await moveAccessConfirmed(db);
-  const at = timestamp(clock.now().subtract({ minutes }));
-  await moveAlive(db, { at, server: server ?? (await readServer(db)) });
+  const at = timestamp(clock.now().subtract({ hours: 1 }));
+  await moveAccessServer(db, { server: server ?? (await readServer(db)), at });
+}
+
+/** Looks until access was opened in the database. */
+async function untilOpen(money: { accessProblem(): Promise<string | null> }): Promise<void> {
+  const { db } = service.deps.database;
+  while (!isOpenHere(await readAccessServer(db))) {
+    clock.advance({ seconds: 1 });
+    await money.accessProblem();
+  }
+  clock.advance({ seconds: 1 });
 }
 
 test('no way in opens in a database that may be a backup, until the gateway answers', async (t) => {
   const person = await addPerson(service, { roles: ['admin'] });
-  const expired = [() => leaveSign(6), () => leaveSign(-6), () => leaveSign(1, 'another/1/1')];
-  for (const leave of expired) {
-    await leave();
-    const { gateway, money, deps, app } = await startProcess();
-    t.after(() => app.close());
-    const asked = async (method: 'GET' | 'POST', url: string) => {
-      clock.advance({ seconds: 2 });
-      const { status, body } = await ask({ app, deps }, person, method, url);
-      return status === 503 ? body.error.message : status;
-    };
-    const authorization = `Bearer ${newLegacyToken(deps.environment, deps.random)}`;
-    const ways: Record<string, () => Promise<unknown>> = {
-      session: () => asked('GET', '/api/session'),
-      'sign-in': () => asked('POST', '/api/sign-in/options'),
-      invitation: () => asked('POST', '/api/invitation/options'),
-      'v1 token': () =>
-        recogniseToken(deps, { authorization, network: '192.0.2.1' }).catch(({ status }) => status),
-      'bulk action': () => runBulkActions(deps),
-      'plan session': () => findSession(deps, merchant, { merchant_id, checkout_id }, 'x'),
-      'plan link': () => openSession(deps, merchant, { merchant_id, checkout_id }, 'x', true),
-    };
-    const acting = { person_id: person.id, access_id: person.id, session_id: person.session_id };
-    await insertBulkAction(deps.database.db, {
-      ...{ id: deps.random.uuid(), kind: 'refunds approve', wanted: { ids: [] }, total: 0 },
-      actor: { ...acting, operator: person.email, roles: ['admin'], address: '192.0.2.1' },
-      created_at: timestamp(clock.now()),
-    });
-    const merchant = { now: () => clock.now() } as Merchant;
-    const [merchant_id, checkout_id] = [deps.random.uuid(), deps.random.uuid()];
-    const results = async () => {
-      const found: [string, unknown][] = [];
-      for (const [name, open] of Object.entries(ways)) {
-        found.push([name, await open().catch(({ status }) => status)]);
-      }
-      return Object.fromEntries(found);
-    };
-    const closed = await results();
-    for (const name of ['session', 'sign-in', 'invitation']) {
-      assert.match(String(closed[name]), /compared with the gateway .*tranche operators confirm/);
-    }
-    for (const name of ['v1 token', 'plan session', 'plan link']) assert.equal(closed[name], 503);
-    assert.equal(closed['bulk action'], 0);
-    assert.equal(await asked('GET', '/api/sign-in'), 200, 'the page says how people sign in');
-    // A closed process leaves no sign from which another one would open.
-    await money.raiseHeartbeat();
-    const other = await startProcess();
-    t.after(() => other.app.close());
-    assert.notEqual(await other.money.accessProblem(), null);
-    gateway.answers = true;
-    assert.deepEqual(await results(), {
-      ...{ session: 200, 'sign-in': 200, invitation: 400, 'v1 token': 401 },
-      ...{ 'bulk action': 1, 'plan session': null, 'plan link': null },
-    });
-    gateway.answers = false;
-    assert.equal(await asked('GET', '/api/session'), 200, 'the process remembers the answer');
-    // Its signs of life let others start while the gateway is away.
-    await money.raiseHeartbeat();
+  await leaveOpen('another/1/1');
+  const { gateway, money, deps, app } = await startProcess();
+  t.after(() => app.close());
+  const asked = async (method: 'GET' | 'POST', url: string) => {
     clock.advance({ seconds: 2 });
-    assert.equal(await other.money.accessProblem(), null);
+    const { status, body } = await ask({ app, deps }, person, method, url);
+    return status === 503 ? body.error.message : status;
+  };
+  const authorization = `Bearer ${newLegacyToken(deps.environment, deps.random)}`;
+  const ways: Record<string, () => Promise<unknown>> = {
+    session: () => asked('GET', '/api/session'),
+    'sign-in': () => asked('POST', '/api/sign-in/options'),
+    invitation: () => asked('POST', '/api/invitation/options'),
+    'v1 token': () =>
+      recogniseToken(deps, { authorization, network: '192.0.2.1' }).catch(({ status }) => status),
+    'bulk action': () => runBulkActions(deps),
+    'plan session': () => findSession(deps, merchant, { merchant_id, checkout_id }, 'x'),
+    'plan link': () => openSession(deps, merchant, { merchant_id, checkout_id }, 'x', true),
+  };
+  const acting = { person_id: person.id, access_id: person.id, session_id: person.session_id };
+  await insertBulkAction(deps.database.db, {
+    ...{ id: deps.random.uuid(), kind: 'refunds approve', wanted: { ids: [] }, total: 0 },
+    actor: { ...acting, operator: person.email, roles: ['admin'], address: '192.0.2.1' },
+    created_at: timestamp(clock.now()),
+  });
+  const merchant = { now: () => clock.now() } as Merchant;
+  const [merchant_id, checkout_id] = [deps.random.uuid(), deps.random.uuid()];
+  const results = async () => {
+    const found: [string, unknown][] = [];
+    for (const [name, open] of Object.entries(ways)) {
+      found.push([name, await open().catch(({ status }) => status)]);
+    }
+    return Object.fromEntries(found);
+  };
+  const closed = await results();
+  for (const name of ['session', 'sign-in', 'invitation']) {
+    assert.match(String(closed[name]), /may be a restored backup.*tranche operators confirm/);
   }
+  for (const name of ['v1 token', 'plan session', 'plan link']) assert.equal(closed[name], 503);
+  assert.equal(closed['bulk action'], 0);
+  assert.equal(await asked('GET', '/api/sign-in'), 200, 'the page says how people sign in');
+  const other = await startProcess();
+  t.after(() => other.app.close());
+  assert.notEqual(await other.money.accessProblem(), null);
+  gateway.answers = true;
+  await untilOpen(money);
+  assert.deepEqual(await results(), {
+    ...{ session: 200, 'sign-in': 200, invitation: 400, 'v1 token': 401 },
+    ...{ 'bulk action': 1, 'plan session': null, 'plan link': null },
+  });
+  gateway.answers = false;
+  // The database remembers the answer, so that others open while the gateway is away.
+  clock.advance({ seconds: 20 });
+  assert.equal(await asked('GET', '/api/session'), 200);
+  assert.equal(await other.money.accessProblem(), null);
 });
 
-test('a gateway that is away keeps no one out of a database that has just been in use', async () => {
-  await leaveSign(4);
+test('a gateway that is away keeps no one out of a database on the server of before', async () => {
+  await leaveOpen();
   const { money, app } = await startProcess();
   await app.close();
   assert.equal(await money.accessProblem(), null);
 });
 
+test('what is open stays open when a standby takes over, if the gateway answers soon', async () => {
+  for (const answers of [true, false]) {
+    await leaveOpen();
+    const { gateway, money, app } = await startProcess();
+    await app.close();
+    gateway.answers = answers;
+    assert.equal(await money.accessProblem(), null);
+    await leaveOpen('another/1/1');
+    for (const seconds of [11, 2]) {
+      clock.advance({ seconds });
+      assert.equal(await money.accessProblem(), null);
+    }
+    if (answers) await untilOpen(money);
+    clock.advance({ seconds: 20 });
+    assert.equal((await money.accessProblem()) === null, answers);
+  }
+});
+
 test('an operator opens access without the gateway, and everyone signs in again', async (t) => {
   const { deps } = service;
   const person = await addPerson(service, { roles: ['admin'] });
-  await leaveSign(60);
+  await leaveOpen('another/1/1');
   const started = await startProcess();
   t.after(() => started.app.close());
   const asked = async (url: string, method: 'GET' | 'POST' = 'GET') => {

@@ -1,76 +1,72 @@
-import type { Database, Handle } from '#platform/database/database.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '#platform/database/database.ts';
 import { sharing } from '#platform/shared/cache.ts';
-import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
-import { isAlive, type LifeSign, moveAlive, readLifeSign, readServer } from './life-sign.sql.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { isOpenHere, moveAccessServer, readAccessServer, readServer } from './access-server.sql.ts';
 
 /**
  * Whether sessions, links and tokens may open (decision 0097). In a restored database those that were
- * ended since the backup are valid again, until the gateway has said that it is ahead. So access opens
- * in a process only once it knows that the database is no old backup: a process with open access has
- * left a sign of life in it a moment ago, or the gateways have answered.
+ * ended since the backup are valid again, until the gateway has said that it is ahead. A restore has
+ * another server or timeline, and so has a standby that took over. There access opens only once the
+ * gateways have answered, or an operator has confirmed it.
  */
 export type AccessGuard = {
-  /** Why nothing may open yet, for an operator; null if access is open. An open process reads no row. */
+  /** Why nothing may open yet, for an operator; null if access is open. */
   accessProblem(): Promise<string | null>;
-  /** Leaves a sign of life, if access is open in this process. It needs no gateway. */
-  noteLife(): Promise<void>;
 };
 
 const accessWaits =
-  'It is not known yet whether this database was restored from a backup, because it was not compared with the gateway since the start. Until then no one can sign in or act. If the gateway does not answer, an operator compares people and credentials and opens access at the command line: `tranche operators confirm`.';
+  'The database runs on another server than before, and may be a restored backup. Until the gateways have been compared with it, no one can sign in or act. If a gateway does not answer, or money is stopped, an operator compares people and credentials and opens access at the command line: `tranche operators confirm`.';
 
-/** How often a sign of life is left. */
-const noteSeconds = 60;
-/** While access is closed, the rows are read and the gateways are asked at most once in this time. */
-const askAgainMilliseconds = 1_000;
+/** How often a process looks at the server, and how often while access waits. */
+const lookMilliseconds = 10_000;
+const waitingMilliseconds = 1_000;
+/** A standby that takes over must not close what is open, if the gateways answer within this time. */
+const graceMilliseconds = 10_000;
+/** A request waits for the gateways no longer than this. */
+const answerMilliseconds = 2_000;
 
 export function createAccessGuard(
-  deps: { database: Database; clock: Clock },
-  /** Compares the database with all gateways. A stop ends access and leaves a sign of life. */
+  { database: { db }, clock }: { database: Database; clock: Clock },
+  /** Compares the database with all gateways. A stop ends access, and opens it for what is new. */
   findProblem: () => Promise<string | null>,
 ): AccessGuard {
-  const { database, clock } = deps;
-  /** The server on which access is open in this process; null while it is closed. */
-  let openServer: string | null = null;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let notedAt = Number.NEGATIVE_INFINITY;
-  const look = async (): Promise<LifeSign> => {
-    const sign = await readLifeSign(database.db);
-    if (isAlive(sign, clock.now())) openServer = sign.current_server;
-    return sign;
-  };
-  const ask = sharing(async () => {
-    if (clock.monotonic() - askedAt < askAgainMilliseconds) return;
-    const { current_server } = await look();
-    if (openServer === null) {
-      // The guard of money has logged the failure. An account that is not the right one says nothing.
-      const problem = await findProblem().catch(() => accessWaits);
-      if (problem === null) openServer = current_server;
-      else await look();
-    }
-    askedAt = clock.monotonic();
+  let isOpen = false;
+  let waits = true;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let graceUntil = Number.NEGATIVE_INFINITY;
+  const open = (server: string) => moveAccessServer(db, { server, at: timestamp(clock.now()) });
+  const compare = sharing(async () => {
+    const server = await readServer(db);
+    if ((await findProblem()) !== null) return false;
+    await open(server);
+    return true;
+  });
+  const look = sharing(async () => {
+    const access = await readAccessServer(db);
+    if (access.access_server === null) await open(access.current_server);
+    const waited = waits;
+    waits = !isOpenHere(access);
+    lookedAt = clock.monotonic();
+    if (waits && !waited) graceUntil = lookedAt + graceMilliseconds;
+    isOpen = !waits || lookedAt < graceUntil;
+    // When a server takes over, the guard of money may still have the row of the other one, for a
+    // second. The guard logs why a gateway did not answer.
+    if (!waits || !waited) return;
+    const compared = compare().catch(() => false);
+    if (
+      isOpen ||
+      !(await Promise.race([compared, sleep(answerMilliseconds, false, { ref: false })]))
+    )
+      return;
+    isOpen = true;
+    waits = false;
   });
   return {
     async accessProblem() {
-      if (openServer === null) await ask();
-      return openServer === null ? accessWaits : null;
-    },
-
-    async noteLife() {
-      if (openServer === null) await ask();
-      if (openServer === null || clock.monotonic() - notedAt < noteSeconds * 1_000) return;
-      const server = await readServer(database.db);
-      if (server === openServer) await noteLifeAt(database.db, clock, server);
-      // Another server took over, which may lack changes. This process asks again.
-      else openServer = null;
-      notedAt = clock.monotonic();
+      const pause = waits ? waitingMilliseconds : lookMilliseconds;
+      if (clock.monotonic() - lookedAt >= pause) await look();
+      return isOpen ? null : accessWaits;
     },
   };
-}
-
-/** Several workers share one sign of life a minute. */
-async function noteLifeAt(db: Handle, clock: Clock, server: string): Promise<void> {
-  const now = clock.now();
-  const before = timestamp(secondsAfter(now, -noteSeconds / 2));
-  await moveAlive(db, { at: timestamp(now), server }, before);
 }

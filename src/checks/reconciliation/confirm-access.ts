@@ -2,8 +2,8 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { moveAccessServer, readServer } from './access-server.sql.ts';
 import { findAccessStop, findAccessWait, moveAccessConfirmed } from './gateway-heartbeat.sql.ts';
-import { moveAlive, readServer } from './life-sign.sql.ts';
 
 /**
  * An operator confirms that people and credentials were compared with what was revoked or rotated
@@ -20,12 +20,12 @@ export async function confirmAccess(
 ): Promise<void> {
   if (reason.trim() === '') throw new OperatorError('Say with --reason what was compared.');
   await operate(deps, operator, 'operators confirm', async (db, now) => {
-    const waits_since = await findAccessWait(db, deps.clock.now());
+    const waits_since = await findAccessWait(db);
     if (waits_since === null) throw new OperatorError('There is nothing to confirm.');
     // A stop has ended it already. Without one, the database may be a backup all the same.
     if ((await findAccessStop(db)) === null) await deps.endAccess(db, now);
     await moveAccessConfirmed(db);
-    await moveAlive(db, { at: now, server: await readServer(db) });
+    await moveAccessServer(db, { server: await readServer(db), at: now });
     return {
       subject_id: null,
       details: { reason: new FreeText(reason), stopped_at: waits_since },

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
-import { isAlive, readLifeSign, readServer } from './life-sign.sql.ts';
+import { isOpenHere, readAccessServer, readServer } from './access-server.sql.ts';
 
 /** This database's heartbeat at a gateway, and whether money may move (decision 0097). */
 export type DatabaseHeartbeat = {
@@ -156,14 +156,14 @@ export async function findAccessStop(db: Handle): Promise<Timestamp | null> {
 }
 
 /**
- * The time since which an operator can confirm access: sign-ins are stopped, or no process with open
- * access has left a sign of life. Null if there is nothing to confirm.
+ * The time since which an operator can confirm access: sign-ins are stopped, or access was opened on
+ * another server. Null if there is nothing to confirm.
  */
-export async function findAccessWait(db: Handle, now: Temporal.Instant): Promise<Timestamp | null> {
+export async function findAccessWait(db: Handle): Promise<Timestamp | null> {
   const stopped_at = await findAccessStop(db);
   if (stopped_at !== null) return stopped_at;
-  const sign = await readLifeSign(db);
-  return isAlive(sign, now) ? null : sign.alive_at;
+  const access = await readAccessServer(db);
+  return isOpenHere(access) ? null : access.access_at;
 }
 
 export async function moveAccessConfirmed(db: Handle): Promise<void> {

@@ -12,6 +12,7 @@ import type { Random } from '#platform/shared/random.ts';
 import { findAlertThatStarts } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type AccessGuard, createAccessGuard } from './access-guard.ts';
+import { moveAccessServer, readServer } from './access-server.sql.ts';
 import { findLost } from './find-lost.ts';
 import {
   claimHeartbeat,
@@ -22,7 +23,6 @@ import {
   readHeartbeat,
   stopMoney,
 } from './gateway-heartbeat.sql.ts';
-import { moveAlive, readServer } from './life-sign.sql.ts';
 import {
   describeStop,
   explainAhead,
@@ -49,7 +49,7 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   accountProblem: MoneyProblem['accountProblem'];
   /** Why an operator must act, or null. Asks no gateway. */
   stopReason(): Promise<string | null>;
-  /** Raises the heartbeats here and at the gateways that are due, and leaves a sign of life. Returns 0. */
+  /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
   raiseHeartbeat(): Promise<number>;
 };
 
@@ -124,9 +124,8 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     if (!guard) throw new GatewayMissing(name);
     return guard;
   };
-  const access = createAccessGuard(deps, () => findAnyProblem([...guards.values()]));
   return {
-    accessProblem: access.accessProblem,
+    ...createAccessGuard(deps, () => findAnyProblem([...guards.values()])),
 
     async problem(gateway) {
       if (gateway === undefined) return await findAnyProblem([...guards.values()]);
@@ -149,7 +148,6 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     },
 
     async raiseHeartbeat() {
-      await access.noteLife();
       const failures: unknown[] = [];
       for (const guard of guards.values()) {
         try {
@@ -376,7 +374,7 @@ async function stop(deps: GuardDeps, known: Known, why: string): Promise<string>
     if (!(await stopMoney(db, at, reason))) return;
     await deps.endAccess(db, at);
     // All that a restore revived has ended, so what opens from now on is new.
-    await moveAlive(db, { at, server: await readServer(db) });
+    await moveAccessServer(db, { server: await readServer(db), at });
     await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: reason });
   });
   known.reason = reason;

@@ -16,8 +16,8 @@ declare module '#platform/database/tables.ts' {
       stopped_at: Timestamp | null;
       stopped_reason: string | null;
       access_stopped_at: Timestamp | null;
-      alive_at: Timestamp | null;
-      alive_server: string | null;
+      access_server: string | null;
+      access_at: Timestamp | null;
     };
     gateway_heartbeats: {
       gateway: Fixed<GatewayName>;

@@ -80,7 +80,9 @@ export async function changeAccess(
     const isWider = grows(before, access);
     // A change by the service's staff does not confirm a person: they may have looked only at the
     // roles.
-    const unconfirmed = isWider && !confirms(giver) ? unconfirmedBy(deps, giver, now) : {};
+    // Who waits already keeps the one who may not confirm them.
+    const isNew = isWider && !confirms(giver) && person.unconfirmed_since === null;
+    const unconfirmed = isNew ? unconfirmedBy(deps, giver, now) : {};
     const change = { ...access, name, ...(isWider && { access_since: now }), ...unconfirmed };
     await updatePerson(db, id, change);
     // A session that began at the merchants' console must not become a staff session.

@@ -32,8 +32,11 @@ export default function OverviewPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/overview', query] as const,
     queryFn: ({ signal }) => get<Overview>('/api/overview', query, signal),
-    // The charts of before may stay for a moment, but never the figures of another merchant.
-    placeholderData: (before, of) => (of?.queryKey[1].merchant === merchant ? before : undefined),
+    // The charts of before may stay for a moment, but never under another merchant or month.
+    placeholderData: (before, of) => {
+      const asked = of?.queryKey[1];
+      return asked && asked.merchant === merchant && asked.month === month ? before : undefined;
+    },
     refetchInterval: ({ state }) => (state.data?.story?.is_playing ? 3_000 : 30_000),
   });
   return (
