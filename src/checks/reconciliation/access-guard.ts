@@ -54,13 +54,11 @@ export function createAccessGuard(
     // second. The guard logs why a gateway did not answer.
     if (!waits || !waited) return;
     const compared = compare().catch(() => false);
-    if (
-      isOpen ||
-      !(await Promise.race([compared, sleep(answerMilliseconds, false, { ref: false })]))
-    )
-      return;
-    isOpen = true;
-    waits = false;
+    if (isOpen) return;
+    if (await Promise.race([compared, sleep(answerMilliseconds, false, { ref: false })])) {
+      isOpen = true;
+      waits = false;
+    }
   });
   return {
     async accessProblem() {
