@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { findMerchantSlice } from '#checks/books/audit.sql.ts';
 import { auditSlice, checkLedger } from '#checks/books/audit-books.ts';
-import { findMerchantDifferences } from '#checks/invariants/invariants.ts';
+import { findDifferences, findMerchantDifferences } from '#checks/invariants/invariants.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
@@ -150,6 +150,33 @@ test('the worker audits slice by slice and raises one alert for a difference', a
   for (let round = 0; round < 3; round += 1) await auditSlice(deps);
   assert.equal((await alerts()).length, told.length);
   await run(`update instalments set reduced = 0 ${where}`);
+});
+
+test('the check of a range of checkouts reads no rows of the others', async () => {
+  const client = await paying.service.deps.database.pool.connect();
+  const plans: string[] = [];
+  // The tables are so small that the planner would read them in full.
+  const begin = 'set local enable_seqscan = off; set local enable_bitmapscan = off';
+  const explaining = {
+    async query(sent: string | pg.QueryConfig) {
+      if (typeof sent === 'string') {
+        return await client.query(sent.startsWith('begin') ? `${sent}; ${begin}` : sent);
+      }
+      const { rows } = await client.query(`explain ${sent.text}`, sent.values);
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return { rows: [] };
+    },
+    release: () => client.release(),
+  };
+  const pool = { connect: async () => explaining } as unknown as pg.Pool;
+  await findDifferences({ pool }, shopper.id, shopper.id);
+  assert.ok(plans.length > 10, String(plans.length));
+  for (const plan of plans) {
+    assert.doesNotMatch(
+      plan,
+      /(Seq|Index|Only) Scan .*on (?!merchants|territories)\w.*\n(?!\s+Index Cond)/,
+    );
+  }
 });
 
 test('ranges of merchants leave no merchant out, and end at one with many checkouts', async () => {

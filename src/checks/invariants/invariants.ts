@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { nameOf } from '#platform/database/name-statements.ts';
+import { nameOf, planOnce } from '#platform/database/name-statements.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { callbackInvariants } from './callbacks.ts';
 import { dueWorkInvariants } from './due-work.ts';
@@ -44,6 +44,11 @@ type Queryable = {
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 };
 
+/** Sends each statement under a name, so that a connection parses it once. */
+const byName = (client: Pick<pg.ClientBase, 'query'>): Queryable => ({
+  query: (text, values) => client.query({ name: nameOf(text), text, values }),
+});
+
 /**
  * The rows of the whole database that violate an invariant. Tests ask this often, of few rows, and
  * the statements take much longer to plan than to run. So a connection prepares each once.
@@ -53,9 +58,7 @@ export async function findViolations(
   now: Timestamp,
   names: string[] | null = null,
 ): Promise<Violation[]> {
-  const named: Queryable = {
-    query: (text, values) => pool.query({ name: nameOf(text), text, values }),
-  };
+  const named = byName(pool);
   const isAsked = ({ name }: { name: string }) => names === null || names.includes(name);
   const violations: Violation[] = [];
   for (const one of invariants) {
@@ -82,15 +85,19 @@ export async function findDifferences(
   return await readOnly(pool, async (client) => {
     // PostgreSQL cannot estimate how many ids lie between two, nor how many checkouts their rows
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
-    // would sort what a hash table groups in half the time.
-    await client.query('set local enable_nestloop = off; set local enable_sort = off');
+    // would sort what a hash table groups in half the time. In a large table it would compile a plan
+    // for any range, of which it expects many rows.
+    const settings = ['enable_nestloop', 'enable_sort', 'jit'];
+    const isOff = settings.map((name) => `set local ${name} = off`);
+    await client.query([...isOff, planOnce].join('; '));
+    const named = byName(client);
     const range = [first, last];
     const violations: Violation[] = [];
     for (const one of invariants) {
       if ('rows' in one) {
-        violations.push(...(await askRows(client, one.rows(isBetween), one.each, range)));
+        violations.push(...(await askRows(named, one.rows(isBetween), one.each, range)));
       } else if (!('by' in one) && typeof one.sql !== 'string') {
-        violations.push(...(await ask(client, one, one.sql(isBetween), range)));
+        violations.push(...(await ask(named, one, one.sql(isBetween), range)));
       }
     }
     return violations;

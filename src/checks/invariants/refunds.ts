@@ -19,17 +19,21 @@ export const refundInvariants: Invariant[] = [
       'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
     sql: (within) => `
       select r.id, r.status, r.amount, r.kept
-      from refund_requests r left join (
-        select *, round = max(round) over (partition by merchant_id, refund_id) as is_last_round
-        from refund_parts where ${within('checkout_id')}
-      ) p on p.refund_id = r.id and p.merchant_id = r.merchant_id
+      from refund_requests r
+      left join refund_parts p on p.refund_id = r.id and p.merchant_id = r.merchant_id
+        and ${within('p.checkout_id')}
+      -- A window would need the parts in order, and an index that has them in order has all parts.
+      left join (
+        select merchant_id, refund_id, max(round) as round
+        from refund_parts where ${within('checkout_id')} group by merchant_id, refund_id
+      ) l on l.refund_id = r.id and l.merchant_id = r.merchant_id
       where ${within('r.checkout_id')}
       group by r.id, r.merchant_id
       having case r.status
         when 'requested' then count(p.id) > 0
         when 'pending' then r.amount is distinct from
           sum(p.amount) filter (where p.status in ('done', 'open')
-            or p.status = 'failed' and p.is_last_round)
+            or p.status = 'failed' and p.round = l.round)
         when 'complete' then bool_or(p.status = 'open')
           or r.amount is distinct from sum(p.amount) filter (where p.status = 'done')
         else bool_or(p.status = 'open')

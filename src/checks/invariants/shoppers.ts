@@ -67,8 +67,10 @@ export const shopperInvariants: Invariant[] = [
       from payment_attempts a
       left join stored_cards s on s.checkout_id = a.checkout_id
         and s.merchant_id = a.merchant_id and s.card_ref = a.card_ref
+        and ${within('s.checkout_id')}
       left join replaced_cards r on r.checkout_id = a.checkout_id
         and r.merchant_id = a.merchant_id and r.card_ref = a.card_ref
+        and ${within('r.checkout_id')}
       where ${within('a.checkout_id')} and a.consent is not null and a.card_ref is not null
         and a.status in ('charged', 'verified')
         and (s.card_ref is null) = (r.card_ref is null)`,

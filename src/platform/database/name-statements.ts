@@ -71,6 +71,19 @@ export function createStatementNames(): StatementNames {
   };
 }
 
+/**
+ * Sent at the beginning of a transaction, it makes a connection plan each named statement once, for
+ * any values. It is for statements whose best plan does not depend on their values. By itself the
+ * server makes a plan for the values whenever one for any values looks dearer. A range between two
+ * parameters always does in a large table, because the server expects a fixed part of all rows in it.
+ *
+ * Citus chooses workers by the values, and refuses a plan for any. Only where it is loaded does the
+ * setting of its own exist.
+ */
+export const planOnce = `select set_config('plan_cache_mode',
+  case when current_setting('citus.shard_count', true) is null then 'force_generic_plan'
+    else 'auto' end, true)`;
+
 /** The names of this process. */
 export const names = createStatementNames();
 
