@@ -286,7 +286,7 @@ if (parts.includes('scale')) {
   const data = kept ?? mkdtempSync(join(tmpdir(), 'tranche-bench-scale-'));
   const sales = quick ? 50 : 100;
   const options = { checkouts: Number(given ?? 1_000_000), sales, rounds: quick ? 1 : 3, data };
-  const { steps, sizes } = await benchScale(options, progress);
+  const { steps, audit, sizes } = await benchScale(options, progress);
   for (const { table, rows: count, heap, indexes } of sizes) {
     const bytes = `${Math.round(heap)} + ${Math.round(indexes)} bytes in ${count.toFixed(2)} rows`;
     row(`scale: ${table}, for each checkout`, bytes, '', true);
@@ -299,6 +299,7 @@ if (parts.includes('scale')) {
     const times = `${few.toFixed(2)} ms to ${many.toFixed(2)} ms`;
     row(what, `${ratio(growth)}  ${times}`, '≤ 1.20 ×', growth <= 1.2);
   }
+  row('scale: a step of the continuous check', `${audit.toFixed(2)} ms`, '', true);
   const night = { payments: quick ? 2_000 : 20_000, rounds: 4 };
   const { cost } = await benchCollect({ ...night, data }, progress);
   const { cost: before } = await benchCollect(night, progress);

@@ -1,8 +1,10 @@
 import type pg from 'pg';
 import { request } from 'undici';
+import { claimAudit } from '#checks/books/audit.sql.ts';
+import { auditSlice } from '#checks/books/audit-books.ts';
 import { findDifferences, findMerchantDifferences } from '#checks/invariants/invariants.ts';
 import { type Awaited, listDueKinds } from '#platform/database/due-work.sql.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { dueCallbacks } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
 import { dueInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { dueMessages } from '#purchases/messages/message.sql.ts';
@@ -25,6 +27,8 @@ export type ScaleResult = {
   checkouts: number;
   /** Each step beside few checkouts and beside many: medians of the rounds. */
   steps: { step: string; few: number; many: number }[];
+  /** A step of the continuous check beside many, which reads 500 checkouts. */
+  audit: number;
   /** The tables by their bytes for each checkout, the largest first. */
   sizes: TableSize[];
 };
@@ -50,6 +54,7 @@ export async function benchScale(
     const people = [];
     for (const shop of shops) {
       progress('scale: 60 sales to warm up');
+      await holdAudit(shop);
       people.push(await signInTo(shop));
       await sell(shop, 60, () => {});
     }
@@ -73,7 +78,9 @@ export async function benchScale(
       const of = (side: number) => median(rounds.map((both) => both[side]?.[step] ?? 0));
       return { step, few: of(0), many: of(1) };
     });
-    return { checkouts: options.checkouts, steps, sizes };
+    progress('scale: the continuous check');
+    const audit = await measureAudit(shops[1] as Shop);
+    return { checkouts: options.checkouts, steps, audit, sizes };
   } finally {
     for (const shop of shops) await shop.close();
   }
@@ -102,6 +109,7 @@ async function prepareMany(
   const fill = await openFill(server.url);
   try {
     if (!isFilled) await copyMerchant(fill, merchant_id, checkouts, progress);
+    await releaseAudit(fill);
     return await readSizes(fill);
   } finally {
     await fill.end();
@@ -133,14 +141,45 @@ async function measureAll(
   await read('search by id', (sale) => search(shop, cookie, sale.id, sale));
   const check = async (step: string, times: number, work: () => Promise<void>) => {
     progress(step);
-    const readBoth = () => ownMilliseconds() + shop.readServerCost();
-    const before = readBoth();
-    for (let done = 0; done < times; done += 1) await work();
-    costs[step] = (readBoth() - before) / times;
+    costs[step] = await measureHere(shop, times, work);
   };
   await check('look for due work', 200, () => lookForDue(shop));
   await check("check of a merchant's books", 20, () => checkBooks(shop, sales));
   return costs;
+}
+
+/** The cost of work in this process and in the database, for one of several. */
+async function measureHere(shop: Shop, times: number, work: () => Promise<unknown>) {
+  const readBoth = () => ownMilliseconds() + shop.readServerCost();
+  const before = readBoth();
+  for (let done = 0; done < times; done += 1) await work();
+  return (readBoth() - before) / times;
+}
+
+const heldSeconds = 7_200;
+
+/**
+ * Claims the continuous check, so that the service does not run it. Beside many checkouts it always
+ * runs, and beside few it pauses. It would add to each step by the time that the step takes, which
+ * depends on what else the machine does. So it is measured by itself.
+ */
+async function holdAudit({ deps: { database, clock } }: Shop): Promise<void> {
+  for (;;) {
+    const now = clock.now();
+    const until = timestamp(secondsAfter(now, heldSeconds));
+    if ((await claimAudit(database.db, timestamp(now), until)) !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+const releaseAudit = (own: pg.ClientBase) => own.query('update audit set leased_until = null');
+
+/** Measures steps of the continuous check, after some that plan its statements. */
+async function measureAudit(shop: Shop): Promise<number> {
+  await releaseAudit(shop.own);
+  const audit = () => auditSlice(shop.deps);
+  await measureHere(shop, 3, audit);
+  return await measureHere(shop, 20, audit);
 }
 
 /** Signs a person in to the service's console, whose cookie has its port in its name. */
