@@ -20,8 +20,12 @@ export function findMemory(): string | null {
   return made;
 }
 
-/** Starts the PostgreSQL server of a test run in this folder. */
+/**
+ * Starts the PostgreSQL server of a test run in this folder. Tests reach it through a socket file,
+ * which takes a third off a statement's processor time.
+ */
 export async function startServer(databases: string): Promise<EmbeddedPostgres> {
+  const sockets = makeSocketFolder(databases);
   const report = (fields: object, message: string) =>
     process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
   const started = await startEmbeddedPostgres({
@@ -35,6 +39,7 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
       synchronous_commit: 'off',
       full_page_writes: 'off',
       max_wal_size: '256MB',
+      unix_socket_directories: sockets ?? '',
       // The tables of a test are so small that a statement takes longer to plan than to run. A
       // connection plans each named statement once, instead of five times more for its values.
       plan_cache_mode: 'force_generic_plan',
@@ -47,7 +52,20 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
   await client.query('set scram_iterations = 1');
   await client.query(`alter role ${username} password '${decodeURIComponent(password)}'`);
   await client.end();
-  return started;
+  if (sockets === null) return started;
+  const url = new URL(started.url);
+  url.searchParams.set('host', sockets);
+  return { ...started, url: url.href };
+}
+
+/** Windows has no socket files, and the path of one has at most about a hundred characters. */
+function makeSocketFolder(databases: string): string | null {
+  const folder = path.join(databases, 'sockets');
+  if (process.platform === 'win32' || folder.length > 80) return null;
+  fs.mkdirSync(folder);
+  // If we are root, the server is another user.
+  fs.chmodSync(folder, 0o777);
+  return folder;
 }
 
 /** Starts a server for a program that runs tests on its own. */

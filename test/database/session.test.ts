@@ -15,6 +15,7 @@ import {
   verifySession,
 } from '#platform/database/session.ts';
 import { systemClock } from '#platform/shared/clock.ts';
+import { urlThrough } from '../support/database-server.ts';
 import {
   checkoutBody,
   createAccount,
@@ -34,6 +35,12 @@ before(async () => {
   ({ url, drop } = await createTestDatabase());
 });
 after(() => drop());
+
+function withOptions(options: string): string {
+  const address = new URL(url);
+  address.search += `&options=${encodeURIComponent(options)}`;
+  return address.href;
+}
 
 async function withDatabase<T>(
   address: string,
@@ -77,8 +84,7 @@ const needed = {
 describe('a connection has the settings that we need', () => {
   test('when DATABASE_URL has options of its own, which apply as well', async () => {
     const options = '-c timezone=Africa/Johannesburg -c lock_timeout=0 -c work_mem=8MB';
-    const address = `${url}?options=${encodeURIComponent(options)}`;
-    await withDatabase(address, async (database) => {
+    await withDatabase(withOptions(options), async (database) => {
       assert.deepEqual(await settingsOf(database), needed);
       const { rows } = await database.pool.query('show work_mem');
       assert.deepEqual(rows, [{ work_mem: '8MB' }]);
@@ -109,8 +115,8 @@ describe('a connection has the settings that we need', () => {
   });
 
   test('and a checkout is created at the time that it is', async () => {
-    const options = encodeURIComponent('-c timezone=Africa/Johannesburg');
-    const service = await startService({ databaseUrl: `${url}?options=${options}` });
+    const databaseUrl = withOptions('-c timezone=Africa/Johannesburg');
+    const service = await startService({ databaseUrl });
     try {
       const account = await createAccount(service);
       const created = await send(service, account, 'POST', '/api/checkouts', {
@@ -173,8 +179,7 @@ test('a connection is replaced after half an hour', async () => {
 });
 
 test('a connection to a server that is read only is refused', async () => {
-  const options = encodeURIComponent('-c default_transaction_read_only=on');
-  await withDatabase(`${url}?options=${options}`, async (database) => {
+  await withDatabase(withOptions('-c default_transaction_read_only=on'), async (database) => {
     await assert.rejects(database.pool.connect(), ServerReadOnly);
     await assert.rejects(database.db.selectFrom('merchants').selectAll().execute(), {
       code: '25006',
@@ -223,14 +228,12 @@ describe('a connection pooler, which shows process ids of its own', () => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = new URL(address);
-    url.hostname = '127.0.0.1';
-    url.port = String((server.address() as net.AddressInfo).port);
+    const url = urlThrough((server.address() as net.AddressInfo).port, address);
     const close = () => {
       for (const socket of open) socket.destroy();
       server.close();
     };
-    return { url: url.href, close };
+    return { url, close };
   }
 
   /** Starts a node behind a pooler, on an empty database, which ends the start. */

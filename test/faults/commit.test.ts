@@ -5,7 +5,7 @@ import { findViolations } from '#checks/invariants/invariants.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
-import { onDatabase } from '../support/database-server.ts';
+import { onDatabase, urlThrough } from '../support/database-server.ts';
 import { frozenClock } from '../support/expectations.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { type HttpAnswer, post, request } from '../support/http.ts';
@@ -76,11 +76,9 @@ async function openLine(databaseUrl: string) {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(databaseUrl);
-  url.hostname = '127.0.0.1';
-  url.port = String((server.address() as net.AddressInfo).port);
+  const url = urlThrough((server.address() as net.AddressInfo).port, databaseUrl);
   return Object.assign(line, {
-    url: url.href,
+    url,
     /** Cuts every connection and refuses new ones. */
     cut() {
       line.isCut = true;

@@ -8,6 +8,7 @@ import { openDatabase } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
+import { urlThrough } from '../support/database-server.ts';
 import { authorised, post, request } from '../support/http.ts';
 import { kill, startServe } from '../support/sandbox-process.ts';
 import {
@@ -67,14 +68,12 @@ async function openLine(databaseUrl: string) {
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(databaseUrl);
-  url.hostname = '127.0.0.1';
-  url.port = String((server.address() as net.AddressInfo).port);
+  const url = urlThrough((server.address() as net.AddressInfo).port, databaseUrl);
   const cut = () => {
     for (const socket of open) socket.destroy();
   };
   return Object.assign(line, {
-    url: url.href,
+    url,
     cut,
     close() {
       cut();

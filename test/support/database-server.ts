@@ -54,6 +54,15 @@ export function urlOf(database: string, node = serverUrl): string {
   return url.href;
 }
 
+/** The address of this database at another port of this machine, where a proxy listens. */
+export function urlThrough(port: number, database: string): string {
+  const url = new URL(database);
+  url.host = `127.0.0.1:${port}`;
+  // Otherwise the socket file of the server would be used.
+  url.searchParams.delete('host');
+  return url.href;
+}
+
 /** Joins the databases with one name on all nodes to a cluster. */
 export async function joinCluster(name: string): Promise<void> {
   const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
