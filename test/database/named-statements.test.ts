@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { type Database, openDatabase } from '#platform/database/database.ts';
 import { createStatementNames, names } from '#platform/database/name-statements.ts';
-import { transaction } from '#platform/database/transaction.ts';
+import { snapshot, transaction } from '#platform/database/transaction.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { createEmptyDatabase, log } from '../support/service.ts';
 
@@ -39,6 +39,24 @@ test('a statement that is sent again and again is prepared once on its connectio
   await times(5, () => sql`select id from things where id = ${1}`.execute(database.db));
   const own = (await listPrepared()).filter((text) => text.includes('from things where id'));
   assert.deepEqual(own, ['select id from things where id = $1']);
+});
+
+test('a snapshot that is planned once makes no plans for values, except on Citus', async () => {
+  await database.pool.query('set plan_cache_mode = force_custom_plan');
+  const read = (db: Database['db']) =>
+    sql`select id from things where id between ${1} and ${2}`.execute(db);
+  const deps = { database, clock: systemClock };
+  await times(5, () => snapshot(deps, read, { isPlannedOnce: true }));
+  const { rows: before } = await database.pool.query('show plan_cache_mode');
+  await database.pool.query('reset plan_cache_mode');
+  assert.deepEqual(before, [{ plan_cache_mode: 'force_custom_plan' }]);
+  const { rows } = await database.pool.query(
+    `select generic_plans, custom_plans,
+       current_setting('shared_preload_libraries') like '%citus%' as has_citus
+     from pg_prepared_statements where statement like '%between%'`,
+  );
+  const [generic_plans, custom_plans] = rows[0]?.has_citus ? [0, 3] : [3, 0];
+  assert.deepEqual(rows, [{ generic_plans, custom_plans, has_citus: rows[0]?.has_citus }]);
 });
 
 test('the columns of a named statement are described once on its connection', async () => {

@@ -1,5 +1,5 @@
 import type { Database, Handle } from '#platform/database/database.ts';
-import { reading } from '#platform/database/transaction.ts';
+import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { centsIn } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -87,7 +87,9 @@ export async function search(
 ) {
   const wanted = text.trim();
   if (wanted === '' || wanted.length > textMax) return [];
-  return await reading(deps, async (db) => {
+  // The searches share a connection: with one for each, a search would take most that a process has,
+  // and each would plan them.
+  const read = async (db: Handle) => {
     const found = (await Promise.all(searchesFor(db, scope, wanted, limit))).flat();
     const rows = found.flatMap(({ row }) => ('checkout_id' in row ? [row] : []));
     const checkouts = await listFoundCheckouts(db, scope, rows);
@@ -115,7 +117,8 @@ export async function search(
       };
     });
     return hits.sort(byMatchAndAge).slice(0, limit);
-  });
+  };
+  return await snapshot(deps, read, { isPlannedOnce: true });
 }
 
 type Placed = { id: string; matched: HitMatch; created_at: Timestamp };

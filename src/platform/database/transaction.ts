@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Clock } from '#platform/shared/clock.ts';
 import { sendDirectly } from './compile-once.ts';
@@ -15,7 +15,7 @@ import {
   releaseClient,
 } from './database.ts';
 import { currentDeadline, type Deadline, lockEndOf, noteCommit } from './deadline.ts';
-import { isPlanOutdated, queryByName } from './name-statements.ts';
+import { isPlanOutdated, planOnce, queryByName } from './name-statements.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -185,7 +185,7 @@ export type Transaction = {
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
   body: (tx: Transaction, maybeCommitted: boolean) => Promise<T>,
-  options: { lockMilliseconds?: number; isReadOnly?: boolean } = {},
+  options: { lockMilliseconds?: number; isReadOnly?: boolean; isPlannedOnce?: boolean } = {},
 ): Promise<T> {
   const attempt = async (maybeCommitted: boolean, deadline: Deadline) => {
     const client = await deps.database.pool.connect();
@@ -203,13 +203,17 @@ export function transaction<T>(
     };
     try {
       // BEGIN is sent together with the body's first statement; if BEGIN fails, so does that
-      // statement. BEGIN and its setting travel in one message, because every answer wakes this
+      // statement. BEGIN and its settings travel in one message, because every answer wakes this
       // process.
       const wait = isLimited
         ? options.lockMilliseconds
         : lockMillisecondsLeft(deps.clock, deadline);
-      const setting = wait === undefined ? '' : `; set local lock_timeout = ${wait}`;
-      client.query(`begin${setting}`).catch(() => {});
+      const begin = [
+        options.isReadOnly ? 'begin isolation level repeatable read read only' : 'begin',
+      ];
+      if (wait !== undefined) begin.push(`set local lock_timeout = ${wait}`);
+      if (options.isPlannedOnce) begin.push(planOnce);
+      client.query(begin.join('; ')).catch(() => {});
       // A COMMIT that wrote nothing does not wait for a standby. This lock counts as a write. So
       // what the body finds is confirmed by a standby, if the server requires that, before we report
       // it.
@@ -282,14 +286,14 @@ export function reading<T>(
   return retryTransient(deps.clock, () => read(deps.database.db));
 }
 
-/** Runs several statements that change nothing and all see the same snapshot. */
+/**
+ * Runs several statements that change nothing and all see the same snapshot. With `isPlannedOnce`
+ * their best plans do not depend on values (`planOnce`).
+ */
 export function snapshot<T>(
   deps: { database: Database; clock: Clock },
   read: (db: Handle) => Promise<T>,
+  options: { isPlannedOnce?: boolean } = {},
 ): Promise<T> {
-  const body = async ({ db }: Transaction) => {
-    await sql`set transaction isolation level repeatable read, read only`.execute(db);
-    return await read(db);
-  };
-  return transaction(deps, body, { isReadOnly: true });
+  return transaction(deps, ({ db }) => read(db), { ...options, isReadOnly: true });
 }
