@@ -350,9 +350,9 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
           {person.merchant_ids === null
             ? 'Another administrator released this invitation and saw its link.'
             : 'A merchant’s administrator gave this access, or another administrator saw its link.'}{' '}
-          {person.name} counts where two people are needed once you confirm them: ask them, or the
-          merchant, in a way that you trust whether they registered themselves, and are not a second
-          identity of that administrator.
+          {person.name} counts where two people are needed once you confirm them. First call them,
+          or the merchant, at a number that you know. Did they register, and not that administrator
+          in their name?
         </span>
         <div>
           <Button
