@@ -7,6 +7,7 @@ import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants
 import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
+import { writeAndCommit } from '#platform/database/write-together.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
@@ -155,7 +156,8 @@ async function start(
   refund: RefundRequest,
 ): Promise<{ refund: RefundRequest; parts?: RefundPart[] }> {
   const { lease, leased_until } = refund;
-  const started = await transaction(deps, async ({ db }) => {
+  const started = await transaction(deps, async (tx) => {
+    const { db } = tx;
     const at = timestamp(merchant.now());
     const [, current, facts] = await Promise.all([
       lockCheckoutId(db, refund.merchant_id, refund.checkout_id),
@@ -167,7 +169,9 @@ async function start(
     if (current.lease !== lease || current.status !== 'requested') return { refund: current };
     const claim = { at, lease, leased_until };
     try {
-      return await startRefund(deps, db, merchant, current, facts, 'requested', claim);
+      const begins = await startRefund(deps, db, merchant, current, facts, 'requested', claim);
+      if (typeof begins !== 'string') await writeAndCommit(tx, begins.writes);
+      return begins;
     } catch (error) {
       if (!(error instanceof NothingLeft)) throw error;
       return { refund: await failRequested(deps, db, merchant, current) };

@@ -1,6 +1,7 @@
 import type { GatewayRecord, RefundOrigin } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { CannotRecord } from '#platform/shared/cannot-record.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -52,6 +53,7 @@ export async function recordLostRefund(
   const facts = await readStart(db, refund, at);
   const started = await startRefund(deps, db, merchant, refund, facts, 'requested', claim);
   if (typeof started === 'string') throw new CannotRecord('the refund cannot begin now');
+  await writeTogether(db, started.writes);
   for (const { own_id, amount, reference } of records) {
     const part = started.parts.find((one) => one.id === own_id && one.status === 'open');
     if (part?.kind !== 'card' || part.amount !== amount) {

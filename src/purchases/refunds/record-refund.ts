@@ -3,7 +3,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
-import { writeTogether } from '#platform/database/write-together.ts';
+import { writeAndCommit, writeTogether } from '#platform/database/write-together.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -50,7 +50,8 @@ export async function recordParts(
   refund: RefundRequest,
   partAnswers: { part: RefundPart; answer: PartAnswer }[],
 ): Promise<RefundRequest | 'continues' | 'waits'> {
-  return await transaction(deps, async ({ db }) => {
+  return await transaction(deps, async (tx) => {
+    const { db } = tx;
     const now = merchant.now();
     const at = timestamp(now);
     const [, current, { instalments, parts: before, books }] = await Promise.all([
@@ -77,11 +78,14 @@ export async function recordParts(
       ...ending?.writes,
     };
     if (ending) {
+      await announceRefund(deps, db, merchant, ending.refund);
       // One statement cannot write a payment twice, so a cancelled one is resumed after it.
       await (cancelled
-        ? Promise.all([writeTogether(db, { ...writes, cancelled }), resumeCollecting(db, refund)])
-        : writeTogether(db, { ...writes, resumed: resumedAfter(refund) }));
-      await announceRefund(deps, db, merchant, ending.refund);
+        ? Promise.all([
+            ...[writeTogether(db, { ...writes, cancelled }), resumeCollecting(db, refund)],
+            tx.commit(),
+          ])
+        : writeAndCommit(tx, { ...writes, resumed: resumedAfter(refund) }));
       return ending.refund;
     }
     await writeTogether(db, { ...writes, ...(cancelled && { cancelled }) });

@@ -8,6 +8,7 @@ import {
 } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
+import type { Writes } from '#platform/database/write-together.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { lockCheckout, lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
@@ -170,8 +171,8 @@ export async function declineRefund(
   });
 }
 
-/** A refund after an operator's change, with its parts if it began. */
-type Reviewed = { refund: RefundRequest; parts?: RefundPart[] };
+/** A refund after an operator's change, with its parts and the writes to send if it began. */
+type Reviewed = { refund: RefundRequest; parts?: RefundPart[]; writes?: Writes };
 
 type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
 
@@ -188,11 +189,12 @@ async function reviewed(
   const claimed = await operate(deps, operator, action, async (db) => {
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchant.now());
-    const result = await change(db, found, { ...lease, at, merchant });
+    const { writes, ...result } = await change(db, found, { ...lease, at, merchant });
     const { id, checkout_id, amount } = result.refund;
     const isFirst = result.refund.approved_at === null && { approval: 'first of two' };
     const details = { checkout_id, amount, ...isFirst };
-    return { subject_id: id, merchant_id: merchant.id, details, result };
+    const about = { subject_id: id, merchant_id: merchant.id, details };
+    return { ...about, result, ...(writes && { writes }) };
   });
   const { refund, parts } = claimed;
   return refund.approved_at === null ? refund : await processRefund(deps, merchant, refund, parts);

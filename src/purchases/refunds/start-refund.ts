@@ -1,6 +1,6 @@
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
-import { writeTogether } from '#platform/database/write-together.ts';
+import type { Writes } from '#platform/database/write-together.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
@@ -34,8 +34,8 @@ export const planRefund = (
  */
 type Waiting = 'disputed' | 'blocked' | 'collecting';
 
-/** A refund that began now, with the parts that it is made of. */
-export type Started = { refund: RefundRequest; parts: RefundPart[] };
+/** A refund that begins now with these parts, as soon as the caller has sent the writes. */
+export type Started = { refund: RefundRequest; parts: RefundPart[]; writes: Writes };
 
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
@@ -97,15 +97,15 @@ export async function startRefund(
     due_at: at,
     attempts: 0,
   };
-  await writeTogether(db, {
+  const started: RefundRequest = { ...refund, ...to };
+  await announceRefund(deps, db, merchant, started);
+  const writes = {
     refund: newState(refund, [from], to),
     parts: newParts(parts),
     plan: reducePlan(refund, sources.instalments, uncollected),
     ...reversalsOf(deps, at, books, movements),
-  });
-  const started: RefundRequest = { ...refund, ...to };
-  await announceRefund(deps, db, merchant, started);
-  return { refund: started, parts };
+  };
+  return { refund: started, parts, writes };
 }
 
 export const sumOf = (parts: { amount: number }[]) =>

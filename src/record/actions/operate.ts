@@ -1,5 +1,6 @@
 import type { Database, Handle } from '#platform/database/database.ts';
 import { type Transaction, transaction } from '#platform/database/transaction.ts';
+import { type Writes, writeTogether } from '#platform/database/write-together.ts';
 import type { Approver } from '#platform/shared/approver.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -135,6 +136,8 @@ export async function operate<T>(
     action?: string;
     /** Set if the action ends the session that it is made in. */
     endsOwnSession?: boolean;
+    /** What the change has not written yet. It is sent with the audit row and COMMIT. */
+    writes?: Writes;
   }>,
 ): Promise<T> {
   const id = deps.random.uuid();
@@ -158,10 +161,14 @@ export async function operate<T>(
       return { row, texts };
     });
     committed = result;
+    const written = changed.writes && writeTogether(db, changed.writes);
+    // The server refuses all that follows a failed write.
+    written?.catch(() => {});
     for (const { row, texts } of rows) {
       const isLast = row === rows.at(-1)?.row;
       const append = { texts, endsOwnSession, commit: isLast ? commit : async () => {} };
-      if (!(await appendOperatorAction(db, row, append))) throw new SessionEnded();
+      const [isOpen] = await Promise.all([appendOperatorAction(db, row, append), written]);
+      if (!isOpen) throw new SessionEnded();
     }
     return result;
   });

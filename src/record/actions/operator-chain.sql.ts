@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import { compileOnce, send, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -21,10 +20,10 @@ const bytesOf = (prefix: string) =>
 
 /**
  * Appends an action to the chain, and commits. The row of `operator_chain` is locked until the
- * transaction ends, so call this last: other operators wait for it. Returns false, and appends
- * nothing, if the session of the action has ended or its person is revoked. Every revocation is an
- * action too, so none can commit between this check and our commit: the statement begins only once
- * we have the lock.
+ * transaction ends, and other operators wait for it, so call this last: everything is sent at once.
+ * Returns false, and nothing is committed, if the session of the action has ended or its person is
+ * revoked. Every revocation is an action too, so none can commit between this check and our commit:
+ * the statement begins only once we have the lock.
  */
 export async function appendOperatorAction(
   db: Handle,
@@ -40,16 +39,21 @@ export async function appendOperatorAction(
   const { session_id } = action;
   const details = JSON.stringify(action.details);
   const append = session_id === null || endsOwnSession ? insertNext : insertNextIfOpen;
-  // Both are sent together: the second begins when the first has the lock.
-  const [[locked], [end]] = await Promise.all([
-    lockEnd(db, {}),
-    append(db, { ...action, details }),
-  ]);
-  assert(locked, 'the chain has an end');
-  if (!end) return false;
   const rows = texts.map((text) => ({ ...text, action_id: action.id }));
-  await Promise.all([rows.length > 0 && send(db, newTexts(rows)), updateEnd(db, end), commit()]);
-  return true;
+  const locked = lockEnd(db, {});
+  const appended = append(db, { ...action, details });
+  try {
+    // Each begins when the one before it has ended. Unless the action was appended, one of them
+    // fails, and COMMIT rolls back.
+    await Promise.all([
+      ...[locked, appended, rows.length > 0 && send(db, newTexts(rows))],
+      ...[updateEnd(db, { id: action.id }), commit()],
+    ]);
+    return true;
+  } catch (error) {
+    if ((await appended.catch(() => null))?.length === 0) return false;
+    throw error;
+  }
 }
 
 const lockEnd = compileOnce((db) => db.selectFrom('operator_chain').select('number').forUpdate());
@@ -57,25 +61,26 @@ const lockEnd = compileOnce((db) => db.selectFrom('operator_chain').select('numb
 type Written = Omit<OperatorAction, 'details'> & { details: string };
 
 /**
- * Writes an action at its place in the chain: its number, and the hash of all actions up to it.
- * Citus can return the columns of such an insert only by an alias of the table.
+ * Writes an action at its place in the chain: its number, and the hash of all actions up to it. It
+ * fails if the chain has no end. Citus can return a column of such an insert only by an alias of the
+ * table.
  */
 const newNext = (action: Written, isOpen: RawBuilder<boolean>) => {
   const { id, at, operator, subject_id, os_user, host } = action;
   const { person_id, roles, address, session_id, merchant_id, details } = action;
-  return sql<ChainEnd>`
+  return sql<{ number: number }>`
     insert into operator_actions as o (id, at, operator, action, subject_id, details, os_user, host,
       person_id, roles, address, session_id, merchant_id, number, hash)
     select a.*, c.number + 1, sha256(c.hash || ${bytesOf('a.')})
-    from operator_chain c
-    cross join (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
+    from (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
       ${action.action}::text as action, ${subject_id}::uuid as subject_id,
       ${details}::jsonb as details, ${os_user}::text as os_user,
       ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
       ${address}::text as address, ${session_id}::uuid as session_id,
       ${merchant_id}::uuid as merchant_id) a
+    left join operator_chain c on true
     where ${isOpen}
-    returning o.number, o.hash`;
+    returning o.number`;
 };
 
 const insertNext = compileOnce((_db, action: Written) => newNext(action, sql`true`));
@@ -93,7 +98,13 @@ const newTexts = statement((db, texts: (ActionText & { action_id: string })[]) =
   db.insertInto('action_texts').values(texts),
 );
 
-const updateEnd = compileOnce((db, end: ChainEnd) => db.updateTable('operator_chain').set(end));
+/** Moves the end of the chain to an action. It fails if there is no such action. */
+const updateEnd = compileOnce(
+  (_db, { id }: { id: string }) => sql`
+    update operator_chain set
+      number = (select a.number from operator_actions a where a.id = ${id}),
+      hash = (select a.hash from operator_actions a where a.id = ${id})`,
+);
 
 export type ChainEnd = { number: number; hash: Buffer };
 
