@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { sql } from 'kysely';
 import type { OperatorRole } from '#operating/people/permission.ts';
 import { FreeText } from '#record/actions/free-text.ts';
-import { type Origin, operate } from '#record/actions/operate.ts';
+import { type Origin, operate, SessionEnded } from '#record/actions/operate.ts';
 import { listOperatorActions } from '#record/actions/operator-action.sql.ts';
 import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { commandLine } from '../support/cli.ts';
@@ -203,6 +204,28 @@ test('an action that fails leaves no number behind', async () => {
   );
   await record('next');
   assert.deepEqual(await kinds(), []);
+});
+
+test('a change whose action cannot be appended is not committed', async () => {
+  const { pool } = service.deps.database;
+  const origin = origins[2];
+  assert(origin && 'session_id' in origin);
+  const { person_id, session_id } = origin;
+  const rename = () =>
+    operate({ ...service.deps, origin }, 'nomsa', 'test action', async (db) => {
+      await sql`update people set name = 'Changed' where id = ${person_id}`.execute(db);
+      return { subject_id: person_id, details: {}, result: null };
+    });
+  const end = (at: string | null) =>
+    pool.query('update console_sessions set ended_at = $1 where id = $2', [at, session_id]);
+  await end('2026-01-02');
+  await assert.rejects(rename(), SessionEnded);
+  await end(null);
+  await change('delete from operator_chain');
+  await assert.rejects(rename(), { code: '23502' });
+  await change("insert into operator_chain (id, number, hash) values (true, 0, sha256(''))");
+  const { rows } = await pool.query("select from people where name = 'Changed'");
+  assert.equal(rows.length, 0);
 });
 
 test('tranche audit verify prints the end, finds it again, and exits with 1 after a change', async () => {

@@ -300,7 +300,6 @@ describe('review', () => {
       'begin',
       'select',
       'select checkouts locked',
-      'select refund_requests locked',
       // The split, the current threshold, and the sum that one person alone approved.
       'select instalments',
       'write refund_requests refund_parts instalments',
@@ -311,8 +310,7 @@ describe('review', () => {
       // The gateway is asked. The outcome counts only if the refund is still claimed.
       'begin',
       'select checkouts locked',
-      'select refund_requests locked',
-      'select instalments',
+      'select refund_parts',
       'write refund_parts postings refund_requests messages instalments',
       'commit',
     ]);

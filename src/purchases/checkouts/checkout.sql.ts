@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { type Insertable, sql } from 'kysely';
 import type pg from 'pg';
 import type { GatewayName } from '#gateway/gateway-name.ts';
@@ -148,21 +147,6 @@ export async function lockCheckout(
 
 const lockOne = compileOnce((db, { merchant_id, id }: Key) =>
   selectCheckout(db, merchant_id, id).forNoKeyUpdate(),
-);
-
-/** The same for a caller that needs only the lock. */
-export async function lockCheckoutId(db: Handle, merchant_id: string, id: string): Promise<void> {
-  const [row] = await lockId(db, { merchant_id, id });
-  assert(row, 'a checkout is never deleted');
-}
-
-const lockId = compileOnce((db, { merchant_id, id }: Key) =>
-  db
-    .selectFrom('checkouts')
-    .select('id')
-    .where('id', '=', id)
-    .where('merchant_id', '=', merchant_id)
-    .forNoKeyUpdate(),
 );
 
 /** Locks in the order of the ids, so that two transactions cannot deadlock. */

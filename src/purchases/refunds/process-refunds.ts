@@ -11,7 +11,6 @@ import { writeAndCommit } from '#platform/database/write-together.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Tracer } from '#platform/tracing/trace.ts';
-import { lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
 import {
@@ -21,7 +20,7 @@ import {
   recordParts,
   recordWatch,
 } from './record-refund.ts';
-import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
+import { dueRefunds, listParts, lockWithCheckout, moveAsked } from './refund.sql.ts';
 import { NothingLeft, nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
 import { readParts, readStart } from './refund-sources.sql.ts';
 import { startRefund } from './start-refund.ts';
@@ -159,12 +158,10 @@ async function start(
   const started = await transaction(deps, async (tx) => {
     const { db } = tx;
     const at = timestamp(merchant.now());
-    const [, current, facts] = await Promise.all([
-      lockCheckoutId(db, refund.merchant_id, refund.checkout_id),
-      lockRefund(db, refund),
+    const [current, facts] = await Promise.all([
+      lockWithCheckout(db, refund),
       readStart(db, refund, at),
     ]);
-    assert(current);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current.lease !== lease || current.status !== 'requested') return { refund: current };
     const claim = { at, lease, leased_until };

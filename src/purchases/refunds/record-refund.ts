@@ -7,7 +7,6 @@ import { writeAndCommit, writeTogether } from '#platform/database/write-together
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
-import { lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
 import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { resumeCollecting, resumedAfter } from '#purchases/instalments/pause-collecting.ts';
@@ -21,7 +20,7 @@ import { type Movement, postMovements, reversalsOf } from '#record/ledger/post-m
 import { announceRefund } from './announce-refund.ts';
 import {
   listParts,
-  lockRefund,
+  lockWithCheckout,
   movePart,
   moveRefund,
   newPartStates,
@@ -54,12 +53,11 @@ export async function recordParts(
     const { db } = tx;
     const now = merchant.now();
     const at = timestamp(now);
-    const [, current, { instalments, parts: before, books }] = await Promise.all([
-      lockCheckoutId(db, refund.merchant_id, refund.checkout_id),
-      lockRefund(db, refund),
-      readProgress(db, refund, at),
+    const isHeld = partAnswers.some(({ part }) => part.kind === 'hold');
+    const [current, { instalments, parts: before, books }] = await Promise.all([
+      lockWithCheckout(db, refund),
+      readProgress(db, refund, at, isHeld),
     ]);
-    assert(current);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current.lease !== refund.lease || current.status !== 'pending') return current;
     const moved = movePartsBy(before, partAnswers, at);
@@ -73,7 +71,7 @@ export async function recordParts(
     const ending = isComplete ? completionOf(deps, current, parts, latest, now) : null;
     if (ending) movements.push(ending.movement);
     const writes = {
-      ...(moved.length > 0 && { parts: newPartStates(refund.merchant_id, moved) }),
+      ...(moved.length > 0 && { parts: newPartStates(refund, moved) }),
       ...reversalsOf(deps, at, books, movements),
       ...ending?.writes,
     };
@@ -286,9 +284,8 @@ export async function recordWatch(
   returned: RefundPart[],
 ): Promise<void> {
   await transaction(deps, async ({ db }) => {
-    await lockCheckoutId(db, refund.merchant_id, refund.checkout_id);
-    const current = await lockRefund(db, refund);
-    if (current?.lease !== refund.lease) return;
+    const current = await lockWithCheckout(db, refund);
+    if (current.lease !== refund.lease) return;
     const { status } = current;
     if (status !== 'complete' && status !== 'failed') return;
     const now = merchant.now();

@@ -132,19 +132,27 @@ export async function readApproval(
 }
 
 const selectProgress = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
+  together(refundQueries(db, key)),
+);
+
+const selectProgressAndPlan = compileOnce((db, key: RefundKey & { checkout_ids: string[] }) =>
   together({ instalments: selectInstalments(db, key), ...refundQueries(db, key) }),
 );
 
 /**
  * Everything that decides what follows from the gateway's answers. Call it under the checkout's
- * lock.
+ * lock. Only the answer about a hold needs the payments of the plan.
  */
 export async function readProgress(
   db: Handle,
   refund: Named,
   at: Timestamp,
+  withPlan: boolean,
 ): Promise<{ instalments: Instalment[]; parts: RefundPart[]; books: Books }> {
-  const [rows] = await selectProgress(db, withList(refund, at));
+  const key = withList(refund, at);
+  const [rows] = withPlan
+    ? await selectProgressAndPlan(db, key)
+    : (await selectProgress(db, key)).map((row) => ({ ...row, instalments: [] }));
   assert(rows);
   return {
     instalments: asRows(rows.instalments),

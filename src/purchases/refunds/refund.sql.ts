@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type Insertable, sql, type Updateable } from 'kysely';
 import { selectMerchant, toMerchantRow } from '#merchants/merchant.sql.ts';
 import type { MerchantRow } from '#merchants/merchant.ts';
@@ -219,6 +220,31 @@ const lockOne = compileOnce((db, key: Key) =>
     .forUpdate(),
 );
 
+/** Locks the checkout first, as every transaction does, and then its refund. */
+export async function lockWithCheckout(
+  db: Handle,
+  { merchant_id, checkout_id, id }: CheckoutKey & Key,
+): Promise<RefundRequest> {
+  const [row] = await lockBoth(db, { merchant_id, checkout_id, id });
+  assert(row, 'a refund is never deleted');
+  return row;
+}
+
+const lockBoth = compileOnce((db, key: CheckoutKey & Key) =>
+  db
+    .selectFrom('checkouts as c')
+    .innerJoin('refund_requests as r', (join) =>
+      join.onRef('r.merchant_id', '=', 'c.merchant_id').onRef('r.checkout_id', '=', 'c.id'),
+    )
+    .selectAll('r')
+    .where('c.id', '=', key.checkout_id)
+    .where('c.merchant_id', '=', key.merchant_id)
+    .where('r.id', '=', key.id)
+    // The server locks in this order.
+    .forNoKeyUpdate('c')
+    .forUpdate('r'),
+);
+
 type Changes = Updateable<Tables['refund_requests']>;
 
 type Moved = Key & Changes & { from: RefundStatus[] };
@@ -288,7 +314,7 @@ const updateAsked = compileOnce((db, to: Key & { asked_at: Timestamp }) =>
     .where('merchant_id', '=', to.merchant_id),
 );
 
-const updateParts = statement((db, values: { merchant_id: string; parts: string }) =>
+const updateParts = statement((db, values: Key & { parts: string }) =>
   db
     .updateTable('refund_parts as p')
     .from(
@@ -305,13 +331,16 @@ const updateParts = statement((db, values: { merchant_id: string; parts: string 
       settled_at: ref('v.settled_at'),
     }))
     .where('p.merchant_id', '=', values.merchant_id)
+    // The planner does not know how few these are. By the id of each it would read all parts of the
+    // merchant.
+    .where('p.refund_id', '=', values.id)
     .whereRef('p.id', '=', 'v.id')
     .returning('p.id'),
 );
 
 /** Moves parts of a refund that is locked. */
-export const newPartStates = (merchant_id: string, parts: RefundPart[]) =>
-  updateParts({ merchant_id, parts: JSON.stringify(parts) });
+export const newPartStates = ({ merchant_id, id }: Key, parts: RefundPart[]) =>
+  updateParts({ merchant_id, id, parts: JSON.stringify(parts) });
 
 /** Returns false if an earlier run has written this result. */
 export async function movePart(

@@ -11,7 +11,7 @@ import { newLease } from '#platform/database/due-work.sql.ts';
 import type { Writes } from '#platform/database/write-together.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
-import { lockCheckout, lockCheckoutId } from '#purchases/checkouts/checkout.sql.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { FreeText } from '#record/actions/free-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { approverOf, mustCountAsPerson, mustCountAsSecond } from '#record/actions/second-person.ts';
@@ -22,6 +22,7 @@ import {
   findRefundMerchant,
   findRefundOwner,
   lockRefund,
+  lockWithCheckout,
   moveRefund,
   sumRefundable,
 } from './refund.sql.ts';
@@ -219,16 +220,6 @@ async function findNamed(deps: OperatorDeps, named: NamedRefund): Promise<Found>
   if (!owner) throw new OperatorError(`There is no refund ${id}.`);
   const merchant = onOwnClock(deps.clock, owner.merchant);
   return { merchant_id: merchant.id, checkout_id: owner.checkout_id, id, merchant };
-}
-
-/** Locks the checkout first, as every transaction does. */
-async function lockWithCheckout(db: Handle, found: Found): Promise<RefundRequest> {
-  const [, refund] = await Promise.all([
-    lockCheckoutId(db, found.merchant_id, found.checkout_id),
-    lockRefund(db, found),
-  ]);
-  assert(refund);
-  return refund;
 }
 
 /** Starts a refund, unless a dispute took the money that it needs: then processing fails it. */

@@ -136,7 +136,7 @@ export async function operate<T>(
     action?: string;
     /** Set if the action ends the session that it is made in. */
     endsOwnSession?: boolean;
-    /** What the change has not written yet. It is sent with the audit row and COMMIT. */
+    /** Writes that the change has not sent yet. They are sent with the audit row and COMMIT. */
     writes?: Writes;
   }>,
 ): Promise<T> {
