@@ -114,12 +114,17 @@ export async function findMerchantDifferences(
 ): Promise<Violation[]> {
   // The statistics say how many rows a merchant has, so the planner needs no help here.
   return await readOnly(pool, async (client) => {
-    // One statement adds up all entries of a merchant. No request waits for it (decision 0036).
+    // One statement adds up all entries of a merchant. No request waits for it (decision 0036). The
+    // driver gives up after the server.
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
+    const query_timeout = (merchantMinutes + 1) * 60_000;
+    const patient: Queryable = {
+      query: (text, values) => client.query({ text, values, query_timeout } as pg.QueryConfig),
+    };
     const violations: Violation[] = [];
     for (const one of invariants) {
       if (!('by' in one)) continue;
-      violations.push(...(await ask(client, one, one.sql(isBetween), [first, last])));
+      violations.push(...(await ask(patient, one, one.sql(isBetween), [first, last])));
     }
     return violations;
   });
