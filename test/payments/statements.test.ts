@@ -129,7 +129,7 @@ test('a refund: requested, approved and completed', async () => {
     ...['select signing_keys', 'select merchants'],
     ...['begin', 'select checkouts locked', 'select integrations'],
     ...['select refund_requests', 'select disputes'],
-    ...['insert list_totals', 'insert refund_requests', 'insert postings', 'commit'],
+    ...['insert list_totals', 'write refund_requests postings', 'commit'],
   ]);
   const merchant_id = paying.account.merchant.id;
   const statements = await during(() => approveRefund(deps, 'nomsa', { merchant_id, id }));

@@ -10,6 +10,7 @@ import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { beginInTime, type Transaction, transaction } from '#platform/database/transaction.ts';
+import { writeTogether } from '#platform/database/write-together.ts';
 import { notFound, unprocessable } from '#platform/http/errors.ts';
 import type { KeyedRequest } from '#platform/http/idempotency.sql.ts';
 import { recordAnswer } from '#platform/http/idempotency.ts';
@@ -23,10 +24,10 @@ import { joinCheckout } from '#platform/tracing/trace.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
-import { postMovements } from '#record/ledger/post-movements.ts';
+import { postingsOf } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
-import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
+import { findRefund, newRefund, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
@@ -73,8 +74,8 @@ export async function createRefund(
       throw unprocessable('Only successful checkouts can be refunded.');
     }
     assert(checkout.completed_at !== null);
-    // The integration that created the checkout decides how it is refunded (decision 0014).
-    const creator = await findIntegration(db, checkout.integration_id);
+    // The sums are read after the lock, so that refunds committed while we waited for it count.
+    const [creator, refunded, disputed] = await readCreatorAndSums(db, checkout);
     assert(creator);
     const closed = explainClosedWindow(
       {
@@ -85,10 +86,8 @@ export async function createRefund(
       now,
     );
     if (closed !== null) throw unprocessable(closed);
-    // The sum is read after the lock, so that refunds committed while we waited for it count.
-    const unrefunded = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
+    const unrefunded = checkout.amount - refunded;
     // Money that a cardholder disputes is with the cardholder, or may be soon.
-    const disputed = await sumDisputed(db, merchant.id, checkout.id);
     const remainder = Math.max(0, unrefunded - disputed);
     if (amount > remainder && amount <= unrefunded)
       throw unprocessable(explainDisputed(disputed, remainder));
@@ -115,6 +114,14 @@ export async function createRefund(
     beginInTime(deps.clock, () => transaction(deps, create)),
   );
 }
+
+/** The integration that created the checkout decides how it is refunded (decision 0014). */
+const readCreatorAndSums = (db: Handle, { merchant_id, id, integration_id }: Checkout) =>
+  Promise.all([
+    findIntegration(db, integration_id),
+    sumRefunds(db, merchant_id, id),
+    sumDisputed(db, merchant_id, id),
+  ]);
 
 /**
  * Auto-approval integrations need no review (decision 0014). An integration whose own refunds are
@@ -179,10 +186,11 @@ export async function reserveRefund(
     approved_by: null,
     approved_by_name: null,
   };
-  await insertRefund(db, refund);
-  await postMovements(deps, db, last_created_at, [
-    { kind: 'reserved', merchant_id, checkout_id: checkout.id, amount, currency, refund_id: id },
-  ]);
+  const movement = { merchant_id, checkout_id: checkout.id, amount, currency, refund_id: id };
+  await writeTogether(db, {
+    refund: newRefund([refund]),
+    postings: postingsOf(deps, last_created_at, [{ ...movement, kind: 'reserved' }]),
+  });
   await announceRefund(deps, db, merchant, refund);
   return refund;
 }

@@ -35,9 +35,9 @@ export async function sumRefunds(
   return sum;
 }
 
-export async function insertRefund(db: Handle, refund: RefundRequest): Promise<void> {
-  await db.insertInto('refund_requests').values(refund).execute();
-}
+export const newRefund = statement((db, refunds: RefundRequest[]) =>
+  db.insertInto('refund_requests').values(refunds),
+);
 
 export async function findRefund(
   db: Handle,
