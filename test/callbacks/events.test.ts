@@ -92,7 +92,7 @@ test('an integration that asked for nothing is told of nothing, at no statement'
     await approveRefund(paying.service.deps, 'nomsa', id);
     await openDispute(paying, shopper);
   });
-  assert.ok(statements.includes('insert refund_requests'));
+  assert.ok(statements.includes('write refund_requests postings'));
   assert.deepEqual(
     statements.filter((one) => one.includes('callbacks')),
     [],

@@ -3,7 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { revokePerson, revokeSession } from '#operating/people/manage-people.ts';
+import { statement } from '#platform/database/compile-once.ts';
 import { operate } from '#record/actions/operate.ts';
+import { unknownId } from '../support/cli.ts';
 import { addPerson, ask, openAnotherSession, openConsole } from '../support/console.ts';
 import { movableClock, type Service, startService } from '../support/service.ts';
 
@@ -19,6 +21,10 @@ after(async () => {
   await app.close();
   await service.close();
 });
+
+const rename = statement((db, { id, name }: { id: string; name: string }) =>
+  db.updateTable('people').set({ name }).where('id', '=', id).returning('id'),
+);
 
 describe('a session', () => {
   test('says who the person is, what they may do and which merchants they see', async () => {
@@ -67,10 +73,19 @@ describe('a session', () => {
       const origin = { person_id: one.id, access_id: one.id, session_id, ...rest };
       return operate({ ...deps, origin }, one.email, 'test action', async () => {
         await meanwhile();
-        return { subject_id: one.id, details: {}, result: 'done' };
+        renamed += 1;
+        const writes = { person: rename({ id: one.id, name: `Name ${renamed}` }) };
+        return { subject_id: one.id, details: {}, result: 'done', writes };
       });
     };
+    let renamed = 0;
     assert.equal(await attempt(one.session_id, ends['ends another session'] as never), 'done');
+    // Nothing is written to a person who does not exist, so the write fails.
+    const failing = operate(deps, other, 'test action', async () => {
+      const writes = { person: rename({ id: unknownId, name: 'No one' }) };
+      return { subject_id: one.id, details: {}, result: null, writes };
+    });
+    await assert.rejects(failing, /person was not written/);
     for (const [session, how] of [
       [one, 'ends the session'],
       [last, 'revokes the person'],
@@ -83,6 +98,10 @@ describe('a session', () => {
       [one.id],
     );
     assert.equal(audit.rows[0].count, 1);
+    const { rows } = await deps.database.pool.query('select name from people where id = $1', [
+      one.id,
+    ]);
+    assert.deepEqual([rows[0].name, renamed], ['Name 1', 3]);
   });
 
   test('is needed: without one, with an unknown one and with two the answer is 401', async () => {

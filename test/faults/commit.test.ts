@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { sql } from 'kysely';
 import { findViolations } from '#checks/invariants/invariants.ts';
+import { compileOnce } from '#platform/database/compile-once.ts';
+import { transaction } from '#platform/database/transaction.ts';
 import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
@@ -357,4 +360,35 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     before.map((earlier, index) => [...earlier, created[index]?.body.data.id]),
   );
   await assertWhole();
+});
+
+const write = compileOnce(() => sql<{ is_written: boolean }>`select true as is_written`);
+const waitTooLong = compileOnce(
+  () => sql<never>`do $$ begin raise 'waited too long' using errcode = '55P03'; end $$`,
+);
+
+test('a statement that fails with COMMIT behind it is retried, also if their answers come together', async () => {
+  const { pool } = direct.deps.database;
+  let attempts = 0;
+  const answer = await transaction(direct.deps, async ({ db, client, commit }) => {
+    attempts += 1;
+    const { processID, connection } = client as unknown as {
+      processID: number;
+      connection: { stream: net.Socket };
+    };
+    await client.query('select 1');
+    connection.stream.pause();
+    const statement = attempts === 1 ? waitTooLong(db, {}) : write(db, {});
+    const sent = Promise.all([statement, commit()]);
+    sent.catch(() => {});
+    const state = 'select state from pg_stat_activity where pid = $1';
+    await until('the answer to COMMIT', async () => {
+      const { rows } = await pool.query(state, [processID]);
+      return rows[0].state === 'idle';
+    });
+    connection.stream.resume();
+    const [[row]] = await sent;
+    return row;
+  });
+  assert.deepEqual([answer, attempts], [{ is_written: true }, 2]);
 });

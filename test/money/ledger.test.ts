@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { findMerchantSlice } from '#checks/books/audit.sql.ts';
+import {
+  claimAudit,
+  findMerchantSlice,
+  moveAudit,
+  moveAuditProved,
+} from '#checks/books/audit.sql.ts';
 import { auditSlice, checkLedger } from '#checks/books/audit-books.ts';
 import { findDifferences, findMerchantDifferences } from '#checks/invariants/invariants.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
@@ -161,6 +167,31 @@ test('the worker audits slice by slice and raises one alert for a difference', a
   for (let round = 0; round < 3; round += 1) await auditSlice(deps);
   assert.equal((await alerts()).length, told.length);
   await run(`update instalments set reduced = 0 ${where}`);
+});
+
+test('a check that outlasts its lease moves nothing', async () => {
+  const { db } = paying.service.deps.database;
+  const at = (minute: number) => timestamp(Temporal.Instant.from(`2030-01-01T00:0${minute}:00Z`));
+  const position = await claimAudit(db, at(0), at(1));
+  assert(position);
+  assert.deepEqual(await claimAudit(db, at(2), at(3)), position);
+  await moveAudit(db, at(1), { ...position, after: shopper.id }, 1);
+  await moveAuditProved(db, at(1), shopper.id, at(2));
+  assert.equal(await claimAudit(db, at(2), at(4)), null, 'the other still has it');
+  assert.deepEqual(await claimAudit(db, at(3), at(4)), position);
+  await moveAudit(db, at(4), position, 0);
+});
+
+test('the check of a range goes on after a migration has changed a column that it returns', async () => {
+  const { deps } = paying.service;
+  const check = () => findDifferences(deps.database, shopper.id, shopper.id);
+  for (let times = 0; times < 4; times += 1) await check();
+  await run('alter table refund_requests alter kept type numeric');
+  try {
+    assert.deepEqual(await check(), []);
+  } finally {
+    await run('alter table refund_requests alter kept type bigint');
+  }
 });
 
 test('the check of a range of checkouts reads no rows of the others', async () => {

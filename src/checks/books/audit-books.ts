@@ -23,7 +23,10 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
-/** Longer than the check of the largest merchant may take (decision 0036). */
+/**
+ * Longer than a check usually takes. The books of a very large merchant may take longer (decision
+ * 0036). Then another worker checks them too, and only one moves the position.
+ */
 const leaseSeconds = 900;
 
 /**
@@ -49,8 +52,8 @@ export async function auditSlice(deps: {
     if (await hasAlert(db, 'books_differ', detail)) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }
-  if (range) await moveAudit(db, range.position, found.length);
-  else await moveAuditProved(db, firstId, timestamp(now));
+  if (range) await moveAudit(db, lease, range.position, found.length);
+  else await moveAuditProved(db, lease, firstId, timestamp(now));
   return range ? 1 : 0;
 }
 

@@ -25,8 +25,16 @@ export async function claimAudit(
   return row ?? null;
 }
 
-/** Moves the position past a range, adds the number of its differences, and releases the audit. */
-export async function moveAudit(db: Handle, to: AuditPosition, differences: number): Promise<void> {
+/**
+ * Moves the position past a range, adds the number of its differences, and releases the audit.
+ * Changes nothing if the lease ran out and another worker has claimed the audit.
+ */
+export async function moveAudit(
+  db: Handle,
+  leased_until: Timestamp,
+  to: AuditPosition,
+  differences: number,
+): Promise<void> {
   await db
     .updateTable('audit')
     .set((set) => ({
@@ -34,11 +42,17 @@ export async function moveAudit(db: Handle, to: AuditPosition, differences: numb
       leased_until: null,
       differences: set('differences', '+', differences),
     }))
+    .where('leased_until', '=', leased_until)
     .execute();
 }
 
-/** Ends a pass and begins the next. */
-export async function moveAuditProved(db: Handle, first: string, now: Timestamp): Promise<void> {
+/** Ends a pass and begins the next, under the same condition. */
+export async function moveAuditProved(
+  db: Handle,
+  leased_until: Timestamp,
+  first: string,
+  now: Timestamp,
+): Promise<void> {
   await db
     .updateTable('audit')
     .set((set) => ({
@@ -49,6 +63,7 @@ export async function moveAuditProved(db: Handle, first: string, now: Timestamp)
       proved_at: now,
       proved_differences: set.ref('differences'),
     }))
+    .where('leased_until', '=', leased_until)
     .execute();
 }
 

@@ -1,5 +1,10 @@
 import type pg from 'pg';
-import { nameOf, planOnce } from '#platform/database/name-statements.ts';
+import {
+  isPlanOutdated,
+  nameOf,
+  planOnce,
+  queryByName,
+} from '#platform/database/name-statements.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { callbackInvariants } from './callbacks.ts';
 import { dueWorkInvariants } from './due-work.ts';
@@ -44,11 +49,6 @@ type Queryable = {
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 };
 
-/** Sends each statement under a name, so that a connection parses it once. */
-const byName = (client: Pick<pg.ClientBase, 'query'>): Queryable => ({
-  query: (text, values) => client.query({ name: nameOf(text), text, values }),
-});
-
 /**
  * The rows of the whole database that violate an invariant. Tests ask this often, of few rows, and
  * the statements take much longer to plan than to run. So a connection prepares each once.
@@ -58,7 +58,9 @@ export async function findViolations(
   now: Timestamp,
   names: string[] | null = null,
 ): Promise<Violation[]> {
-  const named = byName(pool);
+  const named: Queryable = {
+    query: (text, values) => pool.query({ name: nameOf(text), text, values }),
+  };
   const isAsked = ({ name }: { name: string }) => names === null || names.includes(name);
   const violations: Violation[] = [];
   for (const one of invariants) {
@@ -85,12 +87,12 @@ export async function findDifferences(
   return await readOnly(pool, async (client) => {
     // PostgreSQL cannot estimate how many ids lie between two, nor how many checkouts their rows
     // belong to. It would choose nested loops, which compare thousands of rows with thousands, and
-    // would sort what a hash table groups in half the time. In a large table it would compile a plan
-    // for any range, of which it expects many rows.
+    // would sort what a hash table groups in half the time. It expects many rows of any range in a
+    // large table, so it would compile such a plan (JIT), which takes longer than to run it.
     const settings = ['enable_nestloop', 'enable_sort', 'jit'];
     const isOff = settings.map((name) => `set local ${name} = off`);
     await client.query([...isOff, planOnce].join('; '));
-    const named = byName(client);
+    const named = { query: queryByName(client, true) };
     const range = [first, last];
     const violations: Violation[] = [];
     for (const one of invariants) {
@@ -130,7 +132,17 @@ export async function findMerchantDifferences(
   });
 }
 
+/** Reads again if a migration has changed the columns of a named statement. */
 async function readOnly<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  try {
+    return await readOnce(pool, read);
+  } catch (error) {
+    if (!isPlanOutdated(error)) throw error;
+    return await readOnce(pool, read);
+  }
+}
+
+async function readOnce<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let failure: Error | undefined;
   try {

@@ -17,12 +17,12 @@ export const refundInvariants: Invariant[] = [
     name: 'M6',
     description:
       'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
+    // The last round is grouped: a window would read all parts in the order of an index.
     sql: (within) => `
       select r.id, r.status, r.amount, r.kept
       from refund_requests r
       left join refund_parts p on p.refund_id = r.id and p.merchant_id = r.merchant_id
         and ${within('p.checkout_id')}
-      -- A window would need the parts in order, and an index that has them in order has all parts.
       left join (
         select merchant_id, refund_id, max(round) as round
         from refund_parts where ${within('checkout_id')} group by merchant_id, refund_id

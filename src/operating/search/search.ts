@@ -87,8 +87,8 @@ export async function search(
 ) {
   const wanted = text.trim();
   if (wanted === '' || wanted.length > textMax) return [];
-  // The searches share a connection: with one for each, a search would take most that a process has,
-  // and each would plan them.
+  // The searches share a connection. With one for each they would take most connections of a process,
+  // and each connection would plan them.
   const read = async (db: Handle) => {
     const found = (await Promise.all(searchesFor(db, scope, wanted, limit))).flat();
     const rows = found.flatMap(({ row }) => ('checkout_id' in row ? [row] : []));

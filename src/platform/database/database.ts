@@ -186,7 +186,7 @@ export async function verifyConnection(database: Database): Promise<{ isPooled: 
 }
 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
-const abortedTransaction = '25P02';
+export const abortedTransaction = '25P02';
 
 /** Connections that are answered by a process other than the one that greeted us. */
 const pooled = new WeakSet<pg.ClientBase>();

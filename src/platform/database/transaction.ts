@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Clock } from '#platform/shared/clock.ts';
 import { sendDirectly } from './compile-once.ts';
 import {
+  abortedTransaction,
   causeOf,
   cut,
   type Database,
@@ -158,7 +159,10 @@ class CommitInterrupted extends Error {}
 class Unconfirmed extends Error {}
 
 /** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
-class RolledBack extends Error {}
+class RolledBack extends Error {
+  /** The answers to both may come together, and this one be seen first (`causeOf`). */
+  readonly code = abortedTransaction;
+}
 
 export type Transaction = {
   /** For typed statements. */

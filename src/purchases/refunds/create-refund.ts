@@ -74,7 +74,6 @@ export async function createRefund(
       throw unprocessable('Only successful checkouts can be refunded.');
     }
     assert(checkout.completed_at !== null);
-    // The sums are read after the lock, so that refunds committed while we waited for it count.
     const [creator, refunded, disputed] = await readCreatorAndSums(db, checkout);
     assert(creator);
     const closed = explainClosedWindow(
@@ -115,7 +114,11 @@ export async function createRefund(
   );
 }
 
-/** The integration that created the checkout decides how it is refunded (decision 0014). */
+/**
+ * The integration that created the checkout, which decides how it is refunded (decision 0014), and
+ * the sums that are no longer left. Call it after the checkout is locked, so that refunds committed
+ * while we waited count.
+ */
 const readCreatorAndSums = (db: Handle, { merchant_id, id, integration_id }: Checkout) =>
   Promise.all([
     findIntegration(db, integration_id),

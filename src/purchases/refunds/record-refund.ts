@@ -80,7 +80,8 @@ export async function recordParts(
       // One statement cannot write a payment twice, so a cancelled one is resumed after it.
       await (cancelled
         ? Promise.all([
-            ...[writeTogether(db, { ...writes, cancelled }), resumeCollecting(db, refund)],
+            writeTogether(db, { ...writes, cancelled }),
+            resumeCollecting(db, refund),
             tx.commit(),
           ])
         : writeAndCommit(tx, { ...writes, resumed: resumedAfter(refund) }));

@@ -45,10 +45,9 @@ export async function appendOperatorAction(
   try {
     // Each begins when the one before it has ended. Unless the action was appended, one of them
     // fails, and COMMIT rolls back.
-    await Promise.all([
-      ...[locked, appended, rows.length > 0 && send(db, newTexts(rows))],
-      ...[updateEnd(db, { id: action.id }), commit()],
-    ]);
+    const written = rows.length > 0 ? send(db, newTexts(rows)) : null;
+    const moved = updateEnd(db, { id: action.id });
+    await Promise.all([locked, appended, written, moved, commit()]);
     return true;
   } catch (error) {
     if ((await appended.catch(() => null))?.length === 0) return false;
