@@ -12,6 +12,7 @@ import { findDifferences, findMerchantDifferences } from '#checks/invariants/inv
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import { onDatabase } from '../support/database-server.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
@@ -183,14 +184,18 @@ test('a check that outlasts its lease moves nothing', async () => {
 });
 
 test('the check of a range goes on after a migration has changed a column that it returns', async () => {
-  const { deps } = paying.service;
+  const { deps, databaseUrl } = paying.service;
   const check = () => findDifferences(deps.database, shopper.id, shopper.id);
+  const alter = (type: string) =>
+    onDatabase(databaseUrl, (client) =>
+      client.query(`alter table refund_requests alter kept type ${type}`),
+    );
   for (let times = 0; times < 4; times += 1) await check();
-  await run('alter table refund_requests alter kept type numeric');
+  await alter('numeric');
   try {
     assert.deepEqual(await check(), []);
   } finally {
-    await run('alter table refund_requests alter kept type bigint');
+    await alter('bigint');
   }
 });
 
