@@ -6,6 +6,7 @@ import { after, before, type TestContext, test } from 'node:test';
 import { findViolations } from '#checks/invariants/invariants.ts';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { mainGateway } from '#gateway/gateway-name.ts';
 import { stripeEvidence } from '#gateway/stripe/disputes.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { closeEndedAlerts } from '#operating/operations/close-ended-alerts.ts';
@@ -16,6 +17,7 @@ import {
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import { findReached } from '#purchases/disputes/dispute.sql.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
@@ -760,7 +762,7 @@ test('each payment of a plan can be disputed separately, and each is recorded on
   await assertBooks();
 });
 
-test('a dispute of a payment whose record waits raises no alert, and is recorded once it is known', async () => {
+test('a dispute of a payment whose record waits is recorded once the payment is known, however late', async () => {
   const { deps } = paying.service;
   const shopper = await paying.shopper({ amount: 90_000 });
   await shopper.pay(3, { card: '4000000000002685' });
@@ -775,12 +777,18 @@ test('a dispute of a payment whose record waits raises no alert, and is recorded
   const before = await unknown();
   await findNewDisputes(deps);
   assert.deepEqual(await shopper.rows('disputes'), []);
+  assert.equal(await unknown(), before);
+  // After a day people hear of it, and polls do not go past it.
+  const reached = await findReached(deps.database.db, mainGateway);
+  paying.clock.advance({ hours: 25 });
+  await findNewDisputes(deps);
+  assert.equal(await unknown(), Number(before) + 1);
+  assert.equal(await findReached(deps.database.db, mainGateway), reached);
   await paying.clearFaults();
   await paying.pass({ hours: 6 });
   await findNewDisputes(deps);
   const [row] = await shopper.rows('disputes');
   assert.equal(row.reason, 'product_not_received');
-  assert.equal(await unknown(), before);
   await resolve(row.id, '--won');
 });
 

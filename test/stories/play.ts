@@ -273,13 +273,14 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
   const rest = [...story.rest];
   const takeFault = () => (played.faults.length < faultsMin ? rest.shift() : undefined);
   await finish(scene, issuer, async () => {
-    if (rest.length <= faultsMin || played.faults.length >= faultsMin) return;
+    if (rest.length <= faultsMin || played.faults.length >= faultsMin) return null;
     const { names } = await time.look();
     const [due] = names;
-    if (!due || due === 'messages') return;
+    if (!due || due === 'messages') return null;
     const next = takeFault();
     if (next) await begin({ who: 'worker 1', does: dueWork[due].does, pick: 0, ...next });
     await resume();
+    return due;
   });
   // A short story has little due work. The merchant repeats its request, or a worker finds nothing.
   // The first step of an action always comes, so three entries are enough.
@@ -291,7 +292,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     hasRepeated = true;
   }
   // A refund that was refused before may have been accepted now.
-  if (hasRepeated) await finish(scene, issuer, async () => {});
+  if (hasRepeated) await finish(scene, issuer, async () => null);
   for (const process of processes) await process?.kill();
   assert.ok(stage.isReleased(), 'a dead process has no connection');
   await judge(scene, shopper, shop, await world.violations(account));
@@ -387,7 +388,7 @@ const remaining = ['approve', 'resume plan', 'approve payout', 'compare', 'expor
 async function finish(
   scene: Scene,
   issuer: ReturnType<typeof createIssuer>,
-  fail: () => Promise<void>,
+  fail: () => Promise<DueTable | null>,
 ): Promise<void> {
   const { paying, account, story, time, ordered } = scene;
   const { deps } = paying.service;
@@ -398,11 +399,11 @@ async function finish(
   let hasOpen = true;
   for (let round = 0; ; round += 1) {
     assert.ok(round < 300, 'the story ends');
-    await fail();
+    const failed = await fail();
     if (isDisputed) await issuer.decideAll(story.day);
     const known = await time.work(due);
     // A payment that was just collected may be disputed already.
-    const isNew = isDisputed && known.done.has('instalments');
+    const isNew = isDisputed && (failed === 'instalments' || known.done.has('instalments'));
     if (isNew) await findNewDisputes(deps);
     // Only disputes and payouts bring more to do while time passes.
     const open: Operation[] = hasOpen ? await listRemaining(scene) : [];

@@ -131,7 +131,7 @@ export async function findNewDisputesAt(deps: DisputeDeps, gateway: GatewayName)
   if (isWhole && newest !== null && newest !== reached) await moveReached(db, gateway, newest);
 }
 
-/** An unknown payment may be one of ours whose outcome we learn later. After a day it cannot be. */
+/** Polls look again at a dispute of an unknown payment for this long. */
 const unknownHours = 24;
 
 /** Records a new dispute. Returns false if the next poll must look at it again. */
@@ -143,9 +143,11 @@ async function isSettled(
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;
   try {
-    const recorded = await recordNew(deps, gateway, state);
+    // This must be read first: a request that ends in between has left its record by then.
+    const isInFlight = await hasOpenCollections(db, opened_at);
+    const recorded = await recordNew(deps, gateway, state, isInFlight);
     if (recorded) await alertUnknown(deps, recorded, state);
-    return recorded !== null || isOld(deps, opened_at);
+    return recorded !== null || (isOld(deps, opened_at) && !isInFlight);
   } catch (error) {
     deps.log.error({ err: error, dispute_ref }, 'a dispute could not be recorded');
     const detail = `Dispute ${dispute_ref} of payment ${payment_ref} could not be recorded. The log says why. The service keeps retrying.`;
@@ -177,18 +179,17 @@ const isOld = ({ clock }: DisputeDeps, opened_at: string) =>
   clock.now().since(opened_at).total('hours') > unknownHours;
 
 /**
- * Records a dispute that we did not know. If its payment is unknown, raises one alert, unless a
- * request in flight may be the one that made the payment: then the next poll looks again.
+ * Records a dispute that we did not know. If its payment is unknown, raises one alert. If a request
+ * in flight may have made the payment, it raises it only after a day.
  */
-export async function recordNew(
+async function recordNew(
   deps: DisputeDeps,
   gateway: GatewayName,
   state: DisputeState,
+  isInFlight: boolean,
 ): Promise<Dispute | null> {
   const { db } = deps.database;
   const { payment_ref, dispute_ref, opened_at } = state;
-  // This must be read first: a request that ends in between has left its record by then.
-  const isInFlight = await hasOpenCollections(db);
   const owner = payment_ref && (await findDisputedCheckout(db, gateway, payment_ref));
   const merchant = owner && (await findMerchant(db, deps.clock, owner.merchant_id));
   if (!payment_ref || !owner || !merchant) {

@@ -35,12 +35,16 @@ export async function findDisputedCheckout(
   return row ?? null;
 }
 
-/** Whether a request for any merchant's payment is in flight. */
-export async function hasOpenCollections(db: Handle): Promise<boolean> {
+/**
+ * Whether a request is in flight that may have made a payment disputed at this time. The gateway's
+ * clock may differ from ours.
+ */
+export async function hasOpenCollections(db: Handle, opened_at: string): Promise<boolean> {
   const row = await db
     .selectFrom('collections')
     .select('id')
     .where('status', '=', 'open')
+    .where(sql<boolean>`created_at <= ${opened_at}::timestamptz + interval '1 hour'`)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
