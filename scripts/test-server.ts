@@ -24,7 +24,9 @@ export function findMemory(): string | null {
  * Starts the PostgreSQL server of a test run in this folder. Tests reach it through a socket file,
  * which takes a third off a statement's processor time.
  */
-export async function startServer(databases: string): Promise<EmbeddedPostgres> {
+export async function startServer(
+  databases: string,
+): Promise<Pick<EmbeddedPostgres, 'url' | 'stop'>> {
   const sockets = makeSocketFolder(databases);
   const report = (fields: object, message: string) =>
     process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
@@ -55,7 +57,7 @@ export async function startServer(databases: string): Promise<EmbeddedPostgres> 
   if (sockets === null) return started;
   const url = new URL(started.url);
   url.searchParams.set('host', sockets);
-  return { ...started, url: url.href };
+  return { url: url.href, stop: () => started.stop() };
 }
 
 /** Windows has no socket files, and the path of one has at most about a hundred characters. */

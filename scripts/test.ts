@@ -15,7 +15,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { BrowserServer } from 'playwright-core';
-import type { EmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { readProcessorSeconds, readProgramSeconds } from './processor-time.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles, usesBrowser } from './test-files.ts';
@@ -95,7 +94,7 @@ const compiled = path.join(root, 'node_modules/.cache/compiled');
 process.env.NODE_COMPILE_CACHE = compiled;
 const packages = pathToFileURL(path.join(root, 'bin/packages.mjs')).href;
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${packages}`.trim();
-let server: EmbeddedPostgres | null = null;
+let server: Awaited<ReturnType<typeof startServer>> | null = null;
 let browser: BrowserServer | null = null;
 /** Processor time is counted only once a process has ended, so it is read after each part. */
 const parts: string[] = [];

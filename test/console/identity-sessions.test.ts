@@ -68,6 +68,7 @@ describe('a session', () => {
     };
     const again = await openAnotherSession(service, one);
     const last = await openAnotherSession(service, one);
+    let renamed = 0;
     const attempt = (session_id: string, meanwhile: () => Promise<unknown>) => {
       const rest = { roles: ['admin'], address: '192.0.2.7', counts_from: null };
       const origin = { person_id: one.id, access_id: one.id, session_id, ...rest };
@@ -78,7 +79,6 @@ describe('a session', () => {
         return { subject_id: one.id, details: {}, result: 'done', writes };
       });
     };
-    let renamed = 0;
     assert.equal(await attempt(one.session_id, ends['ends another session'] as never), 'done');
     // Nothing is written to a person who does not exist, so the write fails.
     const failing = operate(deps, other, 'test action', async () => {
