@@ -167,12 +167,7 @@ export function testConfig(
   const mode = env.TRANCHE_ENV === 'production' ? 'live' : 'test';
   const config = readConfig({
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ...(mode === 'live' && {
-      MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
-      DATABASE_URL: databaseUrl,
-      FOUR_EYES_ABOVE: '1000000',
-      ISSUER_NAME: 'Pay Well',
-    }),
+    ...(mode === 'live' && { ...productionSettings, DATABASE_URL: databaseUrl }),
     // It is never called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
