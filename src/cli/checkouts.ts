@@ -221,6 +221,7 @@ function describeBooks(
       ['Outstanding', money(balances.outstanding)],
       ['Refunded', money(balances.refunded)],
       ['Cancelled', money(balances.cancelled)],
+      ['Disputed', balances.disputed === 0 ? null : money(balances.disputed)],
       ['Held', money(balances.held)],
       ['Reserved', money(balances.reserved)],
     ]),

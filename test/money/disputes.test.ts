@@ -152,6 +152,8 @@ test('operators are warned once before the deadline, and a dispute without evide
   ]);
   await paying.pass(Temporal.Instant.from(due_by).add({ hours: 25 }).toString());
   assert.equal((await tranche.json('disputes', 'show', id)).status, 'lost');
+  const { stdout } = await tranche.run('checkouts', 'show', shopper.id);
+  assert.match(stdout, /^Disputed +R\s300,00$/m);
   assert.deepEqual(await alertsOf(paying, { ...shopper, id }), [
     'dispute_opened',
     'dispute_deadline',
