@@ -366,7 +366,7 @@ async function lookForDue(
 
 /**
  * Runs all due work until it is stopped. A failure is logged and retried after the pause. An idle
- * process checks for all kinds of due rows in one statement (decision 0020).
+ * process checks for all kinds of due rows in one statement.
  */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();

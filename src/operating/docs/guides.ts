@@ -43,6 +43,7 @@ const shelf: [group: string, files: string[]][] = [
       'docs/merchants/testing.md',
       'docs/merchants/test-cards.md',
       'docs/merchants/going-live.md',
+      'docs/merchants/staff.md',
       'docs/migrating-from-v1.md',
     ],
   ],
@@ -51,6 +52,7 @@ const shelf: [group: string, files: string[]][] = [
     [
       'docs/operators/running.md',
       'docs/operators/settings.md',
+      'docs/operators/merchants.md',
       'docs/operators/console.md',
       'docs/operators/cli.md',
       'docs/operators/runbook.md',

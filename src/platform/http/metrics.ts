@@ -163,7 +163,7 @@ function addDatabaseGauges(registry: Registry, sources: MetricSources): void {
   for (const unit of ['rows', 'cents'] as const) {
     addShared(registry, {
       name: `tranche_today_${unit}`,
-      help: `Sums of all merchants' current local day, in ${unit}. Up to a minute late.`,
+      help: `Sums of all merchants' current local day, in ${unit}. About two minutes late.`,
       label: 'measure',
       rows: async () => (await today()).filter((row) => row.unit === unit),
     });

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Timestamp } from '../clock.ts';
 
 // Documents for people: tagged for screen readers, with embedded fonts, so that they look the same
-// everywhere. The library is loaded when the first document is asked for (decision 0081).
+// everywhere. The library is loaded when the first document is asked for (decision 0140).
 
 type Document = PDFKit.PDFDocument;
 type Structure = PDFKit.PDFStructureElement;
