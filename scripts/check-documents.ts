@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { slug } from '#operating/docs/markdown.ts';
 
 // Compares what the documents say about the code with the code, so that they cannot drift.
 
@@ -142,8 +143,8 @@ export function findLongLines(root: string): string[] {
 }
 
 /**
- * Files that a document names by path, and documents that it links to, must exist. A README beside
- * the code names the files of its folder without their path.
+ * Files that a document names by path, and documents and headings that it links to, must exist. A
+ * README beside the code names the files of its folder without their path.
  */
 export function findDeadPaths(root: string): string[] {
   const problems: string[] = [];
@@ -166,13 +167,23 @@ export function findDeadPaths(root: string): string[] {
         }
       }
     }
-    for (const [, link = ''] of text.matchAll(/\]\(([\w./-]+)(?:#[^)]*)?\)/g)) {
-      if (!fs.existsSync(path.join(root, path.dirname(file), link))) {
+    for (const [, link = '', anchor] of text.matchAll(/\]\(([\w./-]*)(?:#([^)]*))?\)/g)) {
+      const target = link === '' ? file : path.join(path.dirname(file), link);
+      if (!fs.existsSync(path.join(root, target))) {
         problems.push(`${file}:${line} links to ${link}, which does not exist`);
+      } else if (anchor !== undefined && !hasHeading(root, target, anchor)) {
+        problems.push(`${file}:${line} links to ${link}#${anchor}, which is no heading there`);
       }
     }
   }
   return problems;
+}
+
+function hasHeading(root: string, document: string, anchor: string): boolean {
+  const text = fs
+    .readFileSync(path.join(root, document), 'utf8')
+    .replace(/^```[\s\S]*?^```$/gm, '');
+  return [...text.matchAll(/^#+ (.+)$/gm)].some(([, title = '']) => slug(title) === anchor);
 }
 
 /**

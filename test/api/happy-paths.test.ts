@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
@@ -295,6 +296,18 @@ describe('a correct request succeeds', () => {
       const { statusCode } = await service.app.inject(path);
       assert.ok(statusCode < 400, `${path} answers ${statusCode}`);
     }
+  });
+
+  test('the paths that a proxy must forward are those of the routes', async () => {
+    const text = await readFile(
+      new URL('../../docs/operators/running.md', import.meta.url),
+      'utf8',
+    );
+    const [, list = ''] = /the same\s+machine: ([\s\S]*?)\s+for yourself\./.exec(text) ?? [];
+    const listed = [...list.matchAll(/`(\/[^`]*)`/g)].map(([, path = '']) => path);
+    const served = listRoutes().map(({ path }) => path.replace(/^(\/[^/*]*).*$/, '$1'));
+    // It exists only beside a secret for events.
+    assert.deepEqual(listed.toSorted(), [...new Set([...served, '/gateway'])].toSorted());
   });
 
   test('no endpoint is missing above', () => {

@@ -243,16 +243,19 @@ test('no line of Markdown has more than 120 columns, outside of tables, links an
   ]);
 });
 
-test('a document names files and links that exist', (t) => {
+test('a document names files, links and headings that exist', (t) => {
   const root = plant(t, {
     'src/a.ts': '',
     'README.md':
       'In `src/a.ts`, `src/*.ts` and `src/b.ts`; see [this](src/a.ts) and [that](c.md#x).\n',
     'src/README.md': 'See `a.ts`, `e.ts` and `e.note`.\n',
+    'SECURITY.md':
+      '# A title\n\nSee [here](#a-title), [it](SECURITY.md#a-title), [no](#another).\n',
   });
   assert.deepEqual(findDeadPaths(root), [
     'README.md:1 names src/b.ts, which does not exist',
     'README.md:1 links to c.md, which does not exist',
+    'SECURITY.md:3 links to #another, which is no heading there',
     'src/README.md:1 names e.ts, which is not in its folder',
   ]);
 });
