@@ -19,10 +19,14 @@ import {
 import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { findReached } from '#purchases/disputes/dispute.sql.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
-import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import {
+  collectDueInstalments,
+  collectMerchantInstalments,
+} from '#purchases/instalments/collect-instalments.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import type { Tranche } from '../support/cli.ts';
+import { countLockWaits } from '../support/database-server.ts';
 import { pdfFile, pngFile } from '../support/files.ts';
 import { gatewayOf, onlyGateway } from '../support/gateway.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
@@ -36,6 +40,7 @@ import {
 } from '../support/payments.ts';
 import { actingOn } from '../support/plan-attempts.ts';
 import { createAccount, send } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 // Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
 // of the one before.
@@ -137,6 +142,77 @@ test('nothing of a disputed plan is collected, and a won dispute resumes it', as
     'dispute_reversed 30000',
   ]);
   await assertBooks();
+});
+
+/** Later charges of this card are declined. */
+const declining = { card: '4000000000777005' };
+
+async function chargesOf(shopper: Shopper): Promise<string[]> {
+  const collections = await shopper.rows('collections');
+  return collections.filter(({ kind }) => kind === 'charge').map(({ status }) => status);
+}
+
+test('a charge that is in flight when a dispute comes is not repeated during it', async () => {
+  const [open, lost] = [
+    await paying.shopper({ amount: 90_000 }),
+    await paying.shopper({ amount: 90_000 }),
+  ];
+  for (const shopper of [open, lost]) await shopper.pay(3, declining);
+  await paying.pass({ days: 2 });
+  const [, second] = await open.rows('instalments');
+  const after = (given: Temporal.DurationLike) =>
+    Temporal.Instant.from(second.due_at).add(given).toString();
+  await paying.pass(after({ minutes: -1 }));
+  const path = '/v1/payment_intents';
+  await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 1_000 });
+  await paying.pass(after({ minutes: 1 }));
+  await paying.clearFaults();
+  const charges = async () => [await chargesOf(open), await chargesOf(lost)];
+  assert.deepEqual(await charges(), [['open'], ['open']]);
+  const { id } = await dispute(open);
+  const { id: lostId } = await dispute(lost);
+  await tranche.json('disputes', 'accept', lostId);
+  // A retry is due at the same time of the next day, just before the dispute is read again.
+  await paying.pass(after({ hours: 24, seconds: 30 }));
+  assert.deepEqual(await charges(), [['declined'], ['declined']]);
+  await paying.pass({ hours: 50 });
+  assert.deepEqual(await charges(), [['declined'], ['declined']]);
+  await assertBooks();
+  await resolve(id, '--won');
+  await tranche.json('disputes', 'rest', lostId, '--due');
+  await paying.work();
+  assert.deepEqual(await charges(), [Array(2).fill('declined'), Array(2).fill('declined')]);
+});
+
+test('an outcome that is recorded at the same time as a dispute leaves its payment paused', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({ amount: 90_000 }, account);
+  await shopper.pay(3, declining);
+  await paying.pass({ days: 2 });
+  const [first, second] = await shopper.rows('instalments');
+  await paying.pass(Temporal.Instant.from(second.due_at).subtract({ minutes: 1 }).toString());
+  paying.clock.set(second.due_at);
+  // The outcome waits before its COMMIT, where it queues a message.
+  const holding = await pool.connect();
+  await holding.query('begin; lock table messages in share mode');
+  const collecting = collectMerchantInstalments(deps, account.merchant);
+  await until('the outcome waits', async () => (await countLockWaits(pool)) > 0);
+  const form = { payment_intent: first.payment_ref };
+  await paying.gateway.call('POST', '/_test/disputes', form);
+  let isFound = false;
+  const polling = findNewDisputes(deps).then(() => {
+    isFound = true;
+  });
+  await until('the dispute waits', async () => isFound || (await countLockWaits(pool)) > 1);
+  await holding.query('rollback');
+  holding.release();
+  await Promise.all([collecting, polling]);
+  assert.deepEqual(await chargesOf(shopper), ['declined']);
+  await assertBooks();
+  const [{ id }] = await shopper.rows('disputes');
+  await resolve(id, '--won');
 });
 
 test('operators are warned once before the deadline, and a dispute without evidence is lost after it', async () => {

@@ -54,12 +54,13 @@ export async function assertDisputes(
       .filter((one) => one.kind === kind)
       .reduce((total: number, one) => total + one.amount, 0);
   assert.equal(posted('withdrawn') - posted('reinstated'), taken, 'what disputes took');
+  const isDuring = (time: string) =>
+    own.some(({ created_at, closed_at }) => time > created_at && time < (closed_at ?? '9'));
   for (const { keyed_at, key_number } of await shopper.rows('refund_parts')) {
-    const isDuring = own.some(
-      ({ created_at, closed_at }) =>
-        key_number === 1 && keyed_at > created_at && keyed_at < (closed_at ?? '9'),
-    );
-    assert.ok(!isDuring, 'a refund began during a dispute');
+    assert.ok(key_number !== 1 || !isDuring(keyed_at), 'a refund began during a dispute');
+  }
+  for (const { kind, created_at } of await shopper.rows('collections')) {
+    assert.ok(kind === 'shopper' || !isDuring(created_at), 'a charge began during a dispute');
   }
   return { taken, statuses };
 }

@@ -84,4 +84,17 @@ export const instalmentInvariants: Invariant[] = [
       where ${within('k.checkout_id')} and ${within('i.checkout_id')} and k.kind <> 'shopper'
         and k.status <> 'collected' and ${isEarly('k', 'i.due_on', 't.time_zone')}`,
   },
+  {
+    name: 'M5',
+    description: 'a dispute pauses every instalment of its checkout without a request in flight',
+    sql: `
+      select i.checkout_id, i.number, d.id as dispute_id
+      from disputes d
+      join instalments i on i.checkout_id = d.checkout_id and i.merchant_id = d.merchant_id
+      where d.is_pausing and not i.paused
+        and not exists (
+          select from collections k
+          where k.merchant_id = i.merchant_id and k.checkout_id = i.checkout_id
+            and k.instalment = i.number and k.status = 'open')`,
+  },
 ];

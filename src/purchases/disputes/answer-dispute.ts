@@ -6,6 +6,7 @@ import type { Handle } from '#platform/database/database.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import type { DisputeDeps } from './check-disputes.ts';
@@ -285,6 +286,7 @@ export async function resumePlan(
  * lock.
  */
 export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
+  await lockInstalments(db, dispute);
   const ended = await moveDispute(db, dispute, { is_pausing: false });
   await resumeCollecting(db, dispute);
   return ended;

@@ -12,7 +12,8 @@ import { showMoney } from '#platform/shared/money.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queueCheckoutEvent } from '#purchases/callbacks/queue-events.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
-import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { pauseForDispute, resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
@@ -66,14 +67,18 @@ export async function recordDispute(
         `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
       );
     }
+    // The instalments that one payment paid. A shopper may pay several at once.
+    const payments = (await lockInstalments(db, key)).filter(
+      (one) => one.payment_ref === state.payment_ref,
+    );
     const now = merchant.now();
     const at = timestamp(now);
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
-    const before = known ?? (await open(db, { ...key, gateway }, id, state, at));
+    const before = known ?? (await open(db, { ...key, gateway, id }, payments, state, at));
     // An older answer may arrive late. A dispute that is over stays over.
     if (isOver(before.status) && !isOver(state.status)) return before;
     if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
-    await postMoney(deps, db, before, state, at);
+    await postMoney(deps, db, before, payments, state, at);
     // The bank asks again, with a new deadline. An answer to the inquiry is not evidence.
     const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
     const asked = isEscalated ? { ...before, ...unanswered } : before;
@@ -94,7 +99,6 @@ export async function recordDispute(
       due_at: over ? null : timestamp(nextCheckAt({ due_by, warned_at }, now)),
       attempts: 0,
     });
-    // A collection that was in flight when the dispute came is paused once its outcome is known.
     if (after.is_pausing) await pauseForDispute(db, key);
     else await resumeCollecting(db, key);
     await alert(deps, db, known, after, warns);
@@ -148,17 +152,15 @@ const unanswered = {
 
 async function open(
   db: Handle,
-  key: Pick<Dispute, 'merchant_id' | 'checkout_id' | 'gateway'>,
-  id: string,
+  key: Pick<Dispute, 'merchant_id' | 'checkout_id' | 'gateway' | 'id'>,
+  payments: Instalment[],
   state: OwnDispute,
   at: Timestamp,
 ): Promise<Dispute> {
   const { dispute_ref, payment_ref, amount, currency, reason, network_reason_code } = state;
-  const payments = await paymentsOf(db, key, payment_ref);
   const dispute = {
     ...key,
     ...{ dispute_ref, payment_ref, amount, currency, reason, network_reason_code },
-    id,
     instalment: payments[0]?.number ?? 1,
     status: 'inquiry' as const,
     created_at: at,
@@ -188,28 +190,18 @@ async function open(
   return dispute;
 }
 
-/** The instalments that one payment paid. A shopper may pay several at once. */
-async function paymentsOf(
-  db: Handle,
-  key: { merchant_id: string; checkout_id: string },
-  payment_ref: string,
-) {
-  const instalments = await listInstalments(db, key);
-  return instalments.filter((one) => one.payment_ref === payment_ref);
-}
-
 /** Posts the difference between what is in the books and what the gateway says. */
 async function postMoney(
   deps: RecordDisputeDeps,
   db: Handle,
   before: Dispute,
+  payments: Instalment[],
   state: OwnDispute,
   at: Timestamp,
 ): Promise<void> {
   const { merchant_id, checkout_id, currency, id: dispute_id } = before;
   const change = state.withdrawn - before.withdrawn;
   if (change !== 0) {
-    const payments = await paymentsOf(db, before, state.payment_ref);
     const rooms = payments.map(({ number, amount, reduced }) => ({
       number,
       room: amount - reduced,

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import { type Insertable, type RawBuilder, sql } from 'kysely';
 import type { GatewayName } from '#gateway/gateway-name.ts';
 import { compileOnce, statement } from '#platform/database/compile-once.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -111,13 +111,28 @@ const lockClaimed = compileOnce((db, key: ListKey & { lease: string }) =>
     .forUpdate(),
 );
 
+/** Whether a dispute, or a difference in the reconciliation, pauses the checkout. */
+const isHeldUp = ({
+  merchant_id,
+  checkout_id,
+}: Record<keyof CheckoutKey, string | RawBuilder<unknown>>) => sql<boolean>`(exists (
+  select from disputes d
+  where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)
+  or exists (
+  select from gateway_blocks b
+  where b.merchant_id = ${merchant_id} and b.checkout_id = ${checkout_id}
+    and b.cleared_at is null))`;
+
 /** The state of a payment after a collection of it is settled. */
 export type Settled = Pick<
   Instalment,
   'checkout_id' | 'number' | 'status' | 'payment_ref' | 'collected_at' | 'declines' | 'due_at'
 >;
 
-/** Moves many payments of one merchant at once, and releases them. */
+/**
+ * Moves many payments of one merchant at once, and releases them. A dispute that came while the
+ * request was in flight pauses them now.
+ */
 export async function moveSettled(
   db: Handle,
   merchant_id: string,
@@ -131,7 +146,8 @@ const updateSettled = compileOnce(
     update instalments i
     set status = v.status, payment_ref = v.payment_ref, collected_at = v.collected_at,
       declines = v.declines, due_at = v.due_at, attempts = 0,
-      lease = null, leased_until = null
+      lease = null, leased_until = null,
+      paused = i.paused or ${isHeldUp({ merchant_id: sql`i.merchant_id`, checkout_id: sql`i.checkout_id` })}
     from jsonb_to_recordset(${payments}::jsonb) as v(
       checkout_id uuid, number integer, status text, payment_ref text, collected_at timestamptz,
       declines integer, due_at timestamptz)
@@ -209,15 +225,6 @@ export async function moveToShopper(
     .where('paused', '=', false)
     .execute();
 }
-
-/** Whether a dispute, or a difference in the reconciliation, pauses the checkout. */
-const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(exists (
-  select from disputes d
-  where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)
-  or exists (
-  select from gateway_blocks b
-  where b.merchant_id = ${merchant_id} and b.checkout_id = ${checkout_id}
-    and b.cleared_at is null))`;
 
 /**
  * The attempt has ended. Its payments return to their earlier state, unless a dispute or a block

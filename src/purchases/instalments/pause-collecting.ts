@@ -3,10 +3,13 @@ import type { Handle } from '#platform/database/database.ts';
 import { type CheckoutKey, movePausedUnlessAsked, newResumed } from './instalment.sql.ts';
 
 // A refund or a dispute must not race with collections of the same checkout. These functions run in
-// the transaction of the refund or the dispute, which holds the checkout's lock.
+// the transaction of the refund or the dispute, which holds the checkout's lock. For a dispute it
+// also holds the instalments' locks: otherwise an outcome that is being recorded would not see the
+// dispute, and these statements would not see the outcome.
 
 /**
- * A dispute can come at any time. A payment whose request is in flight is paused by a later call.
+ * A dispute can come at any time. A payment whose request is in flight is paused when its outcome is
+ * recorded.
  */
 export async function pauseForDispute(db: Handle, key: CheckoutKey): Promise<void> {
   await movePausedUnlessAsked(db, key);
