@@ -17,7 +17,7 @@ import {
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 
-/** Each merchant has a receiver. Together they fill all places of one process. */
+/** Each merchant has a receiver. Together they fill all delivery slots of one process. */
 const merchants = 64;
 const concurrency = 1024;
 const payload = JSON.stringify({

@@ -115,7 +115,7 @@ export async function benchCollect(
   }
 }
 
-/** The same gateway, which reports every thousandth charge. */
+/** Wraps a gateway so that every thousandth charge is reported. */
 function countCharges(
   gateway: Gateway,
   counted: { charges: number },

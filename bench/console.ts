@@ -57,7 +57,7 @@ export async function benchConsole(
     const results: ListResult[] = [];
     for (const [what, urlOf] of Object.entries(requestsOf())) {
       progress(`console: ${what}`);
-      // A sign-in proves who the person is for some minutes only.
+      // The passkey of a sign-in counts only for some minutes.
       for (const side of sides) side.cookie = (await signIn(side.deps)).cookie;
       const costs: { few: number[]; many: number[] } = { few: [], many: [] };
       for (let round = -3; round < options.rounds; round += 1) {
@@ -124,7 +124,7 @@ function requestsOf(): Record<string, (side: Side) => string> {
   requests['audit, one subject'] = ({ merchant_id }) =>
     `${wholeLists.audit}&subject=${merchant_id}`;
   requests['merchants by name'] = () => '/api/merchant-names?q=Shop%20500';
-  // Each finds as many in both databases: eleven orders begin with the second text.
+  // Each search finds equally many rows in both databases: eleven orders begin with the second text.
   const searches: Record<string, (side: Side) => string> = {
     'an order': ({ checkouts }) => `order-${checkouts / 2}`,
     'a beginning': ({ checkouts }) => `order-${checkouts / 20}`,
@@ -299,7 +299,7 @@ const batchStatements = [
   `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
    select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
    from batch where status = 'successful'`,
-  // The first ones stay open, as many in both databases.
+  // The first entries stay open, equally many in both databases.
   `insert into settlement_entries (merchant_id, id, kind, checkout_id, gross, fee, vat, net,
      currency, at, payout_id, line)
    select b.merchant_id, b.id, 'sale', b.id, 150000, 6000, 900, 143100, 'ZAR',
@@ -373,8 +373,7 @@ async function fill(
 /**
  * Fills the tables that do not belong to checkouts: merchants, integrations and people with a
  * hundredth of the count, alerts, actions and payouts with a tenth. Even the small database has full
- * pages of everything. Both have as many payouts that wait: those of a few days, whatever the
- * history.
+ * pages of everything. Both have equally many waiting payouts: those of a few days.
  */
 async function fillRegisters(
   client: pg.Client,

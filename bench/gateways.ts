@@ -19,7 +19,7 @@ const inFlight = 32;
 export type GatewaysResult = {
   /** Milliseconds of this process for each payment, as medians of the rounds, by protocol. */
   milliseconds: Record<Protocol, { create: number; charge: number }>;
-  /** The second protocol's to the first one's: the medians of the rounds' ratios. */
+  /** The second protocol's time divided by the first one's, as medians of the rounds' ratios. */
   create: number;
   charge: number;
 };
@@ -167,7 +167,7 @@ const charge = (adapter: Gateway, customer_ref: string, card_ref: string) => {
   });
 };
 
-/** Does the work so many times, and returns the processor time of this process for one of them. */
+/** Does the work `count` times, and returns the processor time of this process for one of them. */
 async function costOf<T>(
   count: number,
   work: (index: number) => Promise<T>,

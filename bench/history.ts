@@ -2,7 +2,7 @@ import pg from 'pg';
 import { sell } from './sale.ts';
 import { approveRefund, askRefund, collectNow, type Shop, untilSettled } from './shop.ts';
 
-// A history of many merchants, made of one merchant's that was really sold.
+// A history of many merchants, copied from one merchant whose sales were really made.
 
 /** The time that the merchants' sales are spread over: a year, in which nothing expires. */
 const days = 365;
@@ -59,7 +59,8 @@ export async function copyMerchant(
   const { rows } = await own.query<{ count: number }>('select count(*)::int from checkouts');
   const copies = Math.ceil(checkouts / (rows[0]?.count ?? 1));
   const tables = await readTables(own);
-  // Whole days, so that the local dates stay right. The merchants of one day have other ids.
+  // Rows move by whole days, so that local dates stay right. Copies of the same day get different
+  // ids.
   const daily = Math.ceil(copies / days);
   await own.query(`create function pg_temp.days(n bigint) returns integer immutable
     return ((n - 1) / ${daily} + 1)::integer`);
@@ -75,7 +76,7 @@ export async function copyMerchant(
       await own.query(copyOf(table, copies), [merchant_id]);
     }
   });
-  // The charts leave the copies out: to add them up takes longer than the bench.
+  // The charts leave the copies out, because adding them up would take longer than the bench.
   await own.query('update rollups set after = uuidv7()');
   progress('scale: statistics');
   await own.query('vacuum analyze');
@@ -97,7 +98,7 @@ async function readTables(own: pg.Client): Promise<Table[]> {
   return rows;
 }
 
-/** Copies a table's rows of one merchant to so many earlier ones. */
+/** Copies a table's rows of one merchant to this many earlier merchants. */
 function copyOf({ name, columns }: Table, copies: number): string {
   const values = columns.map(({ name: column, type }) => {
     if (type === 'uuid') return `pg_temp.earlier(t.${column}, n)`;
@@ -122,7 +123,7 @@ function copyOf({ name, columns }: Table, copies: number): string {
 }
 
 /**
- * Fills tables without the indexes that no constraint needs, and then makes these again, which is
+ * Fills tables without the indexes that no constraint needs, and creates them afterwards, which is
  * several times as fast.
  */
 export async function withoutIndexes(

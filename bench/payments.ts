@@ -125,7 +125,7 @@ async function recordPayment(shop: Shop): Promise<Payment> {
       await shop.own.query(statement(name, value));
     }
     await shop.own.query('select pg_reload_conf()');
-    // The server's processes hear of it soon.
+    // The server's processes soon read the new settings.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   };
   const [sale] = await prepare(shop, 1);
@@ -161,7 +161,8 @@ function writesIn(log: string): Writes[] {
       else all.push({ isAlone: true, statements: [logged] });
     }
   }
-  // The attempt, the request to the gateway, the outcome, and the callback's attempt in two.
+  // A payment writes the attempt, the request to the gateway, the outcome, and the callback's attempt
+  // twice.
   if (all.length !== 5) throw new Error(`a payment wrote ${all.length} times`);
   return all;
 }

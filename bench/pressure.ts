@@ -19,7 +19,7 @@ export type PressureResult = {
   /** Answers at three times that rate. */
   paid: number;
   refused: number;
-  /** Answers that are neither, and refusals that do not say when to retry. */
+  /** All other answers, and refusals that do not say when to retry. */
   wrong: number;
   /** Attempts without a known outcome after that. */
   unknown: number;

@@ -48,7 +48,7 @@ function endedMilliseconds(pid: number): number {
   return ((Number(fields[13]) + Number(fields[14])) * 1_000) / ticks;
 }
 
-/** The time of the programs that this process has started and that run, except some. */
+/** The time of the running programs that this process has started, except those in `without`. */
 export function childrenMilliseconds(without: number[]): number {
   const children = childrenOf(process.pid).filter((pid) => !without.includes(pid));
   return children.reduce((sum, pid) => sum + processorMilliseconds(pid), 0);

@@ -20,14 +20,14 @@ import { openShop, type Sale, type Shop } from './shop.ts';
 /** The rows and bytes that a sale leaves in a table. */
 export type TableSize = { table: string; rows: number; heap: number; indexes: number };
 
-/** Processor time of the service and its database for one of each, in milliseconds. */
+/** Processor time of the service and its database for each step, in milliseconds. */
 type Steps = Record<string, number>;
 
 export type ScaleResult = {
   checkouts: number;
   /** Each step beside few checkouts and beside many: medians of the rounds. */
   steps: { step: string; few: number; many: number }[];
-  /** A step of the continuous check beside many, which reads 500 checkouts. */
+  /** A step of the continuous check beside many checkouts, of which it reads 500. */
   audit: number;
   /** The tables by their bytes for each checkout, the largest first. */
   sizes: TableSize[];
@@ -36,7 +36,7 @@ export type ScaleResult = {
 type Progress = (text: string) => void;
 
 const shoppers = 8;
-/** The sales that are copied to make the many. */
+/** How many sales are made, to be copied. */
 const soldFirst = 500;
 
 /**
@@ -58,7 +58,7 @@ export async function benchScale(
       people.push(await signInTo(shop));
       await sell(shop, 60, () => {});
     }
-    // The many were analysed when they were made.
+    // The database with many checkouts was analysed when it was filled.
     await shops[0]?.own.query('analyze');
     const rounds: Steps[][] = [];
     for (let round = 1; round <= options.rounds; round += 1) {
@@ -104,7 +104,7 @@ async function prepareMany(
     merchant_id = shop.account.merchant.id;
     await shop.close();
   }
-  // No service may look for due work while the indexes are away.
+  // No service may look for due work while the indexes are dropped.
   const { server, stop } = await startDatabase(2, data);
   const fill = await openFill(server.url);
   try {
@@ -148,7 +148,7 @@ async function measureAll(
   return costs;
 }
 
-/** The cost of work in this process and in the database, for one of several. */
+/** The cost of one run of the work, in this process and in the database. */
 async function measureHere(shop: Shop, times: number, work: () => Promise<unknown>) {
   const readBoth = () => ownMilliseconds() + shop.readServerCost();
   const before = readBoth();

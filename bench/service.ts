@@ -32,7 +32,7 @@ export const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** The service with this gateway only, whose account its guard compares too. */
+/** The service with only this gateway, whose account the money guard compares too. */
 export function withGateway(deps: Deps, gateway: Gateway): Deps {
   const gateways = createGateways([{ name: mainGateway, isClosed: false, gateway }]);
   return {

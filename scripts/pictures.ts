@@ -43,7 +43,7 @@ const pictures: Record<string, (browser: Browser, sandbox: Sandbox) => Promise<P
   async overview(browser, { console_url }) {
     const page = await open(browser, desktop, console_url);
     await page.locator('.uplot').first().waitFor();
-    await page.getByText(/^Proved /).waitFor();
+    await page.getByText(/^Checked /).waitFor();
     return page;
   },
   async 'checkout-timeline'(browser, { console_url }) {

@@ -65,17 +65,18 @@ function groupFiles(): string[][] {
       quick.filter((file) => !isBesideCode(file)),
       17,
     ),
-    // They wait for nothing, so more processes than cores would only load more.
+    // These tests wait for nothing, so more processes than cores would only load more modules.
     ...deal(quick.filter(isBesideCode), 20, Math.min(workers, os.availableParallelism())),
   ];
 }
 
 /**
- * Groups of at most this size, and at least one for each worker unless fewer do. The files come with
- * the slowest first, and a group that has got a slow one gets a quick one next.
+ * Deals files into groups of at most `filesMax`, and into at least `groupsMin` groups if there are
+ * enough files. The slowest files come first, and a group that has got a slow file gets a quick one
+ * next.
  */
-function deal(files: string[], most: number, fewest = workers): string[][] {
-  const count = Math.max(Math.ceil(files.length / most), Math.min(fewest, files.length));
+function deal(files: string[], filesMax: number, groupsMin = workers): string[][] {
+  const count = Math.max(Math.ceil(files.length / filesMax), Math.min(groupsMin, files.length));
   const groups: string[][] = Array.from({ length: count }, () => []);
   for (const [index, file] of files.entries()) {
     const row = Math.floor(index / count);

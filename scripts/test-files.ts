@@ -65,9 +65,9 @@ export function usesBrowser(file: string): boolean {
 }
 
 /**
- * Workers, the environment, signals and mocked modules or timers belong to a process as a whole. A
- * mocked method is restored after its test. A file that starts programs which keep running takes
- * long. One that only runs programs to their end does not count.
+ * Matches code that affects its whole process: workers, the environment, signals, and mocked modules
+ * or timers. (A mocked method is restored after its test.) It also matches code that starts programs
+ * which keep running, because such a file takes long.
  */
 const ofProcess =
   /\bspawn\b|node:(cluster|worker_threads)|process\.env\S* = |process\.(on|once|chdir)\(|\.mock\.(module|timers)|embedded-postgres\//;

@@ -60,7 +60,10 @@ export async function startServer(
   return { url: url.href, stop: () => started.stop() };
 }
 
-/** Windows has no socket files, and the path of one has at most about a hundred characters. */
+/**
+ * Returns null where no socket file can be used: on Windows, and if its path would be longer than
+ * about a hundred characters.
+ */
 function makeSocketFolder(databases: string): string | null {
   const folder = path.join(databases, 'sockets');
   if (process.platform === 'win32' || folder.length > 80) return null;

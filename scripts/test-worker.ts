@@ -42,7 +42,7 @@ for (const file of files) {
 
 /**
  * Gives the properties of a file the same examples in every run. An example that fails by chance
- * would stop a change that is not to blame. The long run has others each time.
+ * would stop a change that is not to blame. `npm run test:long` has new examples each time.
  */
 async function fixSeed(file: string): Promise<void> {
   if (process.env.TRANCHE_TEST_LONG) return;

@@ -1,6 +1,6 @@
 /** The behaviour of a test card. It depends only on the number. */
 export type CardBehaviour = {
-  /** Stored with an object instead of the number, which is never stored. */
+  /** Objects store this name instead of the number. */
   name: string;
   number: string;
   brand: 'visa' | 'mastercard' | 'amex';

@@ -22,7 +22,7 @@ import { type Form, readForm } from './stripe/form.ts';
 import { type Answer, ok, oneOf, throwMissing } from './stripe/operation.ts';
 
 // Controls of the gateway for tests and the sandbox, under `/_test/`. They work on the books, so
-// they are the same for both faces. The requests are forms with the secret key, like Stripe's.
+// they are the same for both APIs. The requests are forms with the secret key, like Stripe's.
 
 /**
  * All payments, charges and refunds in their current state, for tests that compare them with the

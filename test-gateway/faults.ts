@@ -46,7 +46,7 @@ type Waiting = { fault: string; release: () => void };
 
 export type Faults = ReturnType<typeof createFaults>;
 
-/** `onWait` is told when a fault makes a request wait. */
+/** `onWait` is called when a fault makes a request wait. */
 export function createFaults(onWait: () => void = () => {}) {
   const faults: Fault[] = [];
   const waiting = new Set<Waiting>();

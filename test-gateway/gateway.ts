@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 import type { Account } from './books/context.ts';
 import { createFaults } from './faults.ts';
 import { readBody, readUrl, send } from './http.ts';
-import { createHyperswitchFace } from './hyperswitch/face.ts';
+import { createHyperswitchApi } from './hyperswitch/api.ts';
 import { defaultFees } from './objects/balance-transaction.ts';
 import { type Page, servePage } from './pages.ts';
 import { contextFor, type Running } from './running.ts';
 import { Store } from './store.ts';
-import { createStripeFace } from './stripe/face.ts';
+import { createStripeApi } from './stripe/api.ts';
 import { failure } from './stripe/keyed-calls.ts';
 import { createWebhooks, type Webhook } from './webhooks.ts';
 
@@ -29,18 +29,18 @@ export type TestGatewayOptions = {
   account?: Partial<Account>;
   /** Where events are posted. */
   webhook?: Webhook;
-  /** Told when a fault makes a request wait. */
+  /** Called when a fault makes a request wait. */
   onWait?: () => void;
 };
 
 export type TestGateway = { url: string; close(): Promise<void> };
 
-type Face = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
+type Api = (request: IncomingMessage, response: ServerResponse, url: URL) => Promise<void>;
 
 /** The protocols that it speaks, over the same books. Their paths do not overlap. */
-type Faces = { stripe: Face; hyperswitch: Face };
+type Apis = { stripe: Api; hyperswitch: Api };
 
-/** Starts the sandbox's card gateway: its books, its faces and its pages. */
+/** Starts the sandbox's card gateway: its books, its APIs and its pages. */
 export async function startTestGateway(options: TestGatewayOptions): Promise<TestGateway> {
   const store = new Store(options.stateFile);
   const faults = createFaults(options.onWait);
@@ -62,12 +62,12 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     notify: webhooks?.notify ?? null,
     publicUrl: options.publicUrl ?? '',
   };
-  const faces: Faces = {
-    stripe: createStripeFace(running),
-    hyperswitch: createHyperswitchFace(running),
+  const apis: Apis = {
+    stripe: createStripeApi(running),
+    hyperswitch: createHyperswitchApi(running),
   };
   const server = http.createServer((request, response) => {
-    handle(running, options, faces, request, response).catch((error: Error) => {
+    handle(running, options, apis, request, response).catch((error: Error) => {
       // The client closed the connection in the middle of its request.
       if (request.destroyed && !request.complete) return;
       process.stderr.write(`test gateway: ${error.stack}\n`);
@@ -110,7 +110,7 @@ async function listen(
 async function handle(
   running: Running,
   options: TestGatewayOptions,
-  faces: Faces,
+  apis: Apis,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -126,5 +126,5 @@ async function handle(
   };
   if (await servePage(page, response)) return;
   const isStripe = /^\/(v1|_test)\//.test(url.pathname);
-  await (isStripe ? faces.stripe : faces.hyperswitch)(request, response, url);
+  await (isStripe ? apis.stripe : apis.hyperswitch)(request, response, url);
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const bodyBytesMax = 128 * 1024;
 
-/** A request that no face can read. Each face reports that in its own format. */
+/** A request that no API can read. Each API reports that in its own format. */
 export class UnreadableRequest extends Error {
   readonly status: number;
 
@@ -32,8 +32,8 @@ export function header(request: IncomingMessage, name: string): string | null {
 }
 
 /**
- * The address of a request. A path of two slashes is a path and names no other host, and a target
- * that is no address leads nowhere.
+ * The address of a request. A path that begins with two slashes names no other host. A target that is
+ * not an address leads nowhere.
  */
 export function readUrl({ url: target = '/' }: IncomingMessage): URL {
   const origin = 'http://gateway';

@@ -25,9 +25,9 @@ function asset(name: string): Buffer {
 }
 
 /**
- * The script of one face, with the card form that both faces share. Its names are local to a block.
+ * The script of one API, with the card form that both APIs share. Its names are local to a block.
  */
-function faceScript(name: string): Buffer {
+function apiScript(name: string): Buffer {
   const code = ['card-element.js', name]
     .map((file) =>
       asset(file)
@@ -39,8 +39,8 @@ function faceScript(name: string): Buffer {
 }
 
 const assets: Record<string, { type: string; content: Buffer }> = {
-  '/v1/tranche.js': { type: 'text/javascript', content: faceScript('tranche.js') },
-  '/v1/HyperLoader.js': { type: 'text/javascript', content: faceScript('HyperLoader.js') },
+  '/v1/tranche.js': { type: 'text/javascript', content: apiScript('tranche.js') },
+  '/v1/HyperLoader.js': { type: 'text/javascript', content: apiScript('HyperLoader.js') },
   '/v1/card-frame.js': { type: 'text/javascript', content: asset('card-frame.js') },
   '/v1/card-fields.js': { type: 'text/javascript', content: asset('card-fields.js') },
   '/v1/card-frame.css': { type: 'text/css', content: asset('card-frame.css') },

@@ -4,7 +4,7 @@ import type { Faults } from './faults.ts';
 import { header } from './http.ts';
 import type { Store } from './store.ts';
 
-/** A running gateway, as its faces see it. */
+/** A running gateway, as its APIs see it. */
 export type Running = {
   readonly secretKey: string;
   readonly publishableKey: string;

@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 import type { EventObject } from './objects/event.ts';
 
-/** The facts about a payment that only the Hyperswitch face knows. */
+/** The facts about a payment that only the Hyperswitch API knows. */
 export type HyperswitchPart = {
   /** When its client secret expires, in seconds. */
   expires_at: number;

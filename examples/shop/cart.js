@@ -2,7 +2,7 @@
 
 import { products } from './products.js';
 
-const most = 9;
+const quantityMax = 9;
 
 /** @returns {Map<string, number>} */
 export function readCart(cookies = '') {
@@ -29,7 +29,7 @@ export function amountOf(cart) {
 function cleaned(lines) {
   const cart = new Map();
   for (const [id, count] of lines) {
-    const quantity = Math.min(Math.trunc(Number(count)), most);
+    const quantity = Math.min(Math.trunc(Number(count)), quantityMax);
     if (quantity >= 1 && products.some((product) => product.id === id)) cart.set(id, quantity);
   }
   return cart;

@@ -88,7 +88,7 @@ const callbacks = callbackHandlers({
     }
     settle(order, status, number_of_payments, 'Signed callback verified');
   },
-  // Sent only if the operator enabled it: tranche integrations events ID --enable refunds
+  // Events are sent only if the operator enabled them: tranche integrations events ID --enable refunds
   onEvent({ event, data }) {
     const order = store.list().find(({ refund }) => refund?.id === data.id);
     if (event === 'refund.updated' && order) noteRefund(order, data.attributes.status);
@@ -120,7 +120,7 @@ function settle(order, status, number_of_payments, how) {
 /** The limit is five look-ups of each kind a minute, so there is one every thirteen seconds. */
 const lookUpSeconds = 13;
 
-/** For an order whose checkout was requested but got no answer, for example before a restart. */
+/** Finishes an order whose checkout was requested but got no answer, for example before a restart. */
 async function finishOneOrder() {
   const order = store.nextToLookUp(({ status, checkout_id }) => {
     return status === 'pending' && checkout_id === undefined;

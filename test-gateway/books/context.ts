@@ -4,7 +4,7 @@ import { completeDescriptor } from '../objects/charge.ts';
 import type { EventObject } from '../objects/event.ts';
 import type { Store } from '../store.ts';
 
-/** Where browsers reach the gateway. */
+/** Everything that the books need to handle one request. */
 export type Context = {
   store: Store;
   /** Where browsers reach the gateway. */

@@ -1,5 +1,5 @@
-// The card form of a face's script: a frame on the gateway's own origin, into which the card is
-// typed. The script never sees the card. `pages.ts` serves this file and a face's script as one.
+// The card form of an API's script: a frame on the gateway's own origin, into which the card is
+// typed. The script never sees the card. `pages.ts` serves this file and an API's script as one.
 
 export const gatewayOrigin = new URL(document.currentScript.src).origin;
 const frameHeight = 196;

@@ -150,7 +150,7 @@ function cardMembers(
     payment_method_id: isStored || hidden.hyperswitch?.off_session ? (method?.id ?? null) : null,
     payment_method_status: isStored ? (method?.customer === null ? 'inactive' : 'active') : null,
     payment_method_tokenization_details: tokenizationOf(store, method),
-    // Only accounts that block cards get one.
+    // Only accounts that block cards get a fingerprint.
     fingerprint: null,
     external_authentication_details: authenticationOf(secure ?? null),
     network_transaction_id: details?.network_transaction_id ?? null,

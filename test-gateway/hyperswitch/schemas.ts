@@ -12,8 +12,8 @@ import {
 } from './shapes.ts';
 
 // The part of Hyperswitch's published OpenAPI document (version 1) that the service uses, rewritten
-// by hand. A member that is not here is refused in a request, as the real server does, and is a
-// mistake in an answer.
+// by hand. Like the real server, it refuses a request with a member that is not here. In an answer
+// such a member is a mistake.
 
 const ownId = Type.String({ minLength: 30, maxLength: 30 });
 const customerId = Type.String({ minLength: 1, maxLength: 64 });

@@ -111,7 +111,7 @@ function cardDetails(
     network_transaction_id: refusal === null ? newId('ntx') : null,
     regulated_status: 'unregulated',
     three_d_secure,
-    // Only Mastercard has one.
+    // Only Mastercard has such an id.
     transaction_link_id: refusal === null && card?.brand === 'mastercard' ? newId('tlid') : null,
     wallet: null,
   };

@@ -50,7 +50,7 @@ type Read<S extends Shape> = {
               : never;
 };
 
-/** Reads the parameters by their kinds. Unknown parameters are refused, as Stripe does. */
+/** Reads the parameters by their kinds. Like Stripe, it refuses unknown parameters. */
 export function readForm<const S extends Shape>(form: Form, shape: S, under = ''): Read<S> {
   const read: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(form)) {

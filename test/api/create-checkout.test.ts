@@ -29,7 +29,7 @@ import {
 const clock = movableClock();
 let service: Service;
 let account: Account;
-/** Does not sign, so that a test can send a body in any spelling. */
+/** An account that does not sign, so that a test can send a body in any spelling. */
 let unsigned: Account;
 before(async () => {
   service = await startService({ clock });
@@ -681,7 +681,7 @@ describe('notify_url', () => {
     ['https://PRINTER.LOCAL/', noPublicName],
     ['https://metadata.google.internal/', noPublicName],
     ['https://a.internal../', noPublicName],
-    // A developer's own machine, which only a service on the same machine may call.
+    // These name a developer's own machine, which only a service on the same machine may call.
     ['https://127.0.0.1/', noPublicAddress, null],
     ['https://127.255.0.9/', noPublicAddress, null],
     ['https://127.0.0.1./', noPublicAddress, null],
@@ -976,7 +976,7 @@ describe('internal faults', () => {
       running = false;
     });
     for (let round = 0; running && round < 8; round++) {
-      // All connections of the service to this database, whatever they are doing.
+      // This ends all connections of the service to this database.
       await pool
         .query(
           `select pg_terminate_backend(pid) from pg_stat_activity

@@ -282,7 +282,7 @@ function headersOf(
 ): Record<string, string> {
   const own = Object.fromEntries(
     Object.entries(headers as Record<string, string>)
-      // The characters that a header can carry.
+      // Only characters that a header can carry are kept.
       .map(([name, value]) => [name.toLowerCase(), value.replace(/[^\t\x20-\x7e\x80-\xff]/g, '')]),
   );
   if (text !== undefined) own['content-type'] = 'application/json';

@@ -273,7 +273,7 @@ const paths: Record<string, () => Promise<void>> = {
     assert.equal(headers['content-type'], 'application/pdf');
   },
   async 'GET /docs*'() {
-    // The page for addresses that do not exist.
+    // This address does not exist.
     assert.equal((await service.app.inject('/docs/nothing')).statusCode, 404);
   },
   async 'POST /login'() {

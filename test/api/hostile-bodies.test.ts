@@ -25,7 +25,7 @@ import {
 
 let service: Service;
 let account: Account;
-/** Never signs. */
+/** An account that never signs. */
 let unsigned: Account;
 let platform: Account;
 let paid: string;

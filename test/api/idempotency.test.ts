@@ -77,7 +77,7 @@ test('a retry with the same key and body gets the first checkout and creates no 
 test('a retry with the same key and body gets the first refund, as it was answered then', async () => {
   const caller = await createAccount(service);
   const checkout_id = await createSuccessfulCheckout(service, caller);
-  // The whole amount, so that a second refund would be refused.
+  // This is the whole amount, so a second refund would be refused.
   const body = { checkout_id, amount: 150_000 };
   const first = await post('/api/refunds', 'refund', body, caller);
   assert.equal(first.status, 200);
@@ -190,7 +190,7 @@ describe('a refusal that time or state can lift leaves the key free', () => {
 
   test('a refund on the day of purchase', async () => {
     const caller = await createAccount(service, { refund_mode: 'auto' });
-    // Bought in the afternoon, so that 10:00 on the next day is within the key's 24 hours.
+    // The order is bought in the afternoon, so that 10:00 on the next day is within the key's 24 hours.
     const now = clock.now().toZonedDateTimeISO('Africa/Johannesburg');
     const afternoon = now.add({ days: 1 }).withPlainTime('14:00');
     clock.advance({ milliseconds: afternoon.epochMilliseconds - now.epochMilliseconds });

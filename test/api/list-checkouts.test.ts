@@ -283,7 +283,7 @@ describe('filter[client_reference_id]', () => {
     const caller = await createAccount(service);
     await create(caller, reference);
     const { pool } = service.deps.database;
-    // Rows by the thousand, as one merchant with one reference for everything would have them.
+    // A merchant that uses one reference for everything has thousands of such rows.
     await pool.query(
       `insert into checkouts
        select (jsonb_populate_record(c, jsonb_build_object(
@@ -303,7 +303,7 @@ describe('filter[client_reference_id]', () => {
   });
 });
 
-test('a walk while rows are created visits every row that existed when it began', async () => {
+test('reading all pages while rows are created shows every row that existed at the start', async () => {
   // Pages count from the newest row, so a new row pushes others onto the next page. A client that
   // reads all pages may see a row twice and may not see the new ones, but it misses none.
   const caller = await createAccount(service);

@@ -59,7 +59,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** From Fastify's own tree of routes, so that our code does not decide what is compared. */
+/** Reads Fastify's own tree of routes, so that our code does not decide what is compared. */
 function listRegistered(): string[] {
   const parents: string[] = [];
   return service.app
@@ -202,7 +202,7 @@ describe('the descriptions', () => {
   test('describe every route of the API, and no other', () => {
     const described = new Set(documentNames.flatMap((name) => endpointsOf(documents[name])));
     assert.deepEqual([...described].sort(), listRegistered().sort());
-    // It shares the limit of POST /api/checkouts.
+    // This endpoint shares the limit of POST /api/checkouts.
     described.delete('POST /payment/checkout');
     assert.deepEqual([...described].sort(), Object.keys(endpointLimits).sort());
   });

@@ -132,7 +132,7 @@ describe('creating', () => {
     return rows;
   };
 
-  test('stands in the merchant’s audit as what its key did, if it is mailed', async () => {
+  test('is in the merchant’s audit as an action of its key, if the link is mailed', async () => {
     assert.deepEqual(await actionsOn((await create()).id), []);
     const { id } = await create({ mail: true });
     assert.deepEqual(await actionsOn(id), [
@@ -474,7 +474,7 @@ describe('opening', () => {
     assert.equal(await ordersOf('late', 1), 0, 'all networks together have a limit');
   });
 
-  test('a hostile form is refused, never a fault', async () => {
+  test('a hostile form is refused and never causes a fault', async () => {
     const link = await create({ customer: undefined });
     const url = pathOf(link.attributes.url as string);
     for (const [type, payload] of [

@@ -60,7 +60,7 @@ const valid = JSON.stringify(checkoutBody());
 const withMember = (raw: string) => valid.replace('"currency"', () => `${raw},"currency"`);
 const mismatch = 'The X-Signature header does not match the body.';
 
-test('a refused request is kept for its doctor: bounded, for three days, without secrets', async () => {
+test('a refused request is kept for the signature doctor: bounded, for three days, without secrets', async () => {
   const own = await createAccount(service);
   const other = await createAccount(service);
   const kept = () => listRefusedRequests(service.deps.database.db, own.id);
@@ -75,7 +75,7 @@ test('a refused request is kept for its doctor: bounded, for three days, without
   for (const body of sent.toReversed()) await post(body, `x-${own.signing_key}`, own);
   const rows = await kept();
   assert.equal(rows.length, 10);
-  // Those of one millisecond are in any order.
+  // Rows of one millisecond come in any order.
   const find = (body: string) => rows.find(({ body_bytes }) => body_bytes === body.length);
   assert.equal(find(long)?.body.length, 16_384);
   assert.ok(find(secretive));
@@ -121,7 +121,7 @@ describe('a compact body verifies over its own bytes, however it was written', (
       const body = withMember(raw);
       const answer = await post(body, sign(account.signing_key, body));
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
-      // The same body with insignificant white space added on the way.
+      // A proxy has added insignificant white space to the same body.
       const spaced = ` {\n\t"checkout" :\r\n ${body.slice('{"checkout":'.length, -1)} } \n`;
       assert.equal((await post(spaced, sign(account.signing_key, body))).status, 200);
     });
@@ -216,7 +216,7 @@ describe('a wrong signature', () => {
       if (hint === null) assertRefused(answer, 400, expected);
       else assertRefusedLike(answer, 400, hint);
       assert.ok(answer.body.errors[0].detail.startsWith(expected), answer.body.errors[0].detail);
-      // It created no checkout and did not make signing mandatory.
+      // The refused request created no checkout and did not make signing mandatory.
       assert.equal((await post(valid, null, caller)).status, 200);
       const list = await send(service, caller, 'GET', '/api/checkouts');
       assert.equal(list.body.data.length, 1);
@@ -372,7 +372,7 @@ describe('signing is sticky', () => {
     assert.equal((await send(service, caller, 'GET', '/api/checkouts')).status, 200);
   });
 
-  test('a signed POST whose key was taken does not make it so: it did not succeed', async () => {
+  test('a signed POST whose key was taken does not make signing mandatory, because it did not succeed', async () => {
     const caller = await createAccount(service);
     const keyed = { 'idempotency-key': 'k1' };
     const first = await send(service, caller, 'POST', '/api/checkouts', {
@@ -390,7 +390,7 @@ describe('signing is sticky', () => {
     assert.equal((await unsigned(caller)).status, 200);
   });
 
-  test('a signed retry makes it so, although it gets the first answer', async () => {
+  test('a signed retry makes signing mandatory, although it gets the first answer', async () => {
     const caller = await createAccount(service);
     const keyed = { 'idempotency-key': 'k1' };
     const request = { body: checkoutBody(), headers: keyed };
@@ -405,7 +405,7 @@ describe('signing is sticky', () => {
     assertRefused(await unsigned(caller), 400, mustSign);
   });
 
-  test('a signed refund makes it so as well', async () => {
+  test('a signed refund makes signing mandatory as well', async () => {
     const caller = await createAccount(service);
     assert.equal((await unsigned(caller)).status, 200);
     const { body } = await unsigned(caller);
@@ -419,7 +419,7 @@ describe('signing is sticky', () => {
     assertRefused(await unsigned(caller), 400, mustSign);
   });
 
-  test('a signed request that is refused does not make it so', async () => {
+  test('a signed request that is refused does not make signing mandatory', async () => {
     const caller = await createAccount(service);
     const invalid = JSON.stringify(checkoutBody({ amount: 1 }));
     assert.equal((await signed(caller, service, invalid)).status, 422);
@@ -435,7 +435,7 @@ describe('signing is sticky', () => {
     assert.equal((await unsigned(caller)).status, 200);
   });
 
-  test('one integration does not make it so for another of the same merchant', async () => {
+  test('one integration does not make signing mandatory for another of the same merchant', async () => {
     const { createIntegration } = await import('#merchants/integrations/create-integration.ts');
     const caller = await createAccount(service);
     const second = await createIntegration(service.deps, 'test', {
@@ -446,7 +446,7 @@ describe('signing is sticky', () => {
     assert.equal((await unsigned({ ...second, merchant: caller.merchant })).status, 200);
   });
 
-  test('an operator can make it so', async () => {
+  test('an operator can make signing mandatory', async () => {
     const caller = await createAccount(service);
     await moveSigningRequired(service.deps.database.db, [caller.id], timestamp(clock.now()));
     assertRefused(await unsigned(caller), 400, mustSign);
@@ -457,7 +457,7 @@ describe('signing is sticky', () => {
     try {
       const caller = await createAccount(service);
       const { body } = await unsigned(caller, second);
-      // Its clock stands still, so its cached integration never expires.
+      // The clock stands still, so the second process's cached integration never expires.
       assert.equal((await signed(caller, service)).status, 200);
       assertRefused(await unsigned(caller, second), 400, mustSign);
       assertRefused(await unsigned(caller, service), 400, mustSign);
@@ -517,7 +517,7 @@ describe('signing is sticky', () => {
     try {
       for (let round = 0; round < runs(40); round++) {
         const caller = await createAccount(service);
-        // Both have cached that signing is optional.
+        // Both processes have cached that signing is optional.
         for (const one of [service, second]) await send(one, caller, 'GET', '/api/config');
         let isAcknowledged = false;
         const sentAfter: Answer[] = [];

@@ -21,7 +21,7 @@ function cardNumber(name: string): string {
 }
 
 // Each list begins with the cards that differ in what the shopper types or sees. `npm test` types
-// these, and the long run types every card.
+// these, and `npm run test:long` types every card.
 const approved = [
   'visa',
   'amex',

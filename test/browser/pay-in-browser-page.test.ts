@@ -139,8 +139,8 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
         await term(page, 3).check();
         await page.getByText('By paying you agree').waitFor();
         await typeCard(page, visa);
-        // The choice of a term moves what is below it. A slow browser shows that too late for it to
-        // count as an answer to the input.
+        // Choosing a term moves what is below it. In a slow browser that comes too late after the
+        // input, and would count as an unexpected shift.
         const chosenAt = await page.evaluate<number>('performance.now()');
         const hold = await visit.hold();
         await payButton(page).click();

@@ -65,7 +65,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
     },
   );
 
-  // The other order of events is in the long run, and without a browser in test/payments.
+  // The other order of events is tested in `test:long`, and without a browser in test/payments.
 
   // One tab.
 

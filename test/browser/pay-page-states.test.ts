@@ -45,8 +45,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     { width: 1280, colorScheme: 'dark' },
   ] as const;
 
-  // Axe sees each state in one of the two looks and in one language here, and in all of them in the
-  // long run. Every state has to fit, because the languages differ in length.
+  // Axe sees each state in one of the two looks and in one language here, and in all of them in
+  // `test:long`. Every state has to fit, because the languages differ in length.
   for (const [place, { width, colorScheme }] of looks.entries()) {
     const name = `${colorScheme} at ${width} px`;
     test(`every state passes axe, ${name}, and fits into 320 px`, async () => {
@@ -230,7 +230,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     return await context.newPage();
   }
 
-  /** The last page may return to the shop at this moment, once, which aborts the navigation. */
+  /** Opens an address. The previous page may return to the shop meanwhile, which aborts this once. */
   async function open(address: string): Promise<void> {
     await page.goto(address).catch(() => page.goto(address));
   }

@@ -16,13 +16,13 @@ import {
   workOnce,
 } from '../support/shop.ts';
 
-// The plan page in a browser: proving the address, sessions in several tabs, and the parts that
+// The plan page in a browser: signing in by e-mail, sessions in several tabs, and the parts that
 // need no session.
 
 const standing = 'R 500,00 of R 1 500,00 paid';
 const refusals = /Failed to load resource/;
 const mastercard = '5555555555554444';
-/** Longer than any month, and shorter than the time to the payment after. */
+/** This is longer than any month, and shorter than the time until the payment after the next. */
 const month = { hours: 31 * 24 + 12 };
 
 describe('the plan page in a browser', { skip: noBrowser, concurrency: 2 }, () => {
@@ -65,7 +65,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 2 }, () =
 
       // The tab that asked for the link learns of the session when the shopper returns to it.
       await page.bringToFront();
-      // It asks at most every two seconds, and a fast machine is back before that.
+      // The tab asks at most every two seconds, and a fast machine is back before that.
       do await page.evaluate('dispatchEvent(new Event("focus"))');
       while ((await signedIn(page).count()) === 0);
 
@@ -211,12 +211,12 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 2 }, () =
         const { link, page, shopper } = visit;
         await visit.advance(month);
         await followMail(visit, 'Your payment of R 500,00 to Bean There did not go through');
-        // The mail proves the address, so its link leads to the card. The lost card cannot pay, so
-        // the page proposes another one.
+        // The link of the mail signs the shopper in and leads to the card. The lost card cannot pay,
+        // so the page proposes another one.
         await heading(page, 'Pay R 500,00').waitFor();
         assert.equal(page.url(), link);
-        // It proves the address only for what is late. A link that a shopper asks for continues with
-        // what they asked for.
+        // That session covers only what is late. A link that a shopper asks for continues with what
+        // they asked for.
         await page.getByRole('button', { name: 'Back' }).click();
         await page.getByText('R 500,00 is late.').waitFor();
         await page.context().clearCookies();

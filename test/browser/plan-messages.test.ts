@@ -92,7 +92,7 @@ describe('messages in a browser', { skip: noBrowser }, () => {
     [1280, 'dark'],
   ] as const;
 
-  // All messages share their parts. The long run shows each in both looks.
+  // All messages share their parts. `npm run test:long` shows each in both looks.
   test('every message passes axe, light on a phone or dark on a desktop', async () => {
     const page = await browser.newPage();
     for (const [index, kind] of shopperMessageKinds.entries()) {

@@ -63,7 +63,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   ] as const;
   let inspections = 0;
 
-  /** The page is not wider than the window, and axe finds nothing; in the long run in both looks. */
+  /** The page is not wider than the window, and axe finds nothing; in `test:long` in both looks. */
   async function inspect(page: Page): Promise<void> {
     const before = page.viewportSize();
     inspections += 1;

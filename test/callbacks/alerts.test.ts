@@ -216,7 +216,7 @@ test('without an address alerts stay due', async () => {
   assert.equal(await postAlerts(service.deps), 1);
 });
 
-test('without an address the service logs what the command line took away, once', async () => {
+test('without an address the service logs once the access that the command line revoked', async () => {
   const { deps } = service;
   const atCommandLine = { os_user: 'root', host: 'pay-1' };
   const sipho = await addPerson(service, { roles: ['admin'] });

@@ -73,7 +73,7 @@ function place(answer: Answering): { url: string; path: string; received(): Rece
 
 const refuse: Answering = () => ({ status: 500 });
 
-/** Works with a deadline that comes when the receiver has been asked at this path. */
+/** Runs the work with a deadline that comes once the receiver was asked at this path. */
 async function impatiently<T>(url: string, work: () => Promise<T>): Promise<T> {
   const { deps } = service;
   const { callbackAllow: allowed, sendCallback } = deps;
@@ -330,7 +330,8 @@ describe('a failed delivery is retried on the schedule', () => {
   test('a worker keeps to the same schedule', async () => {
     const { url, received } = place((_, count) => ({ status: count < 4 ? 500 : 204 }));
     const { read } = await cancelled(url);
-    // The worker delivers callbacks of other tests as well. Their leases must not end in a leap.
+    // The worker delivers callbacks of other tests as well. Their leases must not expire when the
+    // clock leaps.
     const isIdle = async () => {
       const { rowCount } = await service.deps.database.pool.query(
         `select from callbacks where status = 'pending' and (lease is not null or due_at <= $1)`,
@@ -1109,7 +1110,7 @@ describe('an attempt whose COMMIT is answered late, because a standby was slow',
     );
     return { ...service.deps, openAttempt: openLate };
   };
-  /** Less of the lease is left than an exchange may take. */
+  /** Lets time pass until less of the lease is left than an exchange may take. */
   const slightlyLate = () => paying.clock.advance({ seconds: leaseSeconds - deadlineSeconds + 1 });
   const results = async (id: string) =>
     (await readCallback(service, id)).tried.map(({ outcome, reason }) => [outcome, reason]);

@@ -30,7 +30,7 @@ let paying: Paying;
 let nomsa: Tranche;
 let sipho: Tranche;
 before(async () => {
-  // A Monday.
+  // This is a Monday.
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
   nomsa = commandsOf(paying);
   sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
@@ -82,7 +82,7 @@ const statuses = (path: string) =>
     return `${event} ${sequence} ${data.attributes.status}`;
   });
 
-test('an integration that asked for nothing is told of nothing, at no statement', async () => {
+test('an integration that asked for no events gets none, and costs no statement', async () => {
   const account = await createAccount(paying.service);
   const shopper = await bought(account);
   await paying.pass({ days: 2 });
@@ -101,7 +101,7 @@ test('an integration that asked for nothing is told of nothing, at no statement'
   assert.equal(paying.receiver.at(lastOrder()).length, 1);
 });
 
-test('every change of a refund is told once, in order, signed, as the API presents it', async () => {
+test('every change of a refund is sent once, in order, signed, as the API presents it', async () => {
   const { account, shopper } = await scene('refunds');
   const id = await askRefund(paying, shopper, 10_000, account);
   const asked = await send(paying.service, account, 'GET', `/api/refunds/${id}`);
@@ -162,7 +162,7 @@ test('a receiver that fails gets an event again, the operator is alerted and res
   assert.deepEqual([shown.event, JSON.parse(shown.payload).data.id], ['refund.updated', id]);
 });
 
-test('a dispute is told when it opens and when it ends, and a repeated answer says nothing', async () => {
+test('a dispute is sent when it opens and when it ends, and a repeated answer sends nothing', async () => {
   const { shopper } = await scene('disputes', '--url', `${paying.receiver.url}/events-of-disputes`);
   const id = await openDispute(paying, shopper);
   await paying.work();
@@ -196,7 +196,7 @@ async function payable(account: Account): Promise<void> {
   await sipho.json('merchants', 'bank', id, '--confirm', '1', ...number);
 }
 
-test('a payout is told to each integration that acts for the merchant, at its own address or its newest order’s', async () => {
+test('a payout is sent to each integration that acts for the merchant, at its own address or its newest order’s', async () => {
   const account = await createAccount(paying.service);
   await payable(account);
   await events(account, '--enable', 'refunds,disputes,payouts');
@@ -240,7 +240,7 @@ test('a payout is told to each integration that acts for the merchant, at its ow
   );
 });
 
-test('what is disabled, revoked or a form of v1 is not told; an address of its own is', async () => {
+test('no event is sent if it is disabled, of a revoked integration or of a v1 order without an address for events', async () => {
   const { account, shopper } = await scene('refunds,disputes');
   const disabled = await events(account, '--disable', 'refunds');
   assert.deepEqual([disabled.events, disabled.events_url], [['disputes'], null]);
@@ -293,7 +293,7 @@ test('an address that callbacks may not reach is refused, and a wrong kind is na
   assert.equal((await events(account, '--url', 'none')).events_url, null);
 });
 
-test('erasing a shopper empties what an event and its receiver said of them', async () => {
+test('erasing a shopper empties what an event and its receiver’s answer said about them', async () => {
   const account = await createAccount(paying.service);
   await events(account, '--enable', 'refunds');
   const email = 'zanele.events@example.com';

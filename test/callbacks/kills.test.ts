@@ -92,7 +92,7 @@ const cancel = ({ payment_url }: { payment_url: string }) =>
 
 // The leases of a killed service run out in real time, so the tests run side by side.
 describe('a service that is killed', { concurrency: true }, () => {
-  test('sends a callback again after ten minutes if it was surely sent, otherwise soon, and keeps the unknown attempt', async (t) => {
+  test('sends a callback again after ten minutes if it was certainly sent, otherwise soon, and keeps the unknown attempt', async (t) => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);
     for (let round = 0; round < runs(10); round += 1) {
       const all: Awaited<ReturnType<typeof create>>[] = [];

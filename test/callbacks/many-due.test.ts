@@ -110,7 +110,7 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
   await queueCallbacks(service, silent, fill(`${dead.url}/dead`, total / 10));
   await queueCallbacks(service, tardy, fill(`${slow.url}/slow`, total / 10));
   await queueCallbacks(service, busy, fill(`${alive.url}/busy`, total / 2));
-  // A platform receives for many merchants. They share the places of its host.
+  // A platform receives for many merchants. They share the delivery slots of its host.
   for (const [index, account] of small.entries()) {
     await queueCallbacks(service, account, fill(`${alive.url}/small-${index}`, total / 50));
   }
@@ -138,8 +138,8 @@ test('merchants take turns, and a dead or slow destination delays only itself', 
     places.set(path.split('/')[1] ?? '', index);
   }
   assert.equal(places.size, small.length + 2);
-  // With fair turns the small merchants are done when the busy one has had as many as each of them.
-  // A claim that the server was slow to answer may have delayed the one that it was for.
+  // With fair turns, the small merchants are done when the busy one has had as many deliveries as each
+  // of them. Some may be later, because the server may have answered their claim slowly.
   const lasts = [...small.keys()].map((index) => places.get(`small-${index}`) ?? 0);
   const early = lasts.filter((last) => last < expected * 0.6);
   assert.ok(

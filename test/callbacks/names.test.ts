@@ -26,7 +26,7 @@ const answers: Answers = {
   'inside.example': { AAAA: ['::ffff:10.0.0.1'] },
 };
 const asked: string[] = [];
-/** Answers the queries for the name whose answers are held back. */
+/** Functions that send the answers which the server holds back. */
 const release: (() => void)[] = [];
 const server = dgram.createSocket('udp4');
 let resolve: ReturnType<typeof createResolve>;
@@ -103,7 +103,7 @@ for (const name of ['none.example', 'nowhere.example', 'broken.example']) {
 for (const [name, reason] of [
   ['nowhere.example', 'dns'],
   ['broken.example', 'dns'],
-  // It is given up before the connection times out.
+  // This look-up is given up before the connection times out.
   ['silent.example', 'dns'],
   ['trap.example', 'blocked_address'],
   ['inside.example', 'blocked_address'],

@@ -239,7 +239,7 @@ test('a cluster that was distributed at an earlier version accepts later migrati
   const folder = await mkdtemp(join(tmpdir(), 'tranche-migrations-'));
   try {
     const known = await listMigrations();
-    // The last one makes tables on a cluster that has tables already.
+    // The last migration creates tables on a cluster that already has tables.
     await migrate(database, { clock: systemClock, log }, known.slice(0, -1));
     await distributeDatabase(database);
     for (const text of later) {

@@ -452,7 +452,7 @@ test('the lists of merchants, integrations and actions have pages', async () => 
   }
 });
 
-test('every search and every list walks an index, and sorts nothing but its own page', {
+test('every search and every list reads an index, and sorts nothing but its own page', {
   skip: onCitus,
 }, async () => {
   const { deps } = paying.service;
@@ -497,7 +497,7 @@ test('every search and every list walks an index, and sorts nothing but its own 
     for (const status of ['overdue', 'scheduled', 'collected', 'cancelled'] as const) {
       await instalmentList.read(viewer, { status }, page);
     }
-    // Lists that only the console has.
+    // These lists exist only in the console.
     for (const status of ['received', 'successful', 'cancelled', 'invalid_payload'] as const) {
       await pageCheckouts(recorded, scope, { status }, page);
     }

@@ -73,7 +73,7 @@ test('another cipher opens what the one before sealed, and re-encrypts it', asyn
     assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 1, reencrypted: 0 });
     assert.equal(await post(after, account), 200);
     await after.close();
-    // A node that has the setting of before still opens it.
+    // A node with the previous setting still opens it.
     const other = await startService({ databaseUrl });
     assert.equal(await post(other, account), 200);
     await other.close();

@@ -84,7 +84,7 @@ test('changes by operators are listed, the newest first, by subject and by opera
   await tranche.refused(2, /must be an ID/, 'audit', 'list', '--subject', 'x');
 });
 
-test('the audit has the system user and the host as facts, and TRANCHE_OPERATOR as a claim', async () => {
+test('the audit has the system user and the host as facts, and TRANCHE_OPERATOR as a stated name', async () => {
   const { id } = await tranche.json('merchants', 'create', '--name', 'Bean', '--rules', rules);
   const env = { DATABASE_URL: paying.service.databaseUrl, TRANCHE_OPERATOR: undefined };
   const honest = commandLine(env, { clock: paying.clock });

@@ -193,7 +193,7 @@ test('a page tells to run the program by the name under which it can be called',
     pages.join(''),
     /mean \.\.\/bin\/tranche merchants\? `\.\.\/bin\/tranche --help` lists/,
   );
-  // A line may end within the command, and so does its colour.
+  // A line may end within the command, and its colour then ends and begins again there.
   for (const [end, begin] of [
     ['', ''],
     ['\ufdd3', '\ufdd2'],

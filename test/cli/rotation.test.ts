@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** Longer than a node caches the integration of a client secret. */
+/** A second is longer than a node caches the integration of a client secret. */
 const forASecond = () => clock.advance({ seconds: 1 });
 
 const rotate = (account: { id: string }, credential: string, ...more: string[]) =>

@@ -69,8 +69,8 @@ async function placeOrder(answerTo: (order: Order) => Answering) {
 }
 
 /**
- * A clock that counts the pauses that a drill makes, and not those of the machine. A sleep that can
- * be called off watches over other work.
+ * A clock that counts the pauses that a drill makes, and not those of the machine. A sleep with a
+ * signal is a time limit, not a pause.
  */
 function pausesAlone(): Clock {
   let paused = 0;

@@ -178,7 +178,7 @@ test('without a running sandbox it says so', async () => {
 });
 
 describe('tranche sandbox story', () => {
-  test('plays orders through the real doors, and the books are sound at the end', async () => {
+  test('plays orders through the real endpoints, and the books are sound at the end', async () => {
     const weeks = isLong ? '12' : '1';
     const story = await tranche.json('sandbox', 'story', '--seed', '2', '--weeks', weeks);
     assert.equal(story.books, 'sound');

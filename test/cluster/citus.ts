@@ -30,7 +30,7 @@ const othersPauseSecondsMax = 10;
 
 type Servers = {
   url: string;
-  /** SIGKILL to all processes of a server. */
+  /** Sends SIGKILL to all processes of a server. */
   kill(server: number): Promise<void>;
   /** Ends a server as an administrator does. */
   stop(server: number): Promise<void>;
@@ -271,7 +271,7 @@ async function tryManyRefunds(
   say: (line: string) => void,
 ): Promise<string[]> {
   const begun = performance.now();
-  // To each node directly: how long the last ones wait depends on the machine.
+  // Requests go to each node directly, because how long the last ones wait depends on the machine.
   const half = { count: 100, amount: 1_000 };
   const answers = (
     await Promise.all(service.nodes.map(({ url }) => refundAtOnce(url, paid, half)))

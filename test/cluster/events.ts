@@ -15,7 +15,7 @@ export type Event = {
   run(scene: Scene, round: number): Promise<void>;
 };
 
-/** Longer than Patroni's ttl, so that another server is promoted meanwhile. */
+/** This is longer than Patroni's ttl, so that another server is promoted meanwhile. */
 const awayMilliseconds = 40_000;
 
 /** The server returns long after another one was promoted, and must notice that. */
@@ -26,7 +26,7 @@ export const signalAll = (pids: number[], signal: NodeJS.Signals) => {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 };

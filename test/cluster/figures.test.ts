@@ -28,7 +28,7 @@ test('a connection that closes without an answer is damage, although a retry suc
   assert.equal(find(repeated, [{ begun: 3_000, ended: 4_000 }]).length, 1);
 });
 
-test('while a node is killed, a request without a key may stay unanswered, and one with a key not', () => {
+test('while a node is killed, a request without a key may stay unanswered, and one with a key may not', () => {
   const cuts = [{ begun: 1_500, ended: 1_600 }];
   const unanswered = { statuses: [0], isAcknowledged: false };
   assert.deepEqual(find(call({ ...unanswered, hasKey: false }), cuts), []);

@@ -60,7 +60,7 @@ type Options = Target & {
   refunds: { rate: number; of: Paid[] };
 };
 
-/** Small, so that a checkout can be refunded a thousand times. */
+/** The amount is small, so that a checkout can be refunded a thousand times. */
 const refundAmount = 100;
 
 const visa = '4242424242424242';
@@ -100,7 +100,7 @@ export function startLoad(options: Options): Load {
       made.statuses.push(status);
       made.isAcknowledged = status === 200;
       made.detail = status === 200 ? null : JSON.stringify(answer?.body ?? null).slice(0, 200);
-      // A 503 promises that nothing was done. After a closed connection only a key makes it safe.
+      // A 503 promises that nothing was done. After a closed connection only a key makes a retry safe.
       const mayRetry = status === 503 || (call.hasKey && (status === 0 || status >= 500));
       if (!mayRetry) break;
       await sleep(500);

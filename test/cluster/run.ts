@@ -198,7 +198,7 @@ async function endPlay(): Promise<void> {
       process.kill(pid, 'SIGCONT');
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended with its Patroni.
+      // The process has ended with its Patroni.
     }
   }
   network.remove();

@@ -23,13 +23,13 @@ type Member = {
 };
 
 export type Servers = {
-  /** Through HAProxy, which finds the primary. */
+  /** The address of HAProxy, which finds the primary. */
   proxiedUrl: string;
-  /** With all servers, so that the service finds the primary. */
+  /** The addresses of all servers, of which the service finds the primary. */
   directUrl: string;
   primary(): Promise<number>;
   members(): Promise<Member[]>;
-  /** One primary and two standbys that follow it, one of them synchronous. */
+  /** Waits until a primary has two standbys that follow it, one of them synchronous. */
   healthy(): Promise<void>;
   switchover(): Promise<void>;
   patroni(node: number): Child;

@@ -55,7 +55,8 @@ export async function startNode(
       CONSOLE_PORT: String(console),
       MAILBOX_PORT: String(mailbox),
       RATE_LIMIT_STORE: 'postgres',
-      // As in production. A request that a failover delayed may take long on a busy machine.
+      // This is the value of production. A request that a failover delayed may take long on a busy
+      // machine.
       DRAIN_SECONDS: '10',
       LOG_LEVEL: 'warn',
     });

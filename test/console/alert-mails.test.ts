@@ -24,7 +24,7 @@ import { addPerson, ask, type ConsolePerson, openConsole } from '../support/cons
 import { type Paying, startPaying } from '../support/payments.ts';
 import { createAccount, send } from '../support/service.ts';
 
-// Which events of a merchant come by mail to whom.
+// Tests which of a merchant's people get a mail about which event.
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -69,7 +69,7 @@ const choices = async (by: ConsolePerson, of: ConsolePerson) => {
   return { may: body.data.length, wanted: wanted.map(({ kind }) => kind) };
 };
 
-/** Exports and paid links are not among them: no one gets mail about one without a choice. */
+/** The events that are mailed without a choice. Exports and paid links are not among them. */
 const events = merchantAlerts.filter((kind) => alertRoles(kind).byDefault.length > 0);
 
 /** Each event happens once, and the inquiry becomes a dispute. */
@@ -162,7 +162,7 @@ test('a person gets no mail about what their roles do not show, and no one choos
   await refused(choose(both, both, ['key_ends'], other.merchant.id), 200);
 });
 
-test('a mail that waits is not sent to a person who lost the access or the wish meanwhile', async () => {
+test('a mail that waits is not sent to a person who lost access or unsubscribed meanwhile', async () => {
   const { deps } = paying.service;
   const { db } = deps.database;
   const merchant_id = merchantId();
@@ -216,7 +216,7 @@ test('a person’s choices about a merchant go with it to the access that gets i
     ask(console, staff, 'PATCH', `/api/people/${one}`, { body: { merchant_ids } });
   assert.equal((await change(id, [merchantId(), other])).status, 200);
   assert.deepEqual((await choices(staff, { ...till, id })).wanted, ['link_paid']);
-  // Those of an access that had the merchant before are replaced.
+  // The choices of a person who had the merchant before are replaced.
   assert.equal((await change(id, [other])).status, 200);
   const back = { ...body, merchant_ids: [merchantId()] };
   await invitePerson(paying.service.deps, 'test', back);
@@ -225,7 +225,7 @@ test('a person’s choices about a merchant go with it to the access that gets i
   assert.deepEqual((await choices(staff, { ...till, id })).wanted, []);
 });
 
-test('an export is told of once after each week, on the merchant’s clock, to those who chose it and still may', async () => {
+test('an export is announced once after each week, on the merchant’s clock, to those who chose it and still may see it', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
   const [weekly, gone, invited, till] = await Promise.all([
@@ -268,7 +268,7 @@ test('an export is told of once after each week, on the merchant’s clock, to t
   });
   // However many weeks have passed, the newest one is told of.
   paying.clock.advance({ hours: 24 * 28 });
-  // The choice of the one who is gone has ended. The invited person may still register.
+  // The choices of the person who left have ended. The invited person may still register.
   assert.equal(await mailDueExports(deps), 3);
   assert.equal((await mailsTo(weekly)).length, 2);
   await pool.query('update alert_mails set due_on = null where person_id = any($1)', [
@@ -330,7 +330,7 @@ test('the command shows and changes what one of a merchant’s people gets by ma
   assert.deepEqual(await wanted('--none'), []);
 });
 
-test('a merchant’s administrator reads in its own audit what its key did', async () => {
+test('a merchant’s administrator reads the actions of its key in its own audit', async () => {
   const shop = await createAccount(paying.service);
   const customer = { email: 'thandi@example.com' };
   const order = { amount: 150_000, currency: 'ZAR', client_reference_id: 'order-1' };

@@ -252,7 +252,7 @@ describe('a conversation with a shopper', () => {
     );
     assert.doesNotMatch(JSON.stringify(rows), /It left/, 'the audit has no text of it');
 
-    // The id of a text of another shopper does not bring that text to this one.
+    // An answer with the id of another shopper's answer does not show that one here.
     const other = await paid();
     await (await actingOn(paying, other)).post('report', { text: 'And mine?' });
     const otherUrl = `/api/conversations/${other.id}`;
@@ -340,7 +340,7 @@ describe('a refund in the console', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('needs a fresh proof, and the permission', async () => {
+  test('needs a recent re-authentication and the permission', async () => {
     const shopper = await paid();
     const id = await askRefund(paying, shopper, 1_000);
     const stale = await addPerson(paying.service, { roles: ['admin'], proved: false });
@@ -660,7 +660,7 @@ describe('above the threshold of a merchant', () => {
     assert.equal((await request(900_000)).view, 'complete');
   });
 
-  test('what one person let pass counts together, also what API credentials asked for', async () => {
+  test('refunds that one person approved alone count together, also those that API credentials requested', async () => {
     const { account, shopper } = await large();
     const { merchant } = account;
     // An administrator of the merchant, who cannot lift the review, makes credentials and asks.
@@ -835,7 +835,7 @@ describe('above the threshold of a merchant', () => {
       const request_id = paying.service.deps.random.uuid();
       return done(post(asking, `${url}/refunds`, { amount, request_id }));
     };
-    // At the same moment, so that only the lock of the checkout orders them.
+    // The requests come at the same moment, so that only the lock of the checkout orders them.
     const both = await Promise.all([request(10_001), request(10_001)]);
     assert.deepEqual(both.map(({ view }) => view).sort(), ['complete', 'review']);
     const waiting = both.find(({ view }) => view === 'review');
@@ -861,7 +861,7 @@ describe('a bulk action', () => {
     while ((await runBulkActions(paying.service.deps)) > 0);
   }
 
-  test('approves many payouts once two people began it, and notes them as paid', async () => {
+  test('approves many payouts once two people began it, and records them as paid', async () => {
     const payees = [await createPayee(), await createPayee()];
     const bare = await createAccount(paying.service);
     await setTerms(paying.service.deps, 'test', bare.merchant.id, wholeTerms);
@@ -985,7 +985,7 @@ describe('a bulk action', () => {
     await assertSound(paying);
   });
 
-  test('gives way after its turn, so that a short one ends while a long one goes on', async (t) => {
+  test('yields after its turn, so that a short one ends while a long one goes on', async (t) => {
     const account = await createAccount(paying.service);
     const { deps } = paying.service;
     for (let made = 0; made < 3; made += 1) await paid(1, account);
@@ -1030,7 +1030,7 @@ describe('a bulk action', () => {
     const narrow = ({ id }: ConsolePerson) => changeAccess(deps, 'test', id, { merchant_ids: own });
     type End = (who: ConsolePerson, url: string) => Promise<unknown>;
     const ends: [string, End, string[]?][] = [
-      // The person cannot read it any more, and so not stop it.
+      // The person can no longer read it, and so cannot stop it.
       ['has lost a merchant', narrow],
       ['has lost a merchant', narrow, both],
       ['The session that', (who) => ask(console(), who, 'DELETE', '/api/session')],
@@ -1247,7 +1247,7 @@ describe('the actions of the command line', () => {
     assert.equal(response_body_bytes, 2_000);
     assert.match(summary, /this one does not exist/);
 
-    // The same guard as of every callback, and words for what went wrong.
+    // The address is guarded like that of every callback, and the refusal says what is wrong.
     assert.match(await refused(409, send(own, 'https://10.0.0.1/')), /must have a public address/);
     assert.match(await refused(409, send(own, 'not an address')), /must be an https URL/);
     const gone = await done(send(own, 'http://127.0.0.1:1/'));
@@ -1467,7 +1467,7 @@ describe('the actions of the command line', () => {
     const unproved = await post(stale, close, reason);
     assert.deepEqual([unproved.status, unproved.body.error.code], [403, 'proof_needed']);
     await done(post(other, close, reason));
-    // An alert of the service itself needs none.
+    // An alert of the service itself needs no passkey.
     const own = await raiseAlert(deps, deps.database.db, { kind: 'card_testing', detail: 'x' });
     await done(post(stale, `/api/alerts/${own}/close`, reason));
     const about = {
@@ -1490,7 +1490,7 @@ describe('the actions of the command line', () => {
     await closeAlert(deps, 'sipho', id, 'Agreed.');
   });
 
-  test('an address that the command line claims is not shown as the person', async () => {
+  test('an address that the command line states is not shown as the person', async () => {
     const { deps } = paying.service;
     const [one, other] = [await person('on-call'), await person('on-call')];
     const { merchant } = await createAccount(paying.service);
@@ -1741,7 +1741,7 @@ describe('the money of merchants', () => {
 
   test('a payout whose bank account changed is approved again by two people', async () => {
     const payee = await createPayee();
-    // Longer than a weekend.
+    // Five days are longer than a weekend.
     await paying.pass({ days: 5 });
     const { url } = await findDraft(payee);
     const [one, other] = [await person('finance'), await person('finance')];
@@ -1873,7 +1873,7 @@ describe('the money of merchants', () => {
         'update gateway_heartbeat set stopped_reason = $1, stopped_at = $2',
         [reason, reason && '2026-01-01'],
       );
-      // The guard of the money reads the row once a second.
+      // The money guard reads the row once a second.
       paying.clock.advance({ seconds: 2 });
     };
     await stop('The gateway is ahead.');
@@ -1956,7 +1956,7 @@ describe('the money of merchants', () => {
     assert.match(await refused(409, post(staff, `${url}/add-file`, file)), /no longer be answered/);
   });
 
-  test('a file that is too large, in another encoding or no document is refused in words', async () => {
+  test('a file that is too large, in another encoding or not a document is refused with a reason', async () => {
     const shopper = await paid();
     await paying.pass({ days: 2 });
     const url = `/api/disputes/${await openDispute(paying, shopper)}`;
@@ -1973,7 +1973,7 @@ describe('the money of merchants', () => {
     await done(post(admin, `${url}/accept`));
   });
 
-  test('a difference to the gateway is closed with a reason, and no other alert is', async () => {
+  test('a difference from the gateway is closed with a reason, and no other alert is', async () => {
     const { deps } = paying.service;
     const about = { kind: 'gateway_other_amount' as const, detail: 'Compare both amounts.' };
     const id = await raiseAlert(deps, deps.database.db, about);
@@ -2005,8 +2005,8 @@ describe('every action', () => {
   ]);
 
   /**
-   * They need an authenticator, a sandbox's link, or a sandbox without orders. They read nothing for
-   * their answers.
+   * Routes that need an authenticator, a sandbox's link, or a sandbox without orders. They read nothing
+   * for their answers.
    */
   const ceremonies = [
     'POST /api/sandbox/story',
@@ -2041,7 +2041,7 @@ describe('every action', () => {
 
   type Wanted = { url: string; body?: object; by?: ConsolePerson };
 
-  test('that committed something is never denied, and an action of one transaction is called done', async () => {
+  test('that committed something is never reported as refused, and an action of one transaction is reported as done', async () => {
     const { deps } = paying.service;
     const payee = await createPayee();
     const overdue = await paying.shopper();
@@ -2083,7 +2083,7 @@ describe('every action', () => {
     const notify_url = paying.receiver.url;
     const reason = { reason: 'The test says so.' };
 
-    // In this order: many actions prepare the next one, although their answers were lost.
+    // The order matters: many actions prepare the next one, although their answers are lost.
     const actions: Record<string, () => Wanted | Promise<Wanted>> = {
       'POST /api/checkouts/:id/refunds': () => ({
         url: `/api/checkouts/${refunded.id}/refunds`,
@@ -2327,7 +2327,7 @@ describe('every action', () => {
     );
 
     for (const [name, prepare] of Object.entries(actions)) {
-      // The guard of the money remembers for a second that the database was away.
+      // The money guard remembers for a second that the database was away.
       paying.clock.advance({ seconds: 2 });
       const { url, body, by = admin } = await prepare();
       const method = name.split(' ')[0] as 'POST' | 'PATCH' | 'DELETE';

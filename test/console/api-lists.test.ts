@@ -327,7 +327,7 @@ describe('a list', () => {
     }
     const { data: destinations } = await get(`/api/destinations?merchant=${id}`);
     const nowhere = destinations.find((one: { host: string }) => one.host === 'nowhere.example');
-    // Its attempts are older than the seven days that the statistics look back.
+    // The attempts to reach this host are older than the seven days of the statistics.
     assert.deepEqual([nowhere.success_rate, nowhere.attempts], [null, 0]);
     assert.ok(nowhere.last_error !== null);
     const works = destinations.find((one: { success_rate: number }) => one.success_rate === 1);
@@ -482,7 +482,7 @@ describe('the scope', () => {
     for (const { method, url } of routes) {
       for (const id of ids) {
         const path = url.replace(/:(id|checkout)/, id).replace(/:(number|file)/, '1');
-        // So many requests use up the limit of one address.
+        // This many requests would use up the limit of one address.
         const answer = await ask(console(), staff, method, path, {
           ...(bodies[url] && method !== 'GET' && { body: bodies[url] }),
           remoteAddress: '192.0.2.1',
@@ -507,8 +507,8 @@ describe('the scope', () => {
       body: { managed_merchant_ids: [paying.account.merchant.id], refund_mode: 'auto' },
     };
     assert.equal((await ask(console(), staff, 'POST', '/api/integrations', many)).status, 404);
-    // They can see, but not change, an intermediary that acts for them and for others.
-    // What an intermediary sent may be about another merchant.
+    // They can see, but not change, an intermediary that acts for them and for others. They cannot see
+    // its refused requests, which may be about another merchant.
     const requests = `/api/integrations/${intermediary}/refused-requests`;
     assert.equal((await ask(console(), staff, 'GET', requests)).status, 404);
     const revoke = await ask(console(), staff, 'POST', `/api/integrations/${intermediary}/revoke`);
@@ -654,7 +654,7 @@ describe('a file', () => {
 
   test('that breaks off after its first page does not look complete', async (t) => {
     const added = await addMerchants(t);
-    // One of the oldest is on a later page, and cannot be shown.
+    // One of the oldest rows, on a later page, cannot be shown.
     const { pool } = paying.service.deps.database;
     await pool.query(`update merchants set rules = '[null]' where id = $1`, [added[0]]);
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -705,7 +705,7 @@ describe('the overview', () => {
     assert.equal(overview.due.length, 90);
   });
 
-  test('has the proof of all merchants’ books for those who may read differences', async () => {
+  test('has the check of all merchants’ books for those who may read differences', async () => {
     const merchant_ids = [paying.account.merchant.id];
     const people: [Parameters<typeof addPerson>[1], boolean][] = [
       [{ roles: ['finance'] }, true],

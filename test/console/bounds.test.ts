@@ -27,7 +27,7 @@ import { tamper } from '../support/tamper.ts';
 // answering others, so the test asks /healthz over HTTP all the time. From one answer of it to the next
 // the thread may work for 100 ms. Processor time is what counts: a machine that pauses, or has other
 // work, makes every answer late and says nothing about ours. A slow processor gets as long as it takes
-// to write two thirds of so many rows as JSON, which is less than 100 ms on one that is not slow.
+// to write two thirds of that many rows as JSON, which is less than 100 ms on one that is not slow.
 
 const rowCount = 100_000;
 /** A list reads a page of an index, whatever its length, so fewer rows show the same sooner. */
@@ -56,7 +56,7 @@ const refundedEmail = 'refunded.often@example.com';
 
 const planted = `('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
 
-/** Copies one row many times, with other keys. `n` is the number of the copy. */
+/** Copies one row many times, with different keys. `n` is the number of the copy. */
 async function plant(
   pool: pg.Pool,
   table: string,
@@ -258,8 +258,8 @@ function watchHealth(): () => Promise<number> {
 }
 
 /**
- * The first answers of a kind may compile code or collect garbage, so only a pause that is long ten
- * times counts.
+ * Fails if an answer keeps /healthz waiting too long ten times. The first answers of a kind may
+ * compile code or collect garbage, so fewer times do not count.
  */
 async function answering<T>(path: string, read: () => Promise<T>): Promise<T> {
   const pauses: string[] = [];
@@ -370,7 +370,7 @@ describe('with 100,000 rows below each answer, /healthz is answered within 100 m
   test('the page of a shopper, which has the newest refunds and counts the others', async () => {
     for (const action of ['', 'state']) {
       await late.send('GET', action);
-      // One has refunds, the other one attempts, collections and disputes as well.
+      // The first page has refunds, the second one attempts, collections and disputes as well.
       for (const shopper of [refunded, paid]) {
         const answer = await answering(`/pay/…/${action}`, () => shopper.send('GET', action));
         assert.equal(answer.status, 200);
@@ -524,7 +524,7 @@ test('the audit has each file before its first line, and its lines when it has e
   assert.ok(broken.details.lines > 0 && broken.details.lines < rowCount);
 });
 
-test('who reads a hundred different pages of people in an hour proves who they are, and is in the audit', async () => {
+test('a person who reads a hundred different pages of people in an hour re-authenticates, and is in the audit', async () => {
   const { deps } = paying.service;
   const console = { app, deps };
   const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
@@ -558,7 +558,7 @@ test('who reads a hundred different pages of people in an hour proves who they a
   assert.deepEqual(rows, [{ person_id: proved.id, details }]);
 });
 
-test('a hundred searches that find different people in an hour are reading in bulk, too', async () => {
+test('a hundred searches that find different people in an hour count as bulk reading, too', async () => {
   const { deps } = paying.service;
   const console = { app, deps };
   const unproved = await addPerson(paying.service, { roles: ['admin'], proved: false });
@@ -585,7 +585,7 @@ test('a hundred searches that find different people in an hour are reading in bu
   assert.deepEqual(rows, [{ text: ids[100].id }]);
 });
 
-test('who works for more than fifty shops reads in bulk in the audit of those that were shown, or chooses one', async () => {
+test('bulk reading by a person with more than fifty shops is in the audit of the shops that were shown', async () => {
   const { deps } = paying.service;
   const { rows: found } = await deps.database.pool.query(
     'select id, merchant_id from checkouts order by number desc limit 101',
@@ -616,7 +616,7 @@ test('who works for more than fifty shops reads in bulk in the audit of those th
   ]);
 });
 
-test('a file that names people needs a fresh proof, and a refusal is a security event', async () => {
+test('a file that names people needs a recent re-authentication, and a refusal is a security event', async () => {
   const { deps } = paying.service;
   const counted = async () => {
     const metric = deps.metrics.registry.getSingleMetric('tranche_security_events_total');
@@ -647,7 +647,7 @@ test('an export takes 1,000 payouts in few statements, whatever it must leave ou
   const bank = { holder: 'Bean There', bank: 'Absa', branch_code: '632005' };
   await proposeAccount(deps, 'nomsa', id, { ...bank, account_number });
   await confirmAccount(deps, 'sipho', id, { number: 1, account_number });
-  // The oldest are for an earlier account.
+  // The oldest payouts were approved for an earlier account.
   const approved = `update payouts set status = 'approved', first_approver = 'nomsa',
     approver = 'sipho', approved_at = created_at, export_id = null, exported_at = null,
     bank_account = case when number > ${1000 + 1500} then 1 end`;

@@ -92,14 +92,14 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await other.page.getByText('This session').waitFor();
   });
 
-  test('an action that changes people asks for the passkey once the proof is old', async (t) => {
+  test('an action that changes people asks for the passkey again after five minutes', async (t) => {
     const admin = await console.withPasskey(t, ['admin']);
     await addPerson(console.paying.service, { roles: ['viewer'], name: 'Leaving Person' });
     console.paying.clock.advance({ minutes: 6 });
     await admin.page.goto(`${console.url}/people`);
     await admin.page.getByRole('link', { name: 'Leaving Person' }).click();
     await admin.page.getByRole('button', { name: 'Revoke Leaving Person' }).click();
-    const dialog = admin.page.getByRole('dialog', { name: 'Prove that it is you' });
+    const dialog = admin.page.getByRole('dialog', { name: 'Confirm that it is you' });
     await dialog.getByText('Revoke Leaving Person').waitFor();
     assert.deepEqual(await axeViolations(admin.page), []);
     await dialog.getByRole('button', { name: 'Use the passkey' }).click();

@@ -95,7 +95,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
-    // Each part of a page says so, too.
+    // Each part of a page also says why it cannot be read.
     const parts = /\/api\/(sessions|passkeys)$/;
     await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
     await go(page, '/me');
@@ -139,7 +139,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     const { paying, url } = console;
     const { id } = paying.account.merchant;
     const { page, complaints } = await console.withSession(t, ['admin']);
-    const links = page.getByRole('region', { name: 'What waits' }).getByRole('link');
+    const links = page.getByRole('region', { name: 'Waiting' }).getByRole('link');
     const hrefs = () =>
       links.evaluateAll((found) => found.map((one) => one.getAttribute('href')).sort());
     await page.goto(url);
@@ -186,7 +186,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await fixClock(page);
     await page.goto(console.url);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    const figures = page.getByRole('region', { name: 'What waits' });
+    const figures = page.getByRole('region', { name: 'Waiting' });
     await figures.getByText('Callbacks given up').waitFor();
     // A viewer may read neither alerts nor differences, so nothing says that there are none.
     assert.equal(await figures.getByText(/^(Alerts|Books)$/).count(), 0);
@@ -207,7 +207,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to Refunds').waitFor();
     assert.deepEqual(await axeViolations(page), []);
     await page.keyboard.press('Escape');
-    // A dialog gives the focus back to the row that it was opened from.
+    // A dialog returns the focus to the row that it was opened from.
     await go(page, '/callbacks?view=all');
     const row = page.getByRole('link', { name: 'ORDER-1', exact: true });
     await row.focus();
@@ -218,7 +218,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
   });
 
-  // Axe sees each page at one of the three widths here, and at all of them in the long run.
+  // Axe sees each page at one of the three widths here, and at all of them in `test:long`.
   test('every page fits a phone, a desktop and a wide one, passes axe, and runs no foreign script', async (t) => {
     const { paying, url } = console;
     const name = hostile('person').slice(0, 90);
@@ -287,7 +287,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
         const seen = index % sizes.length;
         if (!isLong && (seen === 0) !== (colorScheme === 'light')) continue;
         await go(page, path);
-        // The size of the page before comes first.
+        // The window still has the last size of the previous page, so that size comes first.
         sizes.reverse();
         for (const { name, ...size } of sizes) {
           await page.setViewportSize(size);

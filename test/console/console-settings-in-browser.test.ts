@@ -91,7 +91,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await change.click();
     await page.getByLabel('Maximum requests').fill('7');
     await page.getByRole('button', { name: 'Allow 7 requests in 1 second' }).click();
-    await page.getByText('The limit is changed.').waitFor();
+    await page.getByText('The limit was changed.').waitFor();
     await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
 
     // An administrator of this merchant alone can only make the review stricter.
@@ -164,7 +164,7 @@ describe('settings at the console in a browser', { skip: noBrowser }, () => {
     await changeAccess(deps, 'Sam Naidoo', colleague.id, { roles: ['support'] });
     await page.getByLabel('Name', { exact: true }).fill('Kim Jacobs-Zulu');
     await page.getByRole('button', { name: 'Change Kim Jacobs' }).click();
-    await page.getByText('Kim Jacobs-Zulu is changed.').waitFor();
+    await page.getByText('Kim Jacobs-Zulu was changed.').waitFor();
     const { rows } = await pool.query('select name, roles from people where id = $1', [
       colleague.id,
     ]);

@@ -90,7 +90,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       .waitFor();
     assert.equal(await page.getByText('two people have to approve it').count(), 0);
     await page.getByRole('button', { name: /^Approve R.150,00 as second person$/ }).waitFor();
-    // Approved together with one that needs two people, only this one starts.
+    // When it is approved together with one that needs two people, only this one starts.
     const other = await askRefund(paying, shopper, 11_000);
     await page.goto(`${url}/refunds`);
     await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
@@ -119,7 +119,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText('What it will be taken from').waitFor();
     const refund = page.getByRole('button', { name: /^Refund R.10,50$/ });
     await refund.click();
-    const proof = page.getByRole('dialog', { name: 'Prove that it is you' });
+    const proof = page.getByRole('dialog', { name: 'Confirm that it is you' });
     await proof.getByText(/Refund R.10,50/).waitFor();
     // Escape closes only this dialog, and the focus is where it was.
     await page.keyboard.press('Escape');
@@ -142,7 +142,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       await askRefund(paying, shopper, 1_200),
     ];
     const { page } = await console.withSession(t, ['refunds']);
-    // The panel of an action that has ended goes after ten minutes.
+    // The panel of an action that has ended disappears after ten minutes.
     await installClock(page, { time: paying.clock.now().epochMilliseconds });
     await page.goto(`${url}/refunds`);
     await page
@@ -198,7 +198,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Resend all that match…' }).click();
     await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
     await page.getByText('Resending callbacks').waitFor();
-    // More than are counted: the panel says how many are done.
+    // There are more than are counted, so the panel only says how many are done.
     await pool.query('update bulk_actions set total = null where finished_at is null');
     await page.getByText('0 done', { exact: true }).waitFor();
     while ((await runBulkActions(paying.service.deps)) > 0);
@@ -324,11 +324,11 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /^Stage the evidence for R/ }).click();
     await page.getByRole('button', { name: 'Submit the evidence…' }).click();
     await page.getByRole('button', { name: /^Submit the evidence for R/ }).click();
-    await page.getByText('The bank has the evidence and decides.').waitFor();
+    await page.getByText('The bank has the evidence. Until it decides').waitFor();
     assert.equal(await page.evaluate('window.broken'), undefined);
     assert.deepEqual([...first.complaints, ...second.complaints], []);
   });
 });
 
-/** Without the spaces that keep an amount on one line. */
+/** The text with plain spaces instead of those that keep an amount on one line. */
 const plain = (text: string) => text.replaceAll(/\s/g, ' ');

@@ -122,7 +122,7 @@ describe('tranche operators', () => {
   });
 
   test('prints a command for the next page that a shell takes as it is meant', async () => {
-    // An invitation refuses such an address. A row may hold any.
+    // An invitation refuses such an address, but a row may hold any.
     const email = `0;$(echo a)\`echo b\`|'"&*@example.com`;
     await addPerson(service, { roles: ['viewer'], email });
     const { stdout } = await tranche.run('operators', 'list', '--limit', '1');
@@ -137,7 +137,7 @@ describe('tranche operators', () => {
 });
 
 describe('tranche console sign-in', () => {
-  test('prints a link that signs in once as the demo administrator, with a proof by a click', async () => {
+  test('prints a link that signs in once as the demo administrator, who re-authenticates by a click', async () => {
     const { url } = await tranche.json('console', 'sign-in');
     assert.match(url, /^http:\/\/localhost:3003\/sign-in#[\w-]{43}$/);
     const token = tokenOf(url);
@@ -220,7 +220,7 @@ describe('settings of the console', () => {
         (await (await fetch(`http://localhost:${port}/api/session`)).text()).includes('signed_out');
       const ports = [...new Set(addresses.map(({ port }) => port))];
       const answers = await Promise.all(ports.map(isConsole));
-      // The staff's and the merchants'.
+      // The staff's console and the merchants' answer.
       assert.deepEqual(answers.toSorted(), [false, true, true]);
       const ofConsoles = addresses.filter(({ port }) => answers[ports.indexOf(port)]);
       for (const { host } of ofConsoles) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
@@ -247,7 +247,8 @@ describe('settings of the console', () => {
         new Set(
           addresses.flatMap((text) => new RegExp(`at ${start}.+:(\\d+)`).exec(text)?.[1] ?? []),
         );
-      // The API, the merchants' console and the metrics. The staff's console stays on this machine.
+      // These are the API, the merchants' console and the metrics. The staff's console stays on this
+      // machine.
       const secure = portsOf('https:');
       assert.equal(secure.size, 3);
       assert.equal(portsOf('http:').size, 1);

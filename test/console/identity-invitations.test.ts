@@ -170,7 +170,7 @@ describe('an invitation at the console', () => {
     assert.equal(last?.subject, 'A passkey was registered with your invitation');
   });
 
-  test('of a colleague ends their ways in and changes their roles at the release, not before', async () => {
+  test('of a colleague revokes their credentials and changes their roles at the release, not before', async () => {
     const { person, cookie } = await colleague('thandi@example.com');
     const [by, second] = [await admin(), await admin()];
     const seen = async (one: { cookie: string }, url: string) =>
@@ -219,7 +219,8 @@ describe('an invitation at the console', () => {
     const was = { roles: ['merchant-admin'], merchant_ids: [merchant.id] };
     const wanted = { email: 'taken@example.com', ...was };
     const { db } = service.deps.database;
-    // First as a new person, then as a colleague who is invited again and has another access.
+    // The address belongs first to a new person, then to a colleague who is invited again and has
+    // another access.
     for (const kind of ['person_invited', 'ways_in_replaced']) {
       const { id } = (await post(withoutMail, by, '/api/people', wanted)).body.person;
       const person = (await findPerson(db, id)) as Person;
@@ -292,7 +293,7 @@ describe('the command line', () => {
   });
 });
 
-test('one administrator cannot take the access of all others and stay alone', async () => {
+test('one administrator cannot revoke all others and be the only one left', async () => {
   const { pool } = service.deps.database;
   await pool.query('update people set revoked_at = now() where revoked_at is null');
   const [by, second, third] = [await admin(), await admin(), await admin()];
@@ -551,7 +552,7 @@ describe('a merchant’s administrator', () => {
       (id: string) => people(mine.own, 'PATCH', `/api/people/${id}`, { roles: ['viewer'] }),
       (id: string) => post(withMail, mine.own, `/api/people/${id}/revoke`),
     ]) {
-      // The link was sent: the other part gets a link of its own.
+      // If the link was sent, the remaining shop's part of the invitation gets a link of its own.
       const email = `both-${crypto.randomUUID()}@example.com`;
       const wanted = { email, roles: ['till'], merchant_ids: both };
       const { id } = (await post(withMail, staff, '/api/people', wanted)).body.person;
@@ -564,7 +565,7 @@ describe('a merchant’s administrator', () => {
       const { cookie } = await register(own ?? '');
       const { scope } = (await people({ cookie }, 'GET', '/api/session')).body;
       assert.deepEqual(scope, theirs.merchant_ids);
-      // It waits for a second administrator: so does the other part.
+      // If the invitation is held, the remaining shop's part of it stays held too.
       const waiting = { ...wanted, email: `held-${email}` };
       const held = (await post(withoutMail, staff, '/api/people', waiting)).body;
       assert.equal(held.delivery, 'held');
@@ -614,7 +615,7 @@ describe('a merchant’s administrator', () => {
     const roles: ['till'] = ['till'];
     for (const app of [withMail, withoutMail]) {
       const known = await addPerson(service, { roles, merchant_ids });
-      // This one has accepted an invitation of another merchant, and not yet this one.
+      // This person has accepted an invitation of another merchant, and not yet this one.
       const open = `open-${crypto.randomUUID()}@example.com`;
       const wanted = { email: open, roles, merchant_ids };
       const { id } = (await post(withMail, own, '/api/people', wanted)).body.person;
@@ -723,7 +724,8 @@ describe('a merchant’s administrator', () => {
     ).body;
     const { body } = await people(own, 'GET', '/api/people');
     assert.doesNotMatch(JSON.stringify(body), new RegExp(staff.email));
-    // A guess at the address of one of the staff, who is invited and never accepts, shows nothing.
+    // The shop invites the staff member's address as a guess. Its list still does not name who
+    // invited.
     const guess = { email: staff.email, name: 'A guess', roles: ['till'], merchant_ids };
     assert.equal((await post(withMail, own, '/api/people', guess)).status, 200);
     const { data } = (await people(own, 'GET', '/api/people')).body;
@@ -839,7 +841,7 @@ describe('a merchant’s administrator who invites', () => {
       const { id, created_at } = answer.body.person;
       assert.deepEqual({ ...shapeOf(answer), expires_at: 0 }, { ...shapeOf(fresh), expires_at: 0 });
       assert.ok(created_at >= fresh.body.person.created_at, 'it is as old as the invitation');
-      // Read, changed, invited again and revoked as any person who has not accepted yet.
+      // The person is read, changed, invited again and revoked like any who has not accepted yet.
       const about = `/api/people/${id}`;
       const patched = await ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, {
         body: { name: 'Thabo', roles: ['viewer'] },
@@ -880,7 +882,7 @@ describe('a merchant’s administrator who invites', () => {
     const wanted = { email, name: 'T. Mokoena', roles: ['refunds'], merchant_ids: [shop] };
     const { person } = (await post(withMail, by, '/api/people', wanted)).body;
     const token = (await mailsTo(email)).at(-1)?.token ?? '';
-    // The link replaces no way in, and opens nothing to anyone but the person.
+    // The link replaces no credentials, and opens nothing to anyone but the person.
     const invited = (await post(withMail, null, '/api/invitation', { token })).body;
     assert.deepEqual([invited.can_sign_in, invited.name], [true, 'T. Mokoena']);
     assert.equal((await post(withMail, null, '/api/invitation/options', { token })).status, 409);
@@ -998,7 +1000,7 @@ describe('a merchant’s administrator who invites', () => {
     const seen = await observe(id);
     assert.deepEqual(seen, await observe(fresh.id));
     assert.equal(seen.steps.length, 2);
-    // It would tell that the session continues another one.
+    // `expires_at` would tell that the session continues another one.
     assert.ok(!seen.members?.includes('expires_at'));
   });
 
@@ -1072,7 +1074,7 @@ describe('a merchant’s administrator who invites', () => {
     }
   });
 
-  test('reopens no other access of a person whose ways in have ended', async () => {
+  test('reopens no other access of a person whose credentials were revoked', async () => {
     const [shop, other] = [await createShop(), await createShop()];
     const email = 'reopened@example.com';
     const first = { email, roles: ['till'], merchant_ids: [other] };
@@ -1204,7 +1206,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await read(by, `/api/people/${known.id}`)).id, person.id);
     const again = { ...wanted, merchant_ids: [shop] };
     assert.equal((await post(withMail, by, '/api/people', again)).body.person.id, person.id);
-    // The end of the earlier one is told like every revocation.
+    // The end of the earlier access is reported like every revocation.
     const { rows } = await service.deps.database.pool.query(
       'select kind from alerts where subject_id = $1 order by kind',
       [known.id],
@@ -1239,7 +1241,7 @@ describe('a merchant’s administrator who invites', () => {
       (await mailsTo(wanted.email)).at(-1)?.subject,
       'You count where two people are needed',
     );
-    // More access by the merchant takes the confirmation back.
+    // If the merchant gives more access, the confirmation ends.
     const change = (body: object) =>
       ask({ app: withMail, deps: service.deps }, by, 'PATCH', about, { body });
     assert.equal((await change({ name: 'Thabo' })).body.is_confirmed, true);
@@ -1248,7 +1250,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await change({ roles: was.roles })).body.is_confirmed, false);
     assert.equal((await confirm(staff)).body.is_confirmed, true);
     assert.equal((await post(withMail, by, '/api/people', wanted)).body.delivery, 'held');
-    // A colleague releases no ways in: they may be the same human.
+    // A colleague cannot release the new credentials, because both may be the same human.
     const release = (one: ConsolePerson) => post(withMail, one, `${about}/release`, { was });
     assert.equal((await release(await shopAdmin(shop))).status, 409);
     assert.equal((await release(staff)).body.person.is_confirmed, true);
@@ -1270,7 +1272,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.equal((await propose(foreign, '0123456789')).status, 404);
     assert.equal((await propose(till, '0123456789')).status, 403);
     assert.equal((await propose(by, '0123456789')).status, 200);
-    // A second proposal while one waits: nothing is lost, and a person who read the first replaces it.
+    // A second proposal is refused while one waits, unless the person has read the first.
     const second = await propose(colleague, '9876543210');
     assert.equal(second.status, 409);
     assert.match(second.body.error.message, /^Account 1, which ends in 6789, was proposed on /);
@@ -1303,7 +1305,7 @@ describe('a merchant’s administrator who invites', () => {
     assert.ok(text.includes(colleague.email));
   });
 
-  test('does so 50 times a day for a merchant, proposes ten accounts and rotates 100 times: then only the staff can', async () => {
+  test('invites 50 times a day for a merchant, proposes ten accounts and rotates 100 times: then only the staff can', async () => {
     const { ofMerchant } = service.deps.rateLimits;
     const [shop, other] = [await createShop(), await createShop()];
     const [by, theirs, staff] = [await shopAdmin(shop), await shopAdmin(other), await admin()];

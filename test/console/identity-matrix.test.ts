@@ -268,11 +268,8 @@ function sampleOf(schema: TSchema, id: string): unknown {
   }
 }
 
-/**
- * Calls a route about a merchant's rows, each time from another address, so that no limit is
- * reached.
- */
 let asked = 0;
+/** Calls a route about a merchant's rows, from a new address each time, so that no limit is reached. */
 async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
   asked += 1;
   // An administrator may revoke them.
@@ -324,7 +321,7 @@ const tracesOf = (rows: Rows) => {
 
 function assertNoTrace(route: ConsoleRoute, answer: Answer, rows: Rows): void {
   const whole = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
-  // The audit repeats the id that a person of the same shop asked for, and found nothing.
+  // The audit repeats an id that a person of the same shop searched for without finding anything.
   const text = whole.replaceAll(/"+filters"+:\{[^}]*\}/g, '');
   for (const trace of tracesOf(rows)) {
     assert.ok(!text.includes(trace), `${named(route)} shows ${trace}: ${text.slice(0, 500)}`);
@@ -338,7 +335,7 @@ let digestText: string | undefined;
 async function digestOf({ account }: Rows): Promise<string> {
   const { pool } = paying.service.deps.database;
   digestText ??= await writeDigest();
-  // It is prepared, because it takes longer to plan than to run.
+  // The statement is prepared, because it takes longer to plan than to run.
   const query = { name: 'digest of a merchant', text: digestText, values: [account.merchant.id] };
   const { rows } = await pool.query<{ name: string; digest: string }>(query);
   assert.ok(rows.length > 30);
@@ -679,7 +676,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
   assert.ok([200, 202, 409, 422, ...codes, ...proofs].includes(answer.status), what);
 }
 
-describe('a fresh proof', () => {
+describe('a recent re-authentication', () => {
   test('is needed by every action that moves money, touches credentials or changes people', async () => {
     const careful =
       /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage|payouts\.(approve|settle)|bank\.(propose|confirm)|disputes\.answer)$/;

@@ -12,7 +12,7 @@ import { createAuthenticator } from '../support/authenticator.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { type Answer, createAccount, type Service, startService } from '../support/service.ts';
 
-// Against a real provider, on this machine, with its own login and consent pages.
+// Tests signing in through a real provider on this machine, with its own login and consent pages.
 
 const client = { id: 'tranche-console', secret: 'a-secret-of-the-tests' };
 /** The accounts at the provider, by subject. */
@@ -170,7 +170,7 @@ const isRefused = ({ status, headers }: Answer) => {
 };
 
 describe('a sign-in through an issuer', () => {
-  test('opens a session with the roles that we gave, and no fresh proof', async () => {
+  test('opens a session with the roles that we gave, and does not count as re-authentication', async () => {
     const { person } = await invite('nomsa');
     assert.equal((await get('/api/sign-in')).body.oidc, true);
     const { answer } = await signIn('nomsa');
@@ -223,7 +223,7 @@ describe('a sign-in through an issuer', () => {
     const elsewhere = (await createAccount(service)).merchant.id;
     const inviteHere = (email: string) =>
       post('/api/people', by.cookie, { email, roles: ['till'], merchant_ids });
-    // Their ways in have ended, and the new link was not used in time.
+    // Their credentials were revoked, and the new link was not used in time.
     const email = 'reopened@example.com';
     accounts.reopened = { email, email_verified: true };
     const wanted = { email, roles: ['till'], merchant_ids: [elsewhere] };
@@ -315,7 +315,7 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('late')).answer);
   });
 
-  test('is tied from a session with a fresh proof to an account with the same address alone', async () => {
+  test('is tied from a session with a recent re-authentication to an account with the same address alone', async () => {
     const { url } = await invite('boitumelo');
     const token = new URL(url).hash.slice(1);
     const { options } = (await post('/api/invitation/options', '', { token })).body;
@@ -370,7 +370,7 @@ describe('a sign-in through an issuer', () => {
     assert.equal((await signIn('weak')).answer.headers.location, '/');
   });
 
-  test('never takes an address for its neighbour that Unicode folds to the same letters', async () => {
+  test('distinguishes addresses that Unicode folds to the same letters', async () => {
     await invite('karel');
     accounts.kelvin = { email: '\u212aarel@example.com', email_verified: true };
     isRefused((await signIn('kelvin')).answer);
@@ -495,7 +495,7 @@ describe('a sign-in through an issuer', () => {
     );
   });
 
-  test('lets a person add their first passkey, which then gives the fresh proof', async () => {
+  test('lets a person add their first passkey, which then re-authenticates them', async () => {
     await invite('ayanda');
     const cookie = cookieOf((await signIn('ayanda')).answer, session);
     assert.equal((await post('/api/proof/options', cookie)).status, 409);

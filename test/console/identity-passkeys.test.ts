@@ -370,7 +370,7 @@ describe('a registration', () => {
   });
 });
 
-describe('a fresh proof', () => {
+describe('a recent re-authentication', () => {
   const adminAction = (cookie: string) =>
     post(
       '/api/people',
@@ -410,7 +410,7 @@ describe('a fresh proof', () => {
 });
 
 describe('passkeys', () => {
-  test('can be several; adding needs a fresh proof; the last one stays', async () => {
+  test('can be several; adding one needs a recent re-authentication; the last one stays', async () => {
     const person = await register();
     const list = async () => (await get('/api/passkeys', person.cookie)).body.data;
     const second = createAuthenticator();
@@ -430,7 +430,7 @@ describe('passkeys', () => {
     assert.equal((await offer()).body.error.code, 'proof_needed');
   });
 
-  test('are removed with the sessions that they proved, and other sessions can be ended', async () => {
+  test('are removed with the sessions that they opened, and other sessions can be ended', async () => {
     const person = await register();
     const phone = createAuthenticator();
     const { options } = (await post('/api/passkeys/options', undefined, person.cookie)).body;
@@ -449,7 +449,7 @@ describe('passkeys', () => {
     assert.deepEqual([await status(byFirst), await status(person.cookie)], [401, 200]);
   });
 
-  test('and other sessions are changed with a fresh proof only', async () => {
+  test('and other sessions are changed only with a recent re-authentication', async () => {
     const person = await register();
     clock.advance({ minutes: 5 });
     const attempts = [

@@ -80,7 +80,7 @@ describe('a session', () => {
       });
     };
     assert.equal(await attempt(one.session_id, ends['ends another session'] as never), 'done');
-    // Nothing is written to a person who does not exist, so the write fails.
+    // The person does not exist, so the write fails.
     const failing = operate(deps, other, 'test action', async () => {
       const writes = { person: rename({ id: unknownId, name: 'No one' }) };
       return { subject_id: one.id, details: {}, result: null, writes };

@@ -107,7 +107,7 @@ function refundInParts(name: string, amounts: number[], approvals: number): Acti
   };
 }
 
-/** A refund that the merchant requested by the API. */
+/** A refund that the merchant requested through the API. */
 function review(name: string, amount: number, approvals: number): Action {
   return {
     name,

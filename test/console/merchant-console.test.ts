@@ -21,7 +21,7 @@ import {
   startService,
 } from '../support/service.ts';
 
-// The same console at the merchants' origin, where staff cannot sign in.
+// The console at the merchants' origin, where staff cannot sign in.
 
 const staffUrl = 'https://console.example';
 const shopUrl = 'https://shops.example';
@@ -235,7 +235,7 @@ test('its administrator reads what a person of two merchants did for it, alone o
     [['callbacks retry many'], 'POST', '/api/callbacks/retry-all', {}],
     [['lists read'], 'GET', '/api/people'],
   ];
-  // The pages of an hour, after which each further one is in the audit.
+  // After so many pages in an hour, each further page is in the audit.
   for (let page = 0; page < 100; page += 1) {
     await shopDeps.rateLimits.listPage(both.id, String(page));
   }

@@ -128,7 +128,7 @@ test('a restore ends every session, link and token, and people wait until an ope
   await tranche.refused(1, /nothing to confirm/, ...confirm);
 });
 
-test('what takes access away is posted and logged, where it survives a restore', async () => {
+test('a revocation of access is posted and logged, where it survives a restore', async () => {
   const { deps } = service;
   const person = await addPerson(service, { roles: ['viewer'], email: 'leaver@example.com' });
   const lines: object[] = [];
@@ -194,7 +194,7 @@ async function leaveOpen(server?: string): Promise<void> {
   await moveAccessServer(db, { server: server ?? (await readServer(db)), at });
 }
 
-/** Looks until access was opened in the database. */
+/** Asks until access is open in the database. */
 async function untilOpen(money: { accessProblem(): Promise<string | null> }): Promise<void> {
   const { db } = service.deps.database;
   while (!isOpenHere(await readAccessServer(db))) {
@@ -204,7 +204,7 @@ async function untilOpen(money: { accessProblem(): Promise<string | null> }): Pr
   clock.advance({ seconds: 1 });
 }
 
-test('no way in opens in a database that may be a backup, until the gateway answers', async (t) => {
+test('no one can sign in to a database that may be a backup, until the gateway answers', async (t) => {
   const person = await addPerson(service, { roles: ['admin'] });
   await leaveOpen('another/1/1');
   const { gateway, money, deps, app } = await startProcess();
@@ -263,7 +263,7 @@ test('no way in opens in a database that may be a backup, until the gateway answ
   assert.equal(await other.money.accessProblem(), null);
 });
 
-test('a gateway that is away keeps no one out of a database on the server of before', async () => {
+test('a gateway that is away keeps no one out of a database that is still on its server', async () => {
   await leaveOpen();
   const { money, app } = await startProcess();
   await app.close();

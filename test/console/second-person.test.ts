@@ -20,7 +20,7 @@ import { askRefund } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
-// A person counts where two people are needed only after a day with the same passkey.
+// A person can be second approver only after a day with the same passkey.
 
 let paying: Paying;
 before(async () => {
@@ -44,7 +44,7 @@ async function actingFrom(counts_from: string | null) {
   return { ...deps, origin };
 }
 
-test('a new passkey decides nothing that needs two people, neither first nor second', async () => {
+test('a new passkey cannot approve what needs two people, neither first nor second', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
   const { id: merchant_id } = paying.account.merchant;
@@ -96,7 +96,7 @@ test('a new passkey decides nothing that needs two people, neither first nor sec
   for (const decide of Object.values(decisions)) await decide(await actingFrom(timestamp(now)));
 });
 
-test('the passkey of the last proof counts, a day after it was registered', async (t) => {
+test('the passkey of the last re-authentication counts, a day after it was registered', async (t) => {
   const { deps } = paying.service;
   const app = await openConsole(paying.service);
   t.after(() => app.close());
@@ -136,13 +136,13 @@ test('the passkey of the last proof counts, a day after it was registered', asyn
   await post('/api/passkeys', { name: 'Phone', response: second.create(adding, here) });
   await signIn(second);
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
-  // The session proves the person's presence with the older passkey.
+  // The person confirms with the older passkey that it is them.
   const proof = (await post('/api/proof/options')).body.options;
   cookie = cookieOf(await post('/api/proof', { response: first.get(proof, here) }));
   assert.equal((await propose()).status, 200);
 });
 
-test('an administrator of today does not let another one stay alone', async (t) => {
+test('an administrator who was added today does not count as another one when the last is revoked', async (t) => {
   const { clock, service } = paying;
   const { deps } = service;
   const app = await openConsole(service);
@@ -195,8 +195,7 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
     [viewer.id, timestamp(clock.now())],
   );
   clock.advance({ hours: 25 });
-  /** They sign in again. */
-  const signIn = () =>
+  const signInAgain = () =>
     pool.query(
       `update console_sessions set ended_at = null, seen_at = $2, proof_at = $2,
          expires_at = $2::timestamptz + interval '1 hour' where person_id = $1`,
@@ -240,9 +239,9 @@ test('access that grows raises an alert, is mailed, and counts a day later', asy
     ask(console, viewer, 'POST', `/api/merchants/${merchant.id}/bank-accounts`, {
       body: bankAccount,
     });
-  await signIn();
+  await signInAgain();
   assert.match((await propose()).body.error.message, /^Your passkey or your access is new\./);
   clock.advance({ hours: 24 });
-  await signIn();
+  await signInAgain();
   assert.equal((await propose()).status, 200);
 });

@@ -313,14 +313,14 @@ async function agreements({ isNewSince, selves }: World, subjects: string[]) {
   }));
 }
 
-/** How many people who count agreed. */
+/** How many different people, of those who count, have agreed. */
 const different = (rows: { person_id?: string }[]) =>
   new Set(rows.flatMap(({ person_id }) => person_id ?? [])).size;
 
 /** How much got through in all runs, so that the property is not vacuous. */
 const seen = { alone: 0, byTwo: 0, exported: 0, lifted: 0, renewed: 0, selves: 0, confirmed: 0 };
 
-/** Asserts what the last step let through. */
+/** Asserts that the last step let through only what was agreed to. */
 async function check(world: World, step: Step, before: State): Promise<void> {
   const { account, shopper, colleagues } = world;
   const now = await readState(world);
@@ -408,7 +408,7 @@ async function play(given: Given[], taken: Step[]): Promise<void> {
   }
 }
 
-/** Two people do everything together, and each tries it alone before. */
+/** Two people do everything together, and each first tries it alone. */
 const together: [kind: Step['kind'], person: number, value: number, row?: number][] = [
   ['ask', 0, 1],
   ['ask', 0, 2],
@@ -427,7 +427,7 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
   ['approve a payout', 0, 0],
   ['approve a payout', 1, 0],
   ['export', 0, 0],
-  // Two agree to the account before, then to another one.
+  // Two people approve for the earlier account, then for another one.
   ['approve a payout', 0, 0, 1],
   ['approve a payout', 1, 0, 1],
   ['propose an account', 1, 1],
@@ -438,7 +438,10 @@ const together: [kind: Step['kind'], person: number, value: number, row?: number
   ['set the threshold', 0, 3],
 ];
 
-/** The second person has one merchant, and gets a secret that the first would let refund alone. */
+/**
+ * The second person, who has one merchant, sees a secret. As long as they know it, the review of its
+ * refunds cannot end.
+ */
 const secret: typeof together = [
   ['rotate', 1, 0],
   ['end the review', 0, 0],
@@ -447,7 +450,8 @@ const secret: typeof together = [
 ];
 
 /**
- * The third person gets a colleague's roles in both ways, and can decide nothing with them today.
+ * A person gets more roles, once by a change and once by a new invitation, and can decide nothing
+ * with them today.
  */
 const renewed: typeof together = [
   ['change roles', 0, 0, 2],

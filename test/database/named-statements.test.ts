@@ -27,7 +27,7 @@ async function times(count: number, work: () => Promise<unknown>): Promise<void>
   for (let round = 0; round < count; round += 1) await work();
 }
 
-/** The texts without the number that makes a renewed one another text. */
+/** The prepared texts, without the number that distinguishes a renewed one. */
 async function listPrepared(): Promise<string[]> {
   const { rows } = await database.pool.query<{ statement: string }>(
     'select statement from pg_prepared_statements',
@@ -73,7 +73,7 @@ test('the columns of a named statement are described once on its connection', as
   client.release();
   const read: object[] = [];
   await times(6, async () => read.push(...(await list()).rows));
-  // Before it has a name, it is sent without asking.
+  // A statement without a name is sent without asking for its columns.
   assert.equal(descriptions, 1);
   const form = (row: object) => Object.entries(row).map(([name, value]) => [name, typeof value]);
   assert.deepEqual(read.map(form), Array(6).fill(form({ id: 1, nothing: null, at: '' })));
@@ -84,7 +84,7 @@ test('a statement runs again if a migration changed the columns that it returns'
   await times(5, list);
   await database.pool.query('alter table things add column name text');
   assert.deepEqual((await list()).rows, [{ id: 1, name: null }]);
-  // It gets another name.
+  // The changed statement gets another name.
   await times(5, list);
   const prepared = await listPrepared();
   assert.equal(prepared.filter((text) => text === 'select * from things').length, 2);
@@ -123,7 +123,7 @@ test('texts that keep changing get no names, and at most 200 texts do', () => {
   assert.equal(often(`select '${'x'.repeat(8_000)}'`), undefined);
   const others = Array.from({ length: 300 }, (_, at) => often(`select 'often', ${at}`));
   assert.equal(new Set(others.filter(Boolean)).size, 199);
-  // After a migration they are counted again, under other names.
+  // After a migration the texts are counted again, under other names.
   const before = often('select');
   names.renew();
   assert.notEqual(often('select'), before);

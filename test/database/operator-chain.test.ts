@@ -143,7 +143,7 @@ describe('tampering with operators’ actions is found', () => {
     ]);
   });
 
-  test('a chain that was rewritten as a whole, if an earlier end was noted', async () => {
+  test('a chain that was rewritten as a whole, if an earlier end was recorded', async () => {
     const { end } = await verify();
     assert.deepEqual((await verify(end)).differences, []);
     await record('later');

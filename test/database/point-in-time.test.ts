@@ -63,7 +63,7 @@ test('a base backup and the archived log restore the database to a point in time
     try {
       stop();
     } catch {
-      // It is not running.
+      // The server is not running.
     }
     await fs.rm(folder, { recursive: true, force: true });
   });

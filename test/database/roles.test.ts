@@ -156,7 +156,7 @@ describe('separate roles', () => {
            and a.attname !~ '^sealed_' and has_table_privilege(c.oid, 'select')
          order by name`,
       );
-      // Hashes of rows that the role reads anyway.
+      // These are hashes of rows that the role may read anyway.
       assert.deepEqual(
         rows.map(({ name }) => name),
         ['disputes.staged_hash'],

@@ -119,7 +119,8 @@ test('with several hosts, the one that takes writes is used', async () => {
   const { port } = silent.address() as net.AddressInfo;
   const standby = await openHost('standby');
   const primary = await openHost();
-  // A name that does not resolve, a server that never answers, one that refuses, a standby.
+  // These are a name that does not resolve, a server that never answers, one that refuses, and a
+  // standby.
   const url = urlOf(
     'gone.invalid:5432',
     `127.0.0.1:${port}`,
@@ -132,7 +133,7 @@ test('with several hosts, the one that takes writes is used', async () => {
     await readOnce(database);
     const opened = [standby.opened, primary.opened];
     assert.ok(opened.every((count) => count > 0));
-    // It is found once.
+    // The primary is looked for only once.
     for (let round = 0; round < 4; round += 1) await readOnce(database);
     assert.deepEqual([standby.opened, primary.opened], opened);
   } finally {
@@ -205,8 +206,8 @@ test('a statement that waits for a lock goes on while new connections try anothe
 
 test('a node that starts while a host is gone and another one fails waits, and then serves', async () => {
   const primary = await openHost();
-  // The node has its time by the first connection, and opens the second one to migrate. On a machine
-  // that pauses, a question about the first one may come between.
+  // The node reads the time over the first connection, and opens the second one to migrate. On a
+  // machine that pauses, a question about the first one may come between.
   primary.refuses.add(2).add(3);
   const node = await startServe([], {
     DATABASE_URL: urlOf('gone.invalid:5432', primary.address),

@@ -45,7 +45,7 @@ test('every guide begins with its title and its subject, and every link has a ta
     assert.doesNotMatch(body, /<style|<script(?![^>]*\bsrc=)|\bstyle="|\son\w+="/, path);
     assert.doesNotMatch(body, /\]\(|```|\*\*/, `${path} shows Markdown`);
     for (const [, href = ''] of body.matchAll(/ href="([^"]+)"/g)) {
-      // The changelog names the pages of others.
+      // The changelog links to other sites.
       if (/^https:/.test(href)) continue;
       const [address = '', anchor] = href.split('#');
       const target = address === '' ? body : (await service.app.inject(address)).body;
@@ -123,7 +123,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
 
   test('every page passes axe, on a light phone or a dark desktop, and fits into 320 px', async () => {
     for (const [index, path] of pages.entries()) {
-      // All pages share their parts, so alternate between the two; the long run tests both.
+      // All pages share their parts, so they alternate between the two looks; `test:long` tests both.
       const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
       const isRepetition = path === '/docs/intermediary';
       const own = isLong ? looks : isRepetition ? [] : looks.slice(index % 2).slice(0, 1);
@@ -242,7 +242,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'quotes in the key that was entered, and another body',
         { header: sign('{}'), key: `"${key}"` },
-        /does not match[\s\S]*as you pasted it has quotes around it/,
+        /does not match[\s\S]*Remove the quotes around the key/,
       ],
       [
         'the client secret entered and used',

@@ -104,7 +104,7 @@ test('callbacks, calls to the gateway and commits move their metrics', async () 
   }
 });
 
-test('the metrics follow alerts and the proof of the books', async () => {
+test('the metrics follow alerts and the check of the books', async () => {
   const { deps } = service;
   const { pool, db } = deps.database;
   const sinceProof = 'tranche_state_seconds{state="since the books were proved"}';
@@ -161,7 +161,7 @@ test('a payment moves what was opened, tried, approved, paid and sold; its captu
     approved: 1,
     paid: 1,
     sold: 150_000,
-    // The reminders of the payments to come.
+    // These are the reminders of the later payments.
     'messages to send': 2,
   });
   const payments = await shopper.rows('instalments');
@@ -341,7 +341,7 @@ test('promtool accepts the configuration and the rules, and their tests pass', (
 test('systemd accepts the unit', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'tranche-unit-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // The program is not installed here.
+  // Tranche is not installed here, so another program stands in for it.
   const unit = await read('ops/systemd/tranche.service');
   assert.match(unit, /^ExecStart=\/opt\/tranche\/bin\/tranche serve/m);
   const file = path.join(folder, 'tranche.service');

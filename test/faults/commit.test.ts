@@ -112,7 +112,7 @@ before(async () => {
   receiver = await startReceiver();
   direct = await startService({ databaseUrl: database.url, clock });
   account = await createAccount(direct);
-  // The server's own limit of a wait for a lock is real time, and at most the deadline.
+  // The server limits waits for locks to the deadline in real time, so the deadline must not be short.
   const env = { ...gatewayEnv(gateway), REQUEST_DEADLINE_SECONDS: '5' };
   broken = await startService({ databaseUrl: line.url, clock, env });
   baseUrl = await broken.app.listen({ port: 0, host: '127.0.0.1' });
@@ -335,20 +335,21 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     await holder.query('select from alerts where id = $1 for update', [alert]);
     const take = ask({ app, deps: broken.deps }, person, 'POST', `/api/alerts/${alert}/take`);
     await until('the person to wait', () => waits('alerts'));
-    // A request that uses a connection has still to take its place.
+    // A request that still uses a connection is about to wait or to queue.
     const { pool } = broken.deps.database;
     await until('every request to wait or to queue', async () => {
       const locked = await waits('');
       const busy = pool.totalCount - pool.idleCount;
       return arrived === sent.length && pool.waitingCount === 0 && busy === locked;
     });
-    // Each has one deadline. A stage that began a new one would never end, as no more time passes.
+    // Each request has one deadline. A stage that began a new one would never end, as no more time
+    // passes.
     clock.advance({ seconds: 6 });
     return await Promise.all([take, ...sent]);
   });
   const seen = answers.map(({ status, headers }) => `${status} ${headers['retry-after']}`);
   assert.deepEqual([...new Set(seen)], ['503 5']);
-  // The database is there. Only the rows are not.
+  // The database answers; only the rows are locked. So the text does not blame the database.
   const texts = answers.map(({ body }) => body.error?.message ?? body.errors[0].detail);
   assert.deepEqual(
     [...new Set(texts)],

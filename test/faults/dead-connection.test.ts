@@ -182,7 +182,7 @@ describe('a statement without an answer', () => {
           },
         );
         const before = line.opened;
-        // Each question to the server is a connection.
+        // Each question to the server opens a connection.
         await until('five questions', () => line.opened >= before + 6 || outcome !== '');
         await holder.query('select pg_advisory_unlock(4711)');
         await ended;

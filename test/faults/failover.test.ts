@@ -109,10 +109,10 @@ describe('a server that takes no writes for a while', () => {
     const { pool } = service.deps.database;
     await until('a refusal', async () => {
       try {
-        // Connections from before are closed until the pool needs a new one.
+        // Earlier connections are closed until the pool needs a new one.
         (await pool.connect()).release(true);
       } catch (error) {
-        // A server that is slow to greet says nothing of its writes.
+        // A server that is slow to greet does not say whether it takes writes.
         return (error as { code?: string }).code === '25006';
       }
     });
@@ -136,7 +136,7 @@ describe('a COMMIT whose wait for a synchronous standby was cancelled', () => {
   /** From here on a COMMIT waits for a standby, which is not there. */
   async function requireStandby(): Promise<void> {
     await configure('synchronous_standby_names', "'none'");
-    // It waits only once the checkpointer has read the setting too.
+    // A COMMIT waits only once the checkpointer has read the setting too.
     await onDatabase(server.url, async (client) => {
       await client.query(`set application_name = 'probe'`);
       await until('a COMMIT to wait', async () => {
@@ -166,7 +166,7 @@ describe('a COMMIT whose wait for a synchronous standby was cancelled', () => {
       await until('the COMMIT to wait', async () => (await cancelWaiting()) > 0);
       // The service looks for its row, and must not believe what no standby has.
       await until('the look-up to wait', async () => (await cancelWaiting()) > 0);
-      // It looks again until the deadline of the request.
+      // The service looks again until the deadline of the request.
       const hurry = setInterval(() => {
         clock.advance({ milliseconds: 500 });
         void cancelWaiting();

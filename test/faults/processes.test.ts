@@ -10,7 +10,7 @@ import { listMigrations } from '#platform/database/migrate.ts';
 import { onDatabase } from '../support/database-server.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { authorised, post, request } from '../support/http.ts';
-import { loopback, loopbackSettings } from '../support/loopback.ts';
+import { loopbackAddresses, loopbackSettings } from '../support/loopback.ts';
 import { gatewayEnv } from '../support/payments.ts';
 import {
   findDamage,
@@ -115,7 +115,7 @@ async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
 
 /** The service at each address of `localhost`. */
 const addressesOf = (baseUrl: string) =>
-  loopback.map((address) => `http://${address}:${new URL(baseUrl).port}`);
+  loopbackAddresses.map((address) => `http://${address}:${new URL(baseUrl).port}`);
 
 /** A start that must be refused before anything serves. */
 const refused = (settings: NodeJS.ProcessEnv, message: RegExp, processes = 1) =>
@@ -251,9 +251,9 @@ describe('several processes on one port', () => {
     await stopInFlight(service, url);
   });
 
-  test('name the port that is taken on the last address of localhost', async (t) => {
+  test('name the port that is in use on the last address of localhost', async (t) => {
     const holder = net.createServer();
-    await new Promise<void>((resolve) => holder.listen(0, loopback.at(-1), resolve));
+    await new Promise<void>((resolve) => holder.listen(0, loopbackAddresses.at(-1), resolve));
     t.after(() => holder.close());
     const { port } = holder.address() as net.AddressInfo;
     const program = launch(['serve', '--processes', '2'], {

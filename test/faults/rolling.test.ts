@@ -25,8 +25,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 // A release replaces the nodes behind a load balancer one by one, while merchants create checkouts.
-// The newer program is this one with one more migration. The long run also takes the newest release, if
-// this checkout knows one.
+// The newer program is this one with one more migration. `npm run test:long` also takes the newest
+// release, if this checkout knows one.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let newer: string;
@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 after(() => folder.remove());
 
-/** Longer than the balancer uses a node without asking whether it is ready. */
+/** This is longer than the balancer uses a node without asking whether it is ready. */
 const drainSeconds = 3;
 
 /** Nodes behind a balancer under load. `program` undefined is this program. */

@@ -354,7 +354,7 @@ test('no secret is in the database, in a log or in any other file', async (t) =>
   await stop(sandbox);
   assertAbsent(secrets, Buffer.from(rest + sandbox.stderr()), 'what it printed');
 
-  // Everything on disk: logs, tables, indexes, the write-ahead log.
+  // This reads everything on disk: logs, tables, indexes, the write-ahead log.
   const holders = new Set(['master.key', 'demo.json'].map(inFolder));
   let bytes = 0;
   for (const file of await listFiles()) {

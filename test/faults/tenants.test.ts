@@ -63,7 +63,7 @@ for (const lockedCount of [1, 10]) {
     const delayed: Promise<number>[] = [];
     const served: number[] = [];
     await whileLocked(locked, async () => {
-      // All in one batch first, and then more of both kinds.
+      // All are sent in one batch first, and then more of both kinds.
       for (let round = 0; round < 5; round += 1) {
         delayed.push(...locked.map(create));
         served.push(...(await Promise.all(others.map(create))));

@@ -51,7 +51,7 @@ const spans = (): Span[] =>
     return resourceSpans[0].scopeSpans[0].spans;
   });
 
-/** Over a real connection: an injected request would share the test's own context. */
+/** Uses a real connection, because an injected request would share the test's own context. */
 async function create(headers: Record<string, string> = {}): Promise<string> {
   const { client_secret, signing_key } = paying.account;
   const body = JSON.stringify(checkoutBody({ notify_url: `${paying.receiver.url}/notify` }));

@@ -94,7 +94,7 @@ for (const hours of [24, -24]) {
       assert.equal((await create(node)).status, 200);
       assert.equal((await readiness(node)).status, 'ok');
       clock.set(hours);
-      // At once, before any comparison.
+      // This request comes before any comparison.
       assert.equal((await create(node)).status, 200);
       await assertDatedNow();
       await until('/readyz to report it', async () => {
@@ -119,7 +119,7 @@ for (const hours of [24, -24]) {
 test('tranche database repair-clock undoes what a wrong clock did to shared rows', async () => {
   const { pool } = healthy.deps.database;
   assert.equal((await create(healthy)).status, 200);
-  // Rows as a node would write them whose clock is a day ahead.
+  // A node whose clock is a day ahead would write such rows.
   await pool.query(`update list_totals set last_created_at = now() + interval '1 day'`);
   await pool.query(
     `insert into rate_limits select key, 1000000, now() + interval '1 day' from rate_limits

@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test';
 import { answerChallenge, startGateway } from '../support/gateway.ts';
 import { departures } from '../support/stripe-declarations.ts';
 
-// 3-D Secure on request, and storing another card: what a plan page needs.
+// A plan page needs 3-D Secure on request, and cards that are stored without a payment.
 
 const local = await startGateway();
 after(() => local.close());
@@ -230,7 +230,7 @@ describe('storing another card', () => {
     assert.equal(declined.status, 402);
     conforms(declined.body.error.setup_intent, 'SetupIntent');
     assert.equal(declined.body.error.decline_code, 'generic_decline');
-    // Stripe stores this one, and declines its charges.
+    // Stripe stores this card, and declines its charges.
     assert.equal((await setUp('4000000000000341')).body.status, 'succeeded');
   });
 

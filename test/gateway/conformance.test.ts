@@ -434,7 +434,7 @@ describe('the program', () => {
     program = await start(stateFile);
     subject = useGateway(program.url);
     assert.deepEqual(await subject.gateway.authorise(held), first);
-    // The same page on another port.
+    // The restarted gateway has this page on another port.
     await answerChallenge(new URL(new URL(url).pathname, program.url).href, 'approve');
     await program.kill();
 

@@ -41,7 +41,7 @@ import { useHyperswitch } from '../support/hyperswitch.ts';
 import { departures } from '../support/stripe-declarations.ts';
 import { until } from '../support/until.ts';
 
-// One contract over the port. It runs against every adapter with its face of the test gateway. The
+// The contract of the port. It runs against every adapter with its API of the test gateway. The
 // part that needs neither a browser nor a clock of ours also runs against Stripe's test mode.
 
 type Subject = Pick<ContractSubject, 'gateway' | 'tokenFor' | 'begins'>;
@@ -102,7 +102,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
     test('the same key with another input holds nothing more', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
       const first = await gateway.authorise(payment);
-      // The request of a process whose own address differs from that of the first.
+      // A process with another address of its own sends this request.
       const elsewhere = { ...payment, return_url: 'https://elsewhere.example/return' };
       assert.deepEqual(await gateway.authorise(elsewhere), first);
       // With another amount or term the first hold is not what was asked for.
@@ -128,7 +128,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const { merchant, key, amount } = payment;
       const capture = { key: `${key}:capture`, merchant, payment_ref, amount };
       assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
-      // The same call under another key, as a retry sends it a day later.
+      // A retry sends the same call under another key a day later.
       const again = { ...capture, key: `${key}:capture2` };
       assert.deepEqual(await gateway.capture(again), { outcome: 'captured' });
       const voiding = { key: `${key}:void`, merchant, payment_ref };
@@ -613,7 +613,7 @@ function stories(name: string, local: ContractSubject): void {
         const { merchant, key } = payment;
         const voided = await gateway.void({ key: `${key}:void`, merchant, payment_ref });
         assert.deepEqual(voided, { outcome: 'voided' });
-        // Approved after it was voided: nothing is held.
+        // The shopper approves after the void, and nothing is held.
         const late = await answerChallenge(url, 'approve');
         assert.equal(statusOf(late), local.begins ? 'cancelled' : 'failed');
         assert.equal((await state()).outcome, 'voided');
@@ -695,7 +695,7 @@ function stories(name: string, local: ContractSubject): void {
     });
 
     describe('an unknown outcome', () => {
-      // Only for calls that must time out. Other calls must not fail because the machine is busy.
+      // This adapter is only for calls that must time out. Others must not fail on a busy machine.
       const quick = local.quick();
 
       /** Calls once and expects an unknown outcome. */
@@ -1359,7 +1359,7 @@ describe('what only Hyperswitch’s protocol has', () => {
         'review',
         'a_new_one',
         'partially_captured_and_processing',
-        // Without the session's secret, or the address of the bank.
+        // These come without the session's secret, or the address of the bank.
         ...asking,
       ]) {
         answers.push([200, { ...payment, status }]);
@@ -1386,7 +1386,7 @@ describe('what only Hyperswitch’s protocol has', () => {
         answers.push([200, { ...body, status: 'a_new_one' }]);
         await assert.rejects(call(), StatusUnknown);
       }
-      // One dispute of an unknown status hides no other one, and pauses its plan.
+      // A dispute of an unknown status hides no other dispute, and pauses its plan.
       const disputed = { ...payment, amount: '100', dispute_stage: 'dispute' };
       answers.push([
         200,

@@ -56,7 +56,7 @@ describe('balance transactions', () => {
     const held = await pay('4242424242424242', {}, { capture_method: 'manual' });
     assert.deepEqual(await transactionsOf(held.latest_charge), []);
     await call('POST', `/v1/payment_intents/${held.id}/capture`, { amount_to_capture: '40000' });
-    // 2.9 % of R 400,00 and R 2,00.
+    // The fee is 2.9 % of R 400,00 and R 2,00.
     const [row] = await transactionsOf(held.latest_charge);
     assert.deepEqual(figures([row]), [['charge', 40_000, 1_360, 38_640]]);
     const { body: charge } = await call('GET', `/v1/charges/${held.latest_charge}`);
@@ -273,7 +273,7 @@ describe('disputes', () => {
 });
 
 test('events are listed, and posted with Stripe’s signature until the receiver takes them', async () => {
-  /** By their ids: an event may come twice. */
+  /** The events by their ids, because an event may come twice. */
   const received = new Map<string, string>();
   let refusals = 1;
   const stripe = new Stripe(secretKey);

@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { testCards } from '../../test-gateway/cards.ts';
 import { answerChallenge, publishableKey, secretKey, startGateway } from '../support/gateway.ts';
 
-// The second face of the test gateway. It checks its own answers against the published schemas, so a
+// The second API of the test gateway. It checks its own answers against the published schemas, so a
 // 200 is an answer as Hyperswitch describes it. These are the refusals and the rules of the real
 // one; what the adapter makes of it is in `contract.test.ts`.
 
@@ -251,7 +251,7 @@ describe('refused as the real one refuses it', () => {
     await refuses(call('GET', '/nothing'), 404, 'IR_02');
   });
 
-  test('an address that cannot be read, by both faces', async () => {
+  test('an address that cannot be read, by both APIs', async () => {
     for (const path of ['//', '///', '//payments/list', '/%']) {
       await refuses(call('GET', path), 404, 'IR_02');
       await refuses(call('POST', path, {}), 404, 'IR_02');

@@ -222,7 +222,7 @@ test('an event is believed only with the secret of the gateway at whose address 
   assert.equal(await post('/gateway/events/main'), 400);
   assert.equal(await post('/gateway/events'), 400);
   assert.equal(await post('/gateway/events/other'), 404);
-  // The order of the names in the settings does not matter to an address that was given out.
+  // An address that a gateway was given stays valid if the names in the settings change their order.
   const { deps } = atMain.service;
   const gateways = createGateways(
     [peach, mainGateway].map((name) => ({
@@ -350,7 +350,7 @@ describe('a name that leads to the account of another gateway', () => {
 
   test('is compared with nothing and has nothing recorded, and so has no other gateway', async () => {
     const { deps } = atMain.service;
-    // The first one is right, the second one is not.
+    // The first gateway is right, the second one is not.
     const { money, gateways } = startWith({ main: port(mainGateway), acquirer: port(peach) });
     const wrong = { ...deps, money, gateways };
     const said = /acquirer lead to the account that is called peach here/;
@@ -443,7 +443,7 @@ test('an alert about a late comparison ends with the next comparison of that gat
   };
   assert.equal((await openOnes()).length, 2);
   await pool.query(due, ['main', timestamp(now.add({ hours: 24 }))]);
-  // A gateway whose settings are gone is compared no more.
+  // A gateway whose settings are gone is no longer compared.
   assert.deepEqual(await openOnes(), [raised[1]]);
   await pool.query(`delete from reconciliation where gateway = 'gone'`);
 });
@@ -728,7 +728,7 @@ describe('a database of two gateways that is restored', () => {
   let service: Service;
   let done: unknown[];
   let drop: () => Promise<void>;
-  /** The same shoppers, seen by the restored service. */
+  /** These shoppers, served by the restored service. */
   const again = ({ paying, ...shoppers }: Sold) => {
     const now = continueOn(paying, service);
     const open = ({ id }: Shopper) => now.open(id);

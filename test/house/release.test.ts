@@ -18,7 +18,7 @@ before(async () => {
   folder = await temporaryFolder();
   archive = path.join(folder.path, 'release.tar.gz');
   const program = path.join(root, 'scripts/release.mjs');
-  // A registry that does not answer: a test must not need one.
+  // No registry answers at this address, because a test must not need one.
   const env = { ...process.env, npm_config_registry: 'http://127.0.0.1:9/' };
   execFileSync(process.execPath, [program, archive], { stdio: 'ignore', env });
 });
@@ -128,7 +128,7 @@ async function serveRelease(release: string, databaseUrl: string) {
   });
   if (isReady(line)) return { child, line, stderr: () => stderr, exited, kill };
   await exited;
-  // It chose free ports, and another program took one before it listened there.
+  // The release chose free ports, and another program took one before it listened there.
   assert.match(stderr, /Port \d+ is in use/);
   return await serveRelease(release, databaseUrl);
 }

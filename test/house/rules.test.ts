@@ -184,7 +184,7 @@ test('a cited decision has a record', (t) => {
   ]);
 });
 
-test('a number of another list is no citation', (t) => {
+test('a number of another list is not a citation', (t) => {
   const number = ['D', '17'].join('');
   const root = plant(t, { 'src/a.ts': `// As ${number} wants.\nconst id = 'x${number}';\n` });
   assert.deepEqual(findBadCitations(root), [
@@ -388,7 +388,7 @@ test('the lock file is complete for every system that we support', (t) => {
   ]);
 });
 
-test('the console takes from the service types and what both sides share, nothing else', (t) => {
+test('the console imports from the service only types and what both sides share', (t) => {
   const root = plant(t, {
     'web/console/pages/a.tsx': [
       `import type { A } from '#operating/console/a.schema.ts';`,

@@ -59,7 +59,7 @@ test('a once-off payment makes one message: its receipt', async () => {
   assert.equal((await mailboxOf(shopper)).length, 1);
 });
 
-test('the first and the last of four declines are told, with what happens next and the link that solves it', async () => {
+test('the first and the last of four declines are mailed, with what happens next and the link that solves it', async () => {
   paying.clock.set('2027-03-01T08:00:00Z');
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: cards.laterInsufficientFunds });
@@ -81,7 +81,7 @@ test('the first and the last of four declines are told, with what happens next a
   await assertSound(paying);
 });
 
-test('a refund is told with what it changed, and cancels the reminders of what it cancelled', async () => {
+test('a refund is mailed with what it changed, and cancels the reminders of what it cancelled', async () => {
   paying.clock.set('2027-06-15T08:00:00Z');
   const shopper = await paying.shopper();
   await shopper.pay(3);
@@ -144,7 +144,7 @@ const paymentOf = async (shopper: Shopper, number: number) =>
 const declineMails = async (shopper: Shopper) =>
   (await mailboxOf(shopper)).filter(({ subject }) => /did not go through/.test(subject));
 
-test('a decline that could not be told before the shopper paid is not told afterwards', async () => {
+test('a decline that could not be mailed before the shopper paid is not mailed afterwards', async () => {
   paying.clock.set('2030-11-15T08:00:00Z');
   const shopper = await declinedUnheard();
   const acting = await actingOn(paying, shopper);
@@ -156,7 +156,7 @@ test('a decline that could not be told before the shopper paid is not told after
   await assertSound(paying);
 });
 
-test('a decline that is told late does not promise a retry on a day that has passed', async () => {
+test('a decline that is mailed late does not promise a retry on a day that has passed', async () => {
   paying.clock.set('2031-11-15T08:00:00Z');
   const shopper = await declinedUnheard();
   const retry = Temporal.Instant.from((await paymentOf(shopper, 2)).due_at);
@@ -199,7 +199,7 @@ test('a reminder waits while a dispute pauses the plan, and is sent once the dis
 const expiryMails = async (shopper: Shopper) =>
   (await mailboxOf(shopper)).filter(({ subject }) => /expires/.test(subject));
 
-test('a card that expires before the last payment is told 21 days before the first that it misses', async () => {
+test('a card that expires before the last payment is announced 21 days before the first payment that it misses', async () => {
   paying.clock.set('2027-11-15T08:00:00Z');
   const shopper = await paying.shopper();
   await shopper.pay(6, { expires: '2028-01' });

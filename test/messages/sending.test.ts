@@ -326,7 +326,7 @@ test('a transport that requires TLS tells a server without STARTTLS neither logi
   assert.deepEqual([logins, server.mails.length], [0, 0]);
 });
 
-test('a mail leaves over STARTTLS to a server that proves itself', async () => {
+test('a mail leaves over STARTTLS to a server with a trusted certificate', async () => {
   const authority = createAuthority();
   tls.setDefaultCACertificates([...tls.getCACertificates(), authority.cert]);
   const { cert, key } = authority.certify(['127.0.0.1']);

@@ -104,7 +104,7 @@ test('due work happens at its own time while a clock moves, not at the end', asy
   assert.equal((await waiting.state()).status, 'challenge');
 });
 
-test('a challenge that was approved in time completes while the clock moves, with the time of then', async () => {
+test('a challenge that was approved in time completes while the clock moves, at the time of the approval', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });
@@ -161,7 +161,7 @@ test('--to-next-event moves to the next event and no further, until there is non
     if (event.next_event_at !== null) events.push(event.next_event_at);
   }
   assert.deepEqual(events, [
-    // The capture of the hold, in the night. Then, for each payment, the reminder and the charge.
+    // The hold is captured in the night. Then each payment has a reminder and a charge.
     '2026-11-16T00:00:00.000Z',
     '2026-12-12T06:00:00.000Z',
     '2026-12-15T06:00:00.000Z',

@@ -38,7 +38,7 @@ async function bought(term: number, options: { card?: string; amount?: number } 
   return shopper;
 }
 
-/** The one alert about a checkout that is open, as the console shows it. */
+/** The only open alert about a checkout, as the console shows it. */
 async function openAlert(shopper: Shopper) {
   const viewer = viewerOf({ ...paying.service.deps, operator: 'nomsa', fourEyesAbove: null });
   const { data } = await alertList.read(viewer, {}, { after: null, limit: 100 });
@@ -206,7 +206,7 @@ describe('a collection that is declined', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('is retried at most four times a day, by all who ask together', async () => {
+  test('is retried at most four times a day, however many people ask', async () => {
     const shopper = await bought(3, { card: cards.laterInsufficientFunds });
     await paying.pass({ days: 45 });
     const retry = (name: string) =>
@@ -287,7 +287,7 @@ describe('whatever the gateway does, a payment is collected once', () => {
       ['capture', '/v1/payment_intents/:id/capture', 1],
       ['charge', '/v1/payment_intents', 2],
     ] as const) {
-      // Each fault strikes one of the two calls here, and both in the long run.
+      // Each fault strikes one of the two calls here, and both in `test:long`.
       if (!isLong && (call === 'capture') !== (index % 2 === 0)) continue;
       // A slow fault strikes once: a second time reaches the same states.
       const times = fault.startsWith('latency') ? 1 : 2;
@@ -418,7 +418,7 @@ test('money that does not move for long raises one alert a day and merchant, unt
     return rows.map(({ closed_at }) => closed_at !== null);
   };
   assert.ok(!(await alerts()).includes(true));
-  // It was retried often within two hours. Another day needs only one attempt.
+  // The payment was retried often within two hours. Another day needs only one attempt.
   paying.clock.advance({ hours: 28 });
   await paying.work();
   await paying.clearFaults();

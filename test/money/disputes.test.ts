@@ -681,7 +681,7 @@ test('what a merchant supplies is checked, and files by their content', async (t
   await add('delivery', 1_900_000);
   await add('receipt', 1_900_000);
   await assert.rejects(add('other', 1_900_000), /together may have 4.5 MB/);
-  // A file takes the place of the one of its kind.
+  // A file replaces the earlier one of its kind.
   await add('receipt', 10);
   await add('other', 1_900_000);
   assert.equal((await shopper.rows('dispute_files')).length, 3);
@@ -856,7 +856,7 @@ test('a dispute of a payment whose record waits is recorded once the payment is 
   await findNewDisputes(deps);
   assert.deepEqual(await shopper.rows('disputes'), []);
   assert.equal(await unknown(), before);
-  // After a day people hear of it, and polls do not go past it.
+  // After a day an alert tells people of it, and polls do not go past it.
   const reached = await findReached(deps.database.db, mainGateway);
   paying.clock.advance({ hours: 25 });
   await findNewDisputes(deps);

@@ -93,7 +93,7 @@ const postMany = ({ merchant }: Account, at: string, count: number) =>
 
 const goTo = (at: string) => clock.set(at);
 const make = () => makeDueMonthlyStatements(service.deps);
-/** Makes all that is due, however many months that is. */
+/** Makes all statements that are due, however many months that is. */
 async function makeAll(): Promise<void> {
   while ((await make()) > 0);
 }
@@ -234,7 +234,7 @@ test('a month that is made late gets its own statement, and a month without entr
   await tranche.refused(2, /a month such as/, ...show, '2026-13');
 });
 
-test('a statement says the same bytes for ever, and a late entry is a line of the next one', async () => {
+test('a statement has the same bytes for ever, and a late entry is a line of the next one', async () => {
   goTo('2026-09-20T08:00:00Z');
   const account = await merchantWith();
   const { id } = account.merchant;
@@ -436,7 +436,7 @@ test('a correction is a new statement with the same lines that refers to the old
   assert.ok(old);
   const correct = (of: string) => ['statements', 'correct', of];
   await tranche.refused(1, /nothing to correct/, ...correct(old.id));
-  // A shell without the settings of the service does not name it otherwise.
+  // A shell without the service's settings must not report the service's name as changed.
   const bare = commandLine({ DATABASE_URL: service.databaseUrl }, { clock });
   await bare.refused(1, /nothing to correct/, ...correct(old.id));
   const oldFile = ['statements', 'show', old.id, '--format', 'pdf'];
@@ -454,7 +454,7 @@ test('a correction is a new statement with the same lines that refers to the old
     tranche.run(...correct(old.id), '--json'),
     makeAll(),
   ]);
-  // One that met a correction has left its statement for later.
+  // A process that met a correction has left its statement for later.
   await makeAll();
   const [made, refused] = one.code === 0 ? [one, other] : [other, one];
   assert.deepEqual([made.code, refused.code], [0, 1]);

@@ -35,7 +35,7 @@ let paying: Paying;
 let nomsa: Tranche;
 let sipho: Tranche;
 before(async () => {
-  // A Monday.
+  // This is a Monday.
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
   nomsa = commandsOf(paying);
   sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
@@ -115,7 +115,7 @@ async function assertBooks(): Promise<void> {
   assert.deepEqual(await findViolations(paying.service.deps.database, now, names), []);
 }
 
-/** A cent too many in one entry of a checkout is found, and nothing else. */
+/** Asserts that a cent too many in one entry of a checkout is found, and nothing else. */
 async function assertCentFound(shopper: Shopper): Promise<void> {
   const { database } = paying.service.deps;
   const add = (cents: number) =>
@@ -132,7 +132,7 @@ async function assertCentFound(shopper: Shopper): Promise<void> {
   assert.deepEqual([...new Set(found)], ['P1']);
 }
 
-/** A payout through to the bank. */
+/** Approves and exports a payout, and records it as paid. */
 async function settle(id: string): Promise<void> {
   await nomsa.json('payouts', 'approve', id);
   await sipho.json('payouts', 'approve', id);
@@ -155,7 +155,7 @@ describe('funding whole', () => {
     const shopper = await bought(account, 3);
     await paying.pass('2026-01-08T23:59:00Z');
     assert.deepEqual(await entriesOf(shopper), []);
-    // Captured at 02:00 on Friday, so the day closes on Monday.
+    // The payment is captured at 02:00 on Friday, so the day closes on Monday.
     await paying.pass('2026-01-11T12:00:00Z');
     assert.deepEqual(await entriesOf(shopper), ['sale whole 100000']);
     assert.deepEqual(await payoutsOf(account), []);
@@ -164,7 +164,7 @@ describe('funding whole', () => {
     assert.ok(payout && others.length === 0);
     assert.equal(payout.status, 'draft');
     assert.equal(payout.reference, 'TR20260112-1');
-    // 5 % and R 2,00, and 15 % of that.
+    // The fee is 5 % and R 2,00, and VAT is 15 % of that.
     assert.deepEqual(linesOf(payout), [['sale', 100_000, 5_200, 780, 94_020]]);
     assert.equal(payout.amount, 94_020);
     assert.equal(payout.lines[0]?.checkout_id, shopper.id);
@@ -206,7 +206,7 @@ describe('funding whole', () => {
     await assertBooks();
   });
 
-  test('a refund that the card network returns gives back what had gone to the card, with its fee', async () => {
+  test('a refund that the card network returns is owed again for what had gone to the card, with its fee', async () => {
     const account = await merchantWith('--refund-fee', 'returned');
     const shopper = await bought(account, 3, { card: cards.refundFails });
     await paying.pass({ days: 2 });
@@ -406,7 +406,7 @@ describe('a payout', () => {
     }
     await sipho.json(...bank, ...confirmed);
     await sipho.refused(1, /No bank account .* waits/, ...bank, ...confirmed);
-    // The two who approved it had agreed to no account, so both agree to this one.
+    // The two approved it when there was no account, so both approve it again for this one.
     assert.equal(await refusal(), 'approved');
     assert.equal((await sipho.json('payouts', 'approve', payout.id)).status, 'draft');
     assert.equal((await nomsa.json('payouts', 'approve', payout.id)).status, 'approved');
@@ -483,7 +483,7 @@ describe('a payout', () => {
     );
   });
 
-  test('that the bank returns is owed again once two operators noted it, as a line of the next payout', async () => {
+  test('that the bank returns is owed again once two operators recorded it, as a line of the next payout', async () => {
     const { account, payout } = await draft();
     await nomsa.json('payouts', 'approve', payout.id);
     await sipho.json('payouts', 'approve', payout.id);

@@ -105,7 +105,7 @@ test('everything agrees, with the file that went to the bank and an end that was
   assert.match(page.stdout, /Not compared: Files for the bank/);
 });
 
-test('a claim that is not true differs, and the others hold', async () => {
+test('each proof finds what is wrong, and the others hold', async () => {
   const { deps } = paying.service;
   const changed = join(folder, 'changed.csv');
   await writeFile(changed, 'reference,amount\nTR1,1.00\n');
@@ -113,7 +113,7 @@ test('a claim that is not true differs, and the others hold', async () => {
   assert.deepEqual(wrongFile.outcomes, { ...all, payouts: 'differs' });
 
   for (const [change, undo, name] of [
-    // An account that no one approved.
+    // No one approved this account.
     ['update payouts set bank_account = 7', 'update payouts set bank_account = 1', 'payouts'],
     [
       'update callback_attempts set response_status = 302',

@@ -23,7 +23,7 @@ import {
 } from '../support/payments.ts';
 import { until } from '../support/until.ts';
 
-// Our rows against the records of the real test gateway.
+// Compares our rows with the records of the real test gateway.
 
 const { hasCitus } = await findNodes();
 
@@ -92,7 +92,7 @@ test("the gateway's fees are posted once, however often they are read", async ()
 test('what the gateway charges without a payment is posted once and shown by the day', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
-  // Both are of one day.
+  // Both transactions below are of one day.
   const headers = {
     'Tranche-Merchant': paying.account.merchant.id,
     'Tranche-Merchant-Time': paying.clock.now().toString(),
@@ -453,7 +453,7 @@ test('a range of dates reads only the records of that range', async () => {
   const before = await read('--to', next);
   await bought(1);
   assert.equal(await read('--to', made.toString()), before);
-  // The payment and its charge.
+  // The payment and its charge are two records.
   assert.equal(await read('--to', next), before + 2);
 });
 
@@ -471,7 +471,7 @@ test('the daily run begins a day after the first start and is made by one proces
   assert.equal(lines.length, 1);
 });
 
-test('an operator is called once when no daily run has ended for a day and a half', async () => {
+test('an operator is alerted once when no daily run has ended for a day and a half', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
   const alerts = async () =>
@@ -525,7 +525,7 @@ test('a daily run whose lease another process has claimed stops', async () => {
   assert.ok(rows[0].due_at > paying.clock.now().toString());
 });
 
-test('what the service is still finding out is no difference', () => {
+test('an outcome that the service does not know yet is no difference', () => {
   const now = () => Temporal.Instant.from('2026-01-05T08:00:00Z');
   const row = { amount: 100, captures_at: null, merchant_id: '' };
   const open = [{ ...row, state: 'in_flight' as const }];

@@ -156,7 +156,7 @@ describe('what a refund is taken from', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('an operator sees before that such a refund would wait', async () => {
+  test('an operator sees in the preview that such a refund would wait', async () => {
     const shopper = await bought(1);
     const { parts, warnings, refusal } = await previewRefund(deps(), shopper.id, 99_500);
     assert.deepEqual([parts, refusal], [[], null]);
@@ -241,7 +241,7 @@ describe('review', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('a threshold that is lowered before the lock is had holds for both ways to refund', async () => {
+  test('a threshold that is lowered before the lock is taken holds for both ways to refund', async () => {
     const { id: merchant_id } = paying.account.merchant;
     const { pool } = deps().database;
     const set = (above: string) =>
@@ -414,7 +414,7 @@ describe('at the gateway', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('a refused refund fails, reduced payments are put back, and an alert is raised', async () => {
+  test('a refused refund fails, reduced payments are restored, and an alert is raised', async () => {
     const shopper = await collected(2);
     // The payment is refunded at the gateway without us: nothing is left to refund.
     const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
@@ -454,7 +454,7 @@ describe('at the gateway', () => {
       '1 card 33334 done',
     ]);
     assert.match(await refusal(shopper, 33_334), /remainder of 33333 cents/);
-    // It fails again, and nothing is refunded twice.
+    // The retry fails again, and nothing is refunded twice.
     const retried = await retryRefund(deps(), 'nomsa', refund.id);
     assert.deepEqual([retried.status, retried.kept], ['failed', 66_667]);
     assert.equal((await accountsOf(shopper)).refunded, 66_667);
@@ -505,7 +505,7 @@ describe('whatever the gateway does, a refund is made once', () => {
       ['card', '/v1/refunds', 1],
       ['hold', '/v1/payment_intents/:id/cancel', 0],
     ] as const) {
-      // Each fault strikes one of the two calls here, and both in the long run.
+      // Each fault strikes one of the two calls here, and both in `test:long`.
       if (!isLong && (call === 'card') !== (index % 2 === 0)) continue;
       const times = fault.startsWith('latency') ? 1 : 2;
       test(`${call}, ${fault} × ${times}`, async () => {
@@ -567,7 +567,7 @@ describe('a refund and', () => {
     paying.clock.advance({ days: 1 });
     await collectMerchantInstalments(deps(), paying.account.merchant);
     const refund = await refundNow(paying, shopper, 100_000);
-    // It is approved, but waits: the open collection decides from which payments it is taken.
+    // The refund is approved, but waits: the open collection decides from which payments it is taken.
     assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
     await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is approved already/);
     await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is approved already/);

@@ -383,7 +383,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
     const voided = await buy();
     const ended = await openDispute(own, ending);
     const approving = await buy();
-    // In flight at the backup: two first payments, and a payment of a shopper at their bank.
+    // Two first payments and a payment of a shopper at their bank are in flight at the backup.
     const atBank = await buy();
     const acting = await actingOn(own, atBank);
     assert.equal((await acting.pay('next', { card: challengeCard })).attempt?.status, 'challenge');
@@ -475,7 +475,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
           `unknown_to_us ${approving.id}`,
         ].sort(),
       );
-      // Twelve by comparison, and three that were in flight.
+      // Twelve are found by comparison, and three were in flight.
       assert.deepEqual([code, recorded], [1, 15]);
       // A process reads once a second whether money may move.
       own.clock.advance({ seconds: 2 });
@@ -765,7 +765,7 @@ describe('a service whose data folder is restored after it raised the heartbeat 
       await tranche.refused(1, /need not be compared/, 'payouts', 'confirm', approved, ...reason);
       const confirmed = await tranche.json('payouts', 'confirm', made.id, ...reason);
       assert.equal(confirmed.status, 'draft');
-      // Who confirmed it alone does not have it paid: two people approve it after that.
+      // A confirmation by one person does not export the payout. Two people have to approve it first.
       assert.deepEqual((await tranche.json('payouts', 'export')).data, []);
       await tranche.json('payouts', 'approve', made.id);
       await second.json('payouts', 'approve', made.id);

@@ -426,8 +426,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
 
   /**
-   * Two workers and two operators at once, statement by statement. While money is stopped, only
-   * workers that do not know it yet.
+   * Two workers and two operators act at once, statement by statement. While money is stopped, only
+   * workers that do not know it yet do.
    */
   async function interleave(isStopped = false): Promise<void> {
     const whole = chance;

@@ -200,7 +200,7 @@ describe('an unknown outcome stays in flight until it is known', () => {
     });
   }
 
-  test('the page does not call a payment unpaid that the gateway says nothing about', async () => {
+  test('the page does not say that a payment is unpaid while the gateway says nothing about it', async () => {
     const shopper = await paying.shopper();
     const begun = await begin(shopper);
     await paying.gateway.fault({ ...lookUp, fault: 'error_before' });
@@ -264,7 +264,7 @@ describe('a status that this version does not know', () => {
     const { charge: real } = paying.service.deps.gateways.of(mainGateway);
     const charge: Gateway['charge'] = async (payment) => {
       if (payment.checkout_id !== shopper.id) return await real(payment);
-      // Another alert of the same merchant does not hide it.
+      // Another alert of the same merchant does not suppress the alert of this charge.
       const { deps } = paying.service;
       await raiseGatewayAlert(deps, paying.account.merchant, {
         ...{ what: 'A refund', subject_id: deps.random.uuid(), error: new Error('closed') },
@@ -318,7 +318,7 @@ test('a retry waits as long as the card network asks, and the history says why',
   );
 });
 
-test('a card that the network asks to leave alone after the shopper paid waits, too', async () => {
+test('a card whose network asks for a pause after the shopper paid waits, too', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3);
   const second = async () => (await shopper.rows('instalments')).find(({ number }) => number === 2);
@@ -370,7 +370,7 @@ describe('a refund that the gateway cannot take is refused in the preview', () =
     assert.equal((await preview(shopper, 100)).refusal, null);
     assert.match((await preview(shopper, 99)).refusal ?? '', /refunds 100 cents at least/);
     const { pool } = paying.service.deps.database;
-    // Ten refunds, as ten requests would have made them.
+    // These are ten refunds, as ten requests would have made them.
     await pool.query(
       `with made as (
          insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
@@ -393,7 +393,7 @@ describe('a refund that the gateway cannot take is refused in the preview', () =
   });
 });
 
-test('the fees of a settlement report are posted once, and what is wrong with it is said', async () => {
+test('the fees of a settlement report are posted once, and its mistakes are named', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(1);
   await paying.pass({ days: 1 });

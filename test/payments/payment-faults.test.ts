@@ -48,8 +48,8 @@ const strike = (call: keyof typeof calls, fault: (typeof kinds)[number], more = 
   });
 
 /**
- * Each fault strikes here, though not at each call: the long run has all pairs. `half` says which of
- * the two halves of the faults a call gets.
+ * Each fault strikes here, though not at each call: `npm run test:long` has all pairs. `half` says
+ * which of the two halves of the faults a call gets.
  */
 const someKinds = (half: number) => kinds.filter((_, index) => isLong || index % 2 === half);
 
@@ -86,7 +86,7 @@ describe('a payment with an unknown outcome stays in flight until it is known, a
         // A request that had its effect is found and voided at once.
         await paying.pass({ minutes: 1 });
         assert.deepEqual(await shopper.live(), []);
-        // One that was not found may be in flight for ten minutes.
+        // A request that was not found may be in flight for ten minutes.
         await paying.pass({ minutes: 11 });
         assert.equal((await shopper.attempts())[0]?.status, 'voided');
         assert.deepEqual(await shopper.live(), []);

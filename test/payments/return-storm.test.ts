@@ -16,7 +16,7 @@ after(() => paying.close());
 
 const lookUp = { method: 'GET', path: '/v1/payment_intents/:id' };
 
-/** Counts requests at the gateway: a fault that strikes them all and changes nothing. */
+/** Counts requests at the gateway, with a fault that strikes them all and changes nothing. */
 async function countRequests(request: Partial<Fault>): Promise<() => Promise<number>> {
   await paying.clearFaults();
   await paying.gateway.fault({ fault: 'latency', ms: 0, times: 1_000_000, ...request });
@@ -66,7 +66,7 @@ describe('all users of the gateway in a process share', () => {
     assert.ok(count > 0 && count <= 20 * seconds + 10, `${count} requests in ${seconds} seconds`);
   });
 
-  test('nothing of it with events that anyone may post', async () => {
+  test('none of that budget with events that anyone may post', async () => {
     const { gateway } = paying.gateway;
     // No time passes, so a call that has to wait is seen.
     const sleep = () => assert.fail('a call waits');

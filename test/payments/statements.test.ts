@@ -97,7 +97,7 @@ test('the collections of a day, and the mails about them', async () => {
   await paying.pass({ days: 2 });
   const [due] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
   paying.clock.set(due?.due_at);
-  // The reminders of it.
+  // Its reminders are sent first.
   await sendDueMessages(deps);
   assert.deepEqual(await during(() => collectDueInstalments(deps)), [
     // The claim.
@@ -190,7 +190,7 @@ function steppedClock(clock: Clock) {
   };
 }
 
-test('an idle node sends at most three statements a second, and begins what falls due at the next look', async () => {
+test('an idle node sends at most three statements a second, and begins due work at the next search', async () => {
   const { deps } = paying.service;
   await paying.work();
   const clock = steppedClock(deps.clock);
@@ -201,7 +201,7 @@ test('an idle node sends at most three statements a second, and begins what fall
   };
   const worker = startWorker({ ...stepped, money: createMoneyGuard(stepped) });
   try {
-    // All work and the look sleep.
+    // Waits until all work and the search for due rows sleep.
     let still = 0;
     for (let before = 0; still < 500; still += 1) {
       await new Promise(setImmediate);
@@ -209,7 +209,7 @@ test('an idle node sends at most three statements a second, and begins what fall
       if (clock.sleepers.size !== before || totalCount !== idleCount) still = 0;
       before = clock.sleepers.size;
     }
-    // No first run without anything due delays what is raised just after the start.
+    // A first run that found nothing due must not delay an alert that is raised just after the start.
     await raiseAlert(stepped, deps.database.db, { kind: 'card_testing', detail: 'Look.' });
     await clock.pass(500);
     await until('the alert', () => receiver.at('/alerts').length > 0);

@@ -154,7 +154,7 @@ export const faults: Fault[] = [
     tests: ['console/api-actions', 'console/identity-matrix'],
   },
   {
-    name: 'the console does not ask for a fresh proof',
+    name: 'the console does not ask for a recent re-authentication',
     file: 'src/operating/console/server.ts',
     from: 'if (route.fresh) requireProof(context);',
     to: '',

@@ -37,7 +37,7 @@ if (values.list) {
   process.exit(0);
 }
 
-/** Not part of the program, or shared with the copy. */
+/** Folders that are not part of the program, or that the copy shares. */
 const left = new Set(['node_modules', '.git', '.tranche', '.ci']);
 
 /** A fault may leave a request without an answer, and then its test would not end. */
@@ -55,7 +55,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 const missed: string[] = [];
-/** Noticed by a test that did not notice it again. */
+/** Faults that a test noticed once, and then not again. */
 const chance: string[] = [];
 let noticed = 0;
 try {

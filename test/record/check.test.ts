@@ -260,7 +260,7 @@ test('a checkout with a failed refund is left undecided', () => {
 
 const skip = isLong ? false : 'see npm run test:long and npm run record';
 test('a load with kills and failovers is linearizable for every checkout', { skip }, async (t) => {
-  // It starts programs, which every other run does without.
+  // This module starts programs, so it is loaded only when they are wanted.
   const { record } = await import('./record.ts');
   const history: Operation[] = [];
   await record({

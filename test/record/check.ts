@@ -332,7 +332,7 @@ const toPage = (
 
 /**
  * A list is newest first and complete, so a page shows everything that is newer than its last item.
- * The last reading of all pages tells which that is.
+ * The last reading of all pages tells which items are newer.
  */
 function addAbsences<T extends { ids: Set<string>; begin: number; known: number }>(
   pages: Page[],

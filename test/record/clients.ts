@@ -29,7 +29,7 @@ type Scene = {
 type Sale = { id: string; path: string; amount: number; merchant: TestMerchant };
 
 export type Clients = {
-  /** Ends when the last request has its answer or none. */
+  /** Ends when the last request was answered or given up. */
   stop(): Promise<void>;
 };
 

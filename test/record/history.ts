@@ -13,7 +13,7 @@ export type ListedCheckout = {
 
 export type ListedRefund = { id: string; checkout: string; amount: number; status: string };
 
-/** Every answer has the status of HTTP. The other members are there when it is 200, or `detail`. */
+/** Every answer has its HTTP status. A 200 has the other members, and an error has `detail`. */
 type Answer<T extends object> = { status: number; detail?: string } & Partial<T>;
 
 type Calls = {

@@ -18,7 +18,7 @@ const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 type Server = { data: string; port: number; process: ChildProcess };
 
 export type Pair = {
-  /** Both servers. The service finds the one that takes writes. */
+  /** The addresses of both servers. The service finds the one that takes writes. */
   url: string;
   /** The address of the server that is the primary now. */
   primaryUrl(): string;
@@ -31,7 +31,7 @@ export type Pair = {
 
 export async function startPair(folder: string): Promise<Pair> {
   const dataDir = path.join(folder, 'database');
-  // It makes the cluster and its password. From then on both servers are run from here.
+  // This call makes the cluster and its password. From then on both servers are run from here.
   const made = await startEmbeddedPostgres({ dataDir, log: quiet, settings: { fsync: 'off' } });
   const { username, password } = new URL(made.url);
   await made.stop();

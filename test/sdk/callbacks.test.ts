@@ -96,7 +96,7 @@ describe('events', () => {
 });
 
 describe('verifyCallback', () => {
-  /** For tests that are about the signature alone. */
+  /** Options for tests that are about the signature alone. */
   const undated = { requireTimestamp: false };
 
   test('returns the callback if one of the keys signed its bytes', async () => {
@@ -131,7 +131,7 @@ describe('verifyCallback', () => {
       ['signature_malformed', bytes, `${signature}, ${signature}`, key],
       ['signature_malformed', bytes, [signature, signature], key],
       ['signature_malformed', bytes, 'AAAA', key],
-      // The same bytes with non-zero padding bits: not canonical Base64.
+      // These are the same bytes with non-zero padding bits, which is not canonical Base64.
       ['signature_malformed', bytes, `${signature.slice(0, 85)}B==`, key],
       ['signature_mismatch', bytes, await sign(bytes, newKey()), [key, newKey()]],
       ['signature_mismatch', respelled, signature, key],

@@ -177,7 +177,7 @@ describe('the example in', () => {
   }
 });
 
-/** For the installed version of .NET. */
+/** A project file for the installed version of .NET. */
 async function project(cwd: string): Promise<string> {
   const version = Number.parseInt(await run(['dotnet', '--version'], cwd, ''), 10);
   return `<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><OutputType>Exe</OutputType><TargetFramework>net${version}.0</TargetFramework></PropertyGroup></Project>\n`;
@@ -212,7 +212,7 @@ describe('the sample of the reference in', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  // Compilers take seconds, so their languages run in the long tests only.
+  // Compilers take seconds, so their languages run only in `npm run test:long`.
   const programs: [lang: string, file: string, command: string[], isSlow: boolean][] = [
     ['Shell', 'sample.sh', ['bash'], false],
     ['JavaScript', 'sample.mjs', ['node'], false],

@@ -150,15 +150,15 @@ test('a card that the bank forbids is recognised when it is entered again, and i
   assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'declined');
   assert.equal(await refusalOf(acting.pay('late', { card: stolenCard })), 'card_refused');
   assert.equal(await requests(), asked + 1);
-  // As if it had been stored again before it was declined.
+  // The card is now as if it had been stored again before it was declined.
   const { deps } = paying.service;
   const stored = "update stored_cards set card_ref = 'pm_again' where checkout_id = $1";
   await deps.database.pool.query(stored, [shopper.id]);
   await assert.rejects(retryInstalment(deps, 'nomsa', `${shopper.id}:2`), /forbids another charge/);
   assert.equal(await refusalOf(acting.pay('late')), 'card_refused');
   assert.equal(await requests(), asked + 1);
-  const face = { brand: 'visa', last4: '4242', expires: '2027-03' };
-  assert.equal(cardKeyOf(face), 'visa 4242 2027-03', 'a gateway without fingerprints');
+  const shown = { brand: 'visa', last4: '4242', expires: '2027-03' };
+  assert.equal(cardKeyOf(shown), 'visa 4242 2027-03', 'a gateway without fingerprints');
   assert.equal(await refusalOf(acting.pay('late', { card: mastercard })), 'done');
 });
 

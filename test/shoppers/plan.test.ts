@@ -96,7 +96,7 @@ test('a payment that the bank declined is late, with the reason and the next att
   });
 });
 
-test('a refund shows what it reduced, cancelled and gave back', async () => {
+test('a refund shows what it reduced, cancelled and returned', async () => {
   paying.clock.set('2027-06-15T08:00:00Z');
   const shopper = await paidShopper();
   await paying.pass({ days: 2 });
@@ -136,7 +136,7 @@ test('a one-time link opens one session, for one plan, for half an hour', async 
   assert.equal((await report(shopper, cookieOf(opened))).status, 403, 'ended');
 });
 
-test('the page says until when its browser may act, and the link in the mail serves it', async () => {
+test('the page says until when its browser may act, and the mailed link leads to that page', async () => {
   const shopper = await paidShopper();
   const sessionIn = async (cookie: string) =>
     (await shopper.send('GET', 'state', undefined, { cookie })).body.session;
@@ -293,7 +293,7 @@ test('links are limited per plan and address, and a stranger locks out no shoppe
   assert.deepEqual(countStatuses(ofAddress), { 202: 20, 429: 1 });
 });
 
-test('a shopper gets ten mails with a link in a quarter of an hour, from all who ask together', async () => {
+test('a shopper gets at most ten mails with a link in a quarter of an hour, whoever asks', async () => {
   const shopper = await paidShopper();
   const ask = (email: string) => shopper.send('POST', 'link', { email });
   for (let count = 0; count < 12; count += 1) {
@@ -326,7 +326,7 @@ test('no token of a link or session is in the database in clear', async () => {
   const session = cookieOf(opened).slice(`plan-${shopper.id}=`.length);
   const hex = [token, session].map((one) => Buffer.from(one).toString('hex'));
   const { pool } = paying.service.deps.database;
-  // A sandbox's mailbox is the recipient's side, not ours.
+  // The sandbox's mailbox stands for the recipient's, so it may contain the link.
   await pool.query('delete from mailbox');
   const { rows: tables } = await pool.query<{ table_name: string }>(
     "select table_name from information_schema.tables where table_schema = 'public'",
@@ -464,7 +464,7 @@ test('a payment link stops showing the order a hundred days after the last movem
   await assertSound(paying);
 });
 
-test('so does the link of an order that was cancelled, abandoned or refunded', async () => {
+test('the link of a cancelled, abandoned or refunded order stops showing it, too', async () => {
   const cancelled = await paying.shopper();
   await cancelled.cancel();
   const abandoned = await paying.shopper();

@@ -198,7 +198,7 @@ describe("the gateway's record of an erased shopper", () => {
     await assertSound(paying);
   });
 
-  test('is asked for once, however often the checkout is erased', async () => {
+  test('is deleted by one request, however often the checkout is erased', async () => {
     const shopper = await erased();
     await paying.work();
     const [merchant_id, checkout_id] = [paying.account.merchant.id, shopper.id];

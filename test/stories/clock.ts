@@ -13,8 +13,8 @@ export type StoryClock = Clock & {
 };
 
 /**
- * `sleep` hands a sleep to the stage as a step, which the schedule ends; null outside of a play,
- * where a sleep is over once the service is idle. A callback would find its deadline passed.
+ * `sleep` makes a sleep a step of the stage, which the schedule ends. It returns null outside of a
+ * play, where a sleep ends once the service is idle: a shorter one would end a callback's deadline.
  */
 export function storyClock(
   sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void> | null,

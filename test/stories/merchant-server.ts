@@ -94,7 +94,7 @@ export function createMerchantServer({ story, paying, account, tell, time }: Sce
     async ask(pick: number): Promise<Work | null> {
       const checkout = await refundable();
       if (!checkout || asked.length > 8) return null;
-      // A refused request shows little, so most are in time.
+      // Most requests come while a refund is possible, because a refused one tests little.
       const days =
         time.now().since(Temporal.Instant.from(checkout.completed_at)).total('hours') / 24;
       if (days > 101 || (days < 1.5 && story.refunds === 'auto' && pick % 5 > 0)) return null;

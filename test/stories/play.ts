@@ -164,7 +164,7 @@ async function playMoves(world: World, story: Story, played: Played): Promise<vo
     if (!actor.process.isAlive()) await assertWhole();
   }
 
-  /** Asserts what must be true at every moment, when a process has died. */
+  /** Asserts, after a process has died, what must be true at every moment. */
   async function assertWhole(): Promise<void> {
     const violations = await world.violations(account);
     assert.deepEqual(
@@ -368,7 +368,10 @@ async function prepare(scene: Scene, operation: Operation, second: string): Prom
   }
 }
 
-/** Failures that a worker logs or an operator sees, and that leave nothing half done. */
+/**
+ * Awaits work. Tolerates failures that a worker logs or an operator sees, and that leave nothing half
+ * done.
+ */
 async function tolerant({ tell }: Scene, work: Promise<unknown>): Promise<void> {
   try {
     await work;

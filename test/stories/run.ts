@@ -23,7 +23,7 @@ const { values } = parseArgs({
   },
 });
 const count = Number(values.count ?? 1);
-/** This process plays a part of a run, on the server of the whole. */
+/** Whether this process plays a part of a run, on the server of the whole run. */
 const isPart = process.env.TRANCHE_STORIES_PART !== undefined;
 const server = isPart ? null : await startTestServer();
 if (server) process.env.TEST_DATABASE_URL = server.url;
@@ -31,7 +31,7 @@ process.env.NODE_ENV = 'test';
 let isDone = false;
 try {
   // The test support reads the address of the server when it is loaded.
-  const { addTold, findUnseen, seedOfToday, tellStories } = await import('./tell.ts');
+  const { addTold, findUnseen, seedOfToday, playStories } = await import('./tell.ts');
   const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
   // A story and its database take turns and wait for each other, so a core plays three at a time.
   const parts = isPart || count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
@@ -39,7 +39,7 @@ try {
   const told =
     parts > 1
       ? (await playParts(share(seed, parts))).reduce(addTold)
-      : await tellStories({ count, seed, replay: values.replay ?? null, print });
+      : await playStories({ count, seed, replay: values.replay ?? null, print });
   const unseen = isPart ? [] : findUnseen(told);
   if (unseen.length > 0) print(`Never seen: ${unseen.join('; ')}`);
   const seconds = (await server?.stop()) ?? 0;

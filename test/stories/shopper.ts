@@ -18,7 +18,7 @@ const purse = [
   ...[cards.laterInsufficientFunds, cards.laterInsufficientFunds, cards.laterLost],
   ...[cards.laterNeedsShopper, cards.refundPending, cards.refundFails, cards.refundFails],
 ];
-/** The holder disputes every payment of these cards. Of the second one the bank asks first. */
+/** The holder disputes every payment of these cards. For the last one the bank first inquires. */
 const disputed = ['4000000000002685', '4000000000002685', '4000000000001976'];
 /** Some cards fail only later: a payment of the plan, or a refund. */
 const lastPurse = [

@@ -63,7 +63,7 @@ export type Process = {
   deps: Deps;
   isAlive(): boolean;
   died: Promise<null>;
-  /** As SIGKILL does: open transactions are undone, and it does nothing more. */
+  /** Ends the process as SIGKILL does: open transactions are rolled back, and it does nothing more. */
   kill(): Promise<void>;
 };
 
@@ -85,7 +85,10 @@ type Surroundings = { gateway: GatewayUnderTest; receiver: Receiver; env: NodeJS
 /** These functions of the port ask no one. */
 const localCalls = new Set(['isAnswering', 'readEvent']);
 
-/** `test/money/settlement-years.test.ts` plays restored databases, where money is stopped. */
+/**
+ * In stories money is never stopped. Restored databases are tested in
+ * `test/money/settlement-years.test.ts`.
+ */
 export const neverStopped = {
   problem: async () => null,
   accountProblem: async () => null,
@@ -93,12 +96,12 @@ export const neverStopped = {
   accessProblem: async () => null,
 } as unknown as Deps['money'];
 
-/** One promise for all would keep everything that ever waited for it. */
+/** A shared promise would keep everything that ever awaited it in memory. */
 const never = () => new Promise<never>(() => {});
 /**
- * A new connection costs as much as a hundred statements. So a process that loses one or dies uses
- * it no more, and transaction and locks end as the server would end them, but the next process gets
- * it. Tests in test/faults end real ones.
+ * A new connection costs as much as a hundred statements. So when a process dies or loses a
+ * connection, its transaction and locks end as the server would end them, and the next process gets
+ * the connection. Tests in test/faults close real ones.
  */
 const forgetting = 'rollback; select pg_advisory_unlock_all()';
 const lost = () => new Error('Connection terminated unexpectedly');
@@ -319,7 +322,7 @@ export function createStage(databaseUrl: string, random: Random) {
     }) as typeof pool.query;
     let app: FastifyInstance | null = null;
     const self: Process = {
-      // A worker needs none.
+      // A worker needs no app.
       get app() {
         app ??= serveOn(self.deps, serve);
         return app;
@@ -543,7 +546,7 @@ export function createStage(databaseUrl: string, random: Random) {
       travelling = [];
       for (const call of calls) await call().catch(() => {});
     },
-    /** Another story begins: all of the last one have ended. */
+    /** Prepares for another story. All actors of the last one have ended. */
     reset(): void {
       actors = [];
       travelling = [];

@@ -4,13 +4,13 @@ import { operations } from './operators.ts';
 import { type Fault, faults } from './stage.ts';
 
 // A story is a list of moves: who acts, what they do, and a fault at one of their steps. A seed
-// makes numbers of it, which fast-check can shrink, and the numbers make the moves.
+// gives numbers, which fast-check can shrink, and the numbers give the moves.
 
 /** Who acts, what they do, and what they choose: a card, an amount, a decision. */
 export type Move = {
   who: string;
   does: Deed;
-  /** From 0 to 999: chooses a card, a part of an amount, a duration. */
+  /** A number from 0 to 999 that chooses a card, a part of an amount or a duration. */
   pick: number;
   /** The number of the step at which the fault happens. */
   at: number;
@@ -26,12 +26,12 @@ export type Story = {
   amount: number;
   /** The day on which the story begins. */
   day: number;
-  /** The gateway refuses the data of one of them. */
+  /** The shopper's address. The gateway refuses one of the possible ones. */
   email: string;
   /** Whether time passes on the merchant's own clock. */
   ownClock: boolean;
   moves: Move[];
-  /** Faults at what is left after the moves, as long as there were fewer than three. */
+  /** Faults in the work that is left after the moves, as long as there were fewer than three. */
   rest: Pick<Move, 'at' | 'fault'>[];
 };
 
@@ -139,8 +139,8 @@ const runningDeeds = {
 };
 
 /**
- * Late answers reach the fewest new states. A move without a fault goes through. In a pause others
- * act.
+ * Faults by how often they come. Late answers are rare, because they reach the fewest new states.
+ * Without a fault (null) a move goes through, and in a pause others act.
  */
 const faultTable: (Fault | null)[] = [
   ...[null, null, null],
@@ -185,7 +185,7 @@ const restFaults = [
   'error before',
 ] as const;
 
-/** Enough to reach three faults, even if many of them come after the last step of an action. */
+/** This many reach three faults, even if many of them come after the last step of an action. */
 const restMax = 16;
 
 export const choices: fc.Arbitrary<Choices> = fc.tuple(

@@ -28,7 +28,7 @@ const shrinkSeconds = 240;
 export const seedOf = (date: string) => Number(date.replaceAll('-', '')) * 100_000;
 export const seedOfToday = () => seedOf(Temporal.Now.plainDateISO('UTC').toString());
 
-/** Everything that a run of many stories should have come upon, and did not. */
+/** The transitions and races that a run of many stories should have reached, and did not. */
 export const findUnseen = ({ stories, transitions, races }: Told): string[] =>
   stories < longRun
     ? []
@@ -37,7 +37,7 @@ export const findUnseen = ({ stories, transitions, races }: Told): string[] =>
         ...expectedRaces.filter((one) => !races[one]),
       ];
 
-export async function tellStories(wanted: {
+export async function playStories(wanted: {
   count: number;
   seed: number;
   replay: string | null;

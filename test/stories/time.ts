@@ -87,8 +87,9 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
   const namesOf = (due: Due[]) => due.filter(({ is_due }) => is_due).map(({ name }) => name);
 
   /**
-   * Does all due work until none is left, as a worker without faults does. Says of which tables, when
-   * work falls due then, and in which tables. The caller may know what is due now.
+   * Does all due work until none is left, as a worker without faults does. Returns the tables whose
+   * work was done, when work falls due next, and in which tables. `known` are the tables with due work,
+   * if the caller knows them.
    */
   async function work(
     known: DueTable[] = [],
@@ -116,8 +117,8 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       .map(({ name }) => name);
 
   /**
-   * When work falls due, or the lease of a dead process runs out. The third kind of work may be
-   * meant, so that several kinds are due at once.
+   * When work falls due, or the lease of a dead process runs out. `place` 2 is the third kind of work,
+   * so that several kinds are due at once.
    */
   function nextOf(all: Due[], place = 0): Next {
     const due = all
@@ -150,7 +151,7 @@ export function createTime(world: World, story: Story, { service }: Paying, { me
       const seconds = list[pick % list.length] ?? 6;
       await pass(seconds * 1000);
     },
-    /** The caller may have looked at what is due. */
+    /** Lets time pass until work is due. `known` are the due rows, if the caller has read them. */
     async nextDue(pick: number, known?: Due[]): Promise<void> {
       const due =
         nextOf(known ?? (await readDue()), pick % 5 >= nextKind ? 2 : 0) ??

@@ -47,7 +47,7 @@ export type World = {
   incarnate(paying: Paying): Promise<Process>;
   /** The rows of one merchant that violate an invariant. */
   violations(account: Account): Promise<Violation[]>;
-  /** Later stories begin at earlier times. The payouts of this merchant would slow them down. */
+  /** Removes a merchant at the gateway and its due days, which would slow down later stories. */
   leave(paying: Paying, account: Account): Promise<void>;
   /** The moves of statuses since the last call, each as often as it happened. */
   takeTransitions(): Promise<string[]>;

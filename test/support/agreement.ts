@@ -5,7 +5,10 @@ import type { Story } from './seeds.ts';
 
 const zone = 'Africa/Johannesburg';
 
-/** Our books of a checkout agree with the gateway's to the cent, and everything moved only once. */
+/**
+ * Asserts that our books of a checkout agree with the gateway's to the cent, and that everything
+ * moved only once.
+ */
 export async function assertAgreed(
   paying: Paying,
   shopper: Shopper,
@@ -37,7 +40,7 @@ export async function assertAgreed(
   const collected = instalments.filter(({ status }) => status === 'collected');
   assert.deepEqual(
     sorted(received.map(({ id, amount }) => [id, amount])),
-    // A shopper pays several at once with one payment.
+    // A shopper may pay several instalments with one payment.
     sorted(
       [...Map.groupBy(collected, ({ payment_ref }) => payment_ref)].map(([ref, list]) => [
         ref,

@@ -3,8 +3,7 @@ import { createRequire } from 'node:module';
 import axe from 'axe-core';
 import type { Frame, Page } from 'playwright-core';
 
-// The minified file: it is half as long as the exported source, and a browser has to parse all of
-// it.
+// The minified file is half as long as the exported source, and a browser has to parse all of it.
 const source = fs.readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',

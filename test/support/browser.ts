@@ -27,9 +27,10 @@ export const hangMilliseconds = 120_000;
  * paint.
  */
 const disabledFeatures = [
-  // An empty process that is ready for the next site. Each page of a test needs only its own.
+  // This would start an empty process for the next site. Each page of a test needs only its own.
   'SpareRendererForSitePerProcess',
-  // Two hidden pages per context, for an address bar that tests do not use. They double its cost.
+  // This would open two hidden pages per context, for an address bar that tests do not use, and
+  // double the cost of a context.
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxFullPopup',
@@ -95,7 +96,7 @@ export async function connectBrowser(): Promise<Browser> {
 
 const withClock = new WeakSet<BrowserContext>();
 
-/** Whether a test moved the clock of this context. It cannot be put right again. */
+/** Whether a test moved the clock of this context, which cannot be reset. */
 export const hasClock = (context: BrowserContext): boolean => withClock.has(context);
 
 /** A clock that the test moves. Its timers replace the browser's, so they wait longer too. */

@@ -7,7 +7,7 @@ import { consoleRoutes } from '#operating/console/routes.ts';
 import { ask, type ConsolePerson } from './console.ts';
 import type { Answer, Service } from './service.ts';
 
-/** The same schema, but it refuses members that it does not name. */
+/** A copy of the schema that refuses members that it does not name. */
 function strict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(strict);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -35,9 +35,9 @@ export type ConsoleBrowser = {
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
   /** The link in the last invitation that was mailed to an address. */
   mailedLink(email: string): Promise<string>;
-  /** A person with roles, a session with a fresh proof, and no open page. */
+  /** A person with roles and a session that need not use the passkey again yet. No page is open. */
   withSession(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
-  /** The same, and the person has a passkey in this browser. */
+  /** A person as of `withSession`, who also has a passkey in this browser. */
   withPasskey(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   close(): Promise<void>;
 };
@@ -68,7 +68,7 @@ export async function startConsoleBrowser(
     return { ...profile, complaints: listen(t, profile.page) };
   }
 
-  /** A new profile takes as long as several pages, so a test gets the one of an earlier test. */
+  /** Creating a profile takes as long as loading several pages, so tests reuse profiles. */
   async function takeProfile(): Promise<Profile> {
     const used = idle.pop();
     if (used === undefined) return await createProfile(browser);
@@ -185,12 +185,12 @@ async function createProfile(browser: Browser): Promise<Profile> {
   return { context, page, devtools, authenticatorId };
 }
 
-/** Only the files that the browser has cached are left of the earlier test. */
+/** Removes everything of the earlier test except the files that the browser has cached. */
 async function emptyProfile(profile: Profile, url: string): Promise<void> {
   const { context, page, devtools, authenticatorId } = profile;
   await page.unrouteAll({ behavior: 'ignoreErrors' });
-  // The console asks and sets cookies for as long as it is open. At this address it is not, and the
-  // page has the console's storage.
+  // An open console keeps sending requests and setting cookies. This address has the console's
+  // storage, but no console.
   await page.goto(`${url}/assets/none`);
   await page.evaluate('localStorage.clear(); sessionStorage.clear()');
   await context.clearCookies();
@@ -222,8 +222,8 @@ function listen(t: TestContext, page: Page): string[] {
 }
 
 /**
- * Goes to another page of the console from one that is open. The router notices. To load the page
- * would start the console again, which takes four times as long.
+ * Goes to another page of the console through its router. Loading the page would start the console
+ * again, which takes four times as long.
  */
 export async function go(page: Page, path: string): Promise<void> {
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`);

@@ -19,7 +19,7 @@ export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<Fast
 
 export type ConsolePerson = { id: string; email: string; cookie: string; session_id: string };
 
-/** A person with a live session. The session has a fresh proof unless a test wants none. */
+/** A person with a live session. It needs the passkey again only if `proved` is false. */
 export async function addPerson(
   { deps }: Pick<Service, 'deps'>,
   options: {
@@ -66,7 +66,7 @@ export async function addPerson(
   return { id, email, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
-/** The same person in another browser. */
+/** Opens a session of the same person in another browser. */
 export async function openAnotherSession(
   { deps }: Pick<Service, 'deps'>,
   person: ConsolePerson,

@@ -27,7 +27,7 @@ export const isReported = (error: unknown): boolean =>
   error instanceof FateUnknown ||
   isTransient(error);
 
-/** Asserts the whole body of a refusal: one error object with exactly four members per detail. */
+/** The whole body of a refusal: one error object with exactly four members per detail. */
 export function errorBody(status: number, ...details: string[]): object {
   const [code, title] = codes[status] ?? [];
   return { errors: details.map((detail) => ({ status: String(status), code, title, detail })) };
@@ -103,7 +103,7 @@ export function randomSecret(environment: 'sandbox' | 'production'): string {
   return `cs_${environment}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Runs all of them at once. */
+/** Runs `one` this many times at once. */
 export function inParallel<T>(count: number, one: (index: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 }

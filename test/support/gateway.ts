@@ -64,7 +64,7 @@ export type Operation =
 
 type Begin = Parameters<Gateway['begin']>[0];
 
-/** Everything that a first payment with a card needs. */
+/** The input of a first payment with a card. */
 export type Payment = Omit<Begin, 'instalments' | 'capture' | 'card' | 'statement'> & {
   statement: NonNullable<Begin['statement']>;
   card_token: string;
@@ -103,9 +103,9 @@ export const withTokens = (gateway: Gateway): GatewayWithShopper => ({
   verifyCard: (card) => gateway.beginVerification({ ...card, currency: 'ZAR' }),
 });
 
-/** An adapter with a face of the test gateway, as the contract tests see it. */
+/** An adapter with an API of the test gateway, as the contract tests see it. */
 export type ContractSubject = Omit<GatewayUnderTest, 'close'> & {
-  /** The same adapter with a short time-out, only for calls that must time out. */
+  /** This adapter with a short time-out, only for calls that must time out. */
   quick(): GatewayWithShopper;
   /** Whether a payment begins before the card is entered. */
   begins: boolean;
@@ -168,7 +168,7 @@ export const onlyGateway = (gateway: Gateway): Gateways =>
 export const gatewayOf = ({ gateways }: { gateways: Gateways }): Gateway =>
   gateways.of(gateways.names[0] as GatewayName);
 
-/** The same for a test gateway that is already running. */
+/** The adapter for a test gateway that is already running, and the means to disturb it. */
 export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
   const adapter = createStripeGateway({
     protocol: 'stripe',
@@ -244,7 +244,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
   };
 }
 
-/** The adapter for Stripe with the test gateway's first face. */
+/** The adapter for Stripe with the test gateway's first API. */
 export function useStripe(url: string): ContractSubject {
   return {
     ...useGateway(url),
@@ -273,7 +273,7 @@ export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
   };
 }
 
-/** Everything that the first payment with a card needs. */
+/** Makes the input of a first payment with a card. */
 export async function newPayment(
   { gateway, tokenFor }: Pick<GatewayUnderTest, 'gateway' | 'tokenFor'>,
   card: string,

@@ -311,7 +311,7 @@ function elapsedOn(clock: Clock): () => number {
 /** A service with two gateways, a stage for its processes, and all processes so far. */
 export type Scene = {
   paying: Paying;
-  /** The same service and shoppers, at the second gateway. */
+  /** The service and its shoppers at the second gateway. */
   second: Paying;
   env: NodeJS.ProcessEnv;
   stage: Stage;

@@ -10,8 +10,8 @@ const hasSecond = await new Promise<boolean>((resolve) => {
 
 const twoAddresses = new URL('./two-addresses.ts', import.meta.url).href;
 
-/** The addresses of `localhost` in a program with these settings. */
-export const loopback = hasSecond ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
+/** The addresses of `localhost` in a program with `loopbackSettings`. */
+export const loopbackAddresses = hasSecond ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
 export const loopbackSettings: NodeJS.ProcessEnv = hasSecond
   ? { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=${twoAddresses}` }
   : {};

@@ -143,7 +143,7 @@ export type Paying = {
 export async function startPaying(
   options: {
     env?: NodeJS.ProcessEnv;
-    /** The face of the test gateway, and the adapter for it. */
+    /** The API of the test gateway, and the adapter for it. */
     protocol?: Protocol;
     /** A further gateway of the service, in Hyperswitch's protocol. */
     second?: { url: string };
@@ -220,7 +220,7 @@ function createPatience() {
 }
 
 /**
- * The same shoppers, gateway and clock, served by another service. Closing this one closes only that
+ * These shoppers, gateway and clock, served by another service. Closing the result closes only that
  * service.
  */
 export function continueOn(paying: Paying, service: Service): Paying {
@@ -293,7 +293,7 @@ type PayOptions = {
   card?: string;
   /** The last month in which the card works, `2027-03`. */
   expires?: string;
-  /** Used instead of a new token for the card. */
+  /** A token to use instead of a new one for the card. */
   token?: string;
   consent?: unknown;
 };

@@ -6,7 +6,7 @@ import { answerChallenge } from './gateway.ts';
 import { confirmInSession } from './hyperswitch.ts';
 import type { Paying, Shopper } from './payments.ts';
 
-// A shopper who has proved the e-mail address and acts on the plan as the page would.
+// A shopper who is signed in and acts on the plan as the page would.
 
 type PayOptions = {
   /** Another card; if absent, the stored one. */

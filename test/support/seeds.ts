@@ -5,7 +5,7 @@ import { isLong } from './service.ts';
 // Helpers for seeded tests. A seed is a story that can be repeated.
 
 export type Chance = {
-  /** At least 0 and below 1. */
+  /** A number of at least 0 and below 1. */
   next(): number;
   /** An integer in a range, including both ends. */
   between(from: number, to: number): number;

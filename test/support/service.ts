@@ -31,7 +31,7 @@ import { findNodes, joinCluster, onDatabase, serverUrl, urlOf } from './database
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
-/** The first node can be given as a connection that is open anyway. */
+/** Runs a statement on every node. `first` is an open connection to the first node. */
 async function onEveryNode(statement: string, first?: pg.Client): Promise<void> {
   for (const node of (await findNodes()).urls) {
     if (first && node === serverUrl) await first.query(statement);
@@ -80,7 +80,7 @@ async function createTemplate(name: string): Promise<void> {
 
 const scansFile = process.env.TRANCHE_INDEX_SCANS;
 
-/** For `npm test -- --indexes`: records how often each index of a database was used. */
+/** Records how often each index of a database was used, for `npm test -- --indexes`. */
 async function noteIndexScans(name: string): Promise<void> {
   if (scansFile === undefined) return;
   await onDatabase(urlOf(name), async (client) => {
@@ -168,7 +168,7 @@ export function testConfig(
   const config = readConfig({
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     ...(mode === 'live' && { ...productionSettings, DATABASE_URL: databaseUrl }),
-    // It is never called unless a test starts a gateway and passes its address.
+    // The gateway is called only if a test starts one and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
     ...env,
@@ -232,7 +232,7 @@ export async function startService(
   };
 }
 
-/** Higher than any test reaches, for tests that are not about limits. */
+/** A limit that no test reaches, for tests that are not about limits. */
 const unlimited = { max_requests: 1_000_000, window_seconds: 1 };
 
 export type Account = IssuedCredentials & { merchant: Merchant };

@@ -147,7 +147,7 @@ export type VisitOptions = {
   tolerates?: RegExp;
 };
 
-/** Longer than a test holds a payment on a slow machine. */
+/** This is longer than a test holds a payment on a slow machine. */
 const holdMilliseconds = 2 * hangMilliseconds;
 
 let orders = 0;
@@ -282,7 +282,7 @@ function visitTest(
       await context.close();
       throw new Error(`The scenario failed.${seen}${complained}`, { cause: error });
     }
-    await giveBack(shop(), profile);
+    await keepProfile(shop(), profile);
 
     await until('claimed rows to be released', async () =>
       (await shopper.attempts()).every(({ lease }) => lease === null),
@@ -304,7 +304,7 @@ function visitTest(
 
 type Profile = { context: BrowserContext; page: Page };
 
-/** A new profile takes as long as a page, so a visit gets the one of an earlier visit. */
+/** Creating a profile takes as long as loading a page, so visits reuse profiles. */
 async function takeProfile({ browser, idle }: Shop, options: VisitOptions): Promise<Profile> {
   const profile = idle.pop() ?? (await createProfile(browser));
   const { colorScheme = null, reducedMotion = null } = options;
@@ -322,7 +322,7 @@ async function createProfile(browser: Browser): Promise<Profile> {
 }
 
 /** Keeps the profile for the next visit. Only the files that the browser has cached stay in it. */
-async function giveBack(shop: Shop, profile: Profile): Promise<void> {
+async function keepProfile(shop: Shop, profile: Profile): Promise<void> {
   try {
     await emptyProfile(shop, profile);
     shop.idle.push(profile);
@@ -339,7 +339,7 @@ async function emptyProfile({ origins }: Shop, { context, page }: Profile): Prom
   await context.setOffline(false);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await page.evaluate(() => sessionStorage.clear()).catch(() => {});
-  // A payment page asks for its state for as long as it is open.
+  // The browser leaves the payment page, which would keep asking for its state.
   await page.goto(`${origins.merchant}/left`);
   await context.clearCookies();
 }
@@ -390,7 +390,7 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** Runs one at a time, because each waits for work that another test has claimed. */
+/** Does due work. Calls run one at a time, because each waits for work that another test has claimed. */
 export function workOnce(paying: Paying): Promise<void> {
   const mine = working.then(() => paying.work());
   // A failure must fail only one test.

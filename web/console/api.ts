@@ -38,7 +38,7 @@ async function request<T>(method: Method, path: string, body?: unknown, signal?:
   return (text === '' ? null : JSON.parse(text)) as T;
 }
 
-/** An answer that is a success. */
+/** Sends a request. Throws if the answer is not a success. */
 async function ask(
   method: Method,
   path: string,
@@ -89,7 +89,7 @@ export function offerProof(ask: AskProof | null): void {
 export class ProofRefused extends Error {}
 
 /**
- * Sends a change. If the server requires a fresh proof, asks for the passkey and sends it again.
+ * Sends a change. If the server demands the passkey, asks for it and sends the change again.
  * `what` is the label of the pressed button.
  */
 export async function sendChange<T>(
@@ -101,8 +101,8 @@ export async function sendChange<T>(
   return await withProof(what, () => request<T>(method, path, body));
 }
 
-/** Reads a page of a list. A person who reads very many of them has to prove that it is them. */
-export async function readList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
+/** Reads a page of a list. A person who reads very many pages is asked for the passkey. */
+export async function fetchList<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
   try {
     return await get<T>(path, query, signal);
   } catch (error) {
@@ -113,7 +113,7 @@ export async function readList<T>(path: string, query: Query, signal: AbortSigna
   }
 }
 
-/** Reads a file. Files that name people also need a fresh proof. */
+/** Reads a file. A file that names people asks for the passkey too. */
 export const readFile = (path: string, what: string): Promise<Blob> =>
   withProof(what, async () => (await ask('GET', path)).blob());
 

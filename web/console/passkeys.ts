@@ -55,5 +55,5 @@ export async function addPasskey(name: string): Promise<void> {
 /** Signs in with a one-time link from a sandbox's command line. */
 export const signInByLink = (token: string) => sendChange('POST', '/api/sign-in/link', { token });
 
-/** In a sandbox session without a passkey, a click is the proof. */
+/** In a sandbox session without a passkey, a click is enough. */
 export const proveInSandbox = () => sendChange('POST', '/api/proof/sandbox');

@@ -170,9 +170,9 @@ const shopTitles: Record<string, string> = {
 export const shopPages: Record<string, { label?: string; about?: string } | null> = {
   '/': { label: 'Home' },
   '/checkouts': { label: 'Orders', about: 'Every order of your shop, the newest first.' },
-  '/callbacks': { about: 'What we sent to your server, and what it answered.' },
+  '/callbacks': { about: 'What the service sent to your server, and what it answered.' },
   '/payouts': { about: 'What you are paid for each business day, the newest first.' },
-  '/balance': { label: 'What we are owed' },
+  '/balance': { label: 'What you are owed' },
   '/money': null,
   '/reconciliation': null,
   '/merchants': { label: 'Settings', about: 'Your shops, and the terms on which they sell.' },

@@ -59,17 +59,13 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
     found.verdict = faults.length === 0 ? 'right' : 'wrong';
     if (compact !== inputs.body) {
       sentences.push(
-        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before verifying it: verify the raw bytes.',
+        'The body has white space between its tokens, and the signature is right for the body without it. A request like that is accepted. If this is a callback, your server changed the body before verifying it: verify the raw bytes.',
       );
       found.texts = { signed: compact, right: inputs.body };
     }
     return found;
   }
-  sentences.unshift(
-    ...stray.map(
-      (what) => `The key as you pasted it has ${what} around it; they are not part of it.`,
-    ),
-  );
+  sentences.unshift(...stray.map((what) => `Remove the ${what} around the key that you pasted.`));
   const digest = readSignature(given);
   if (typeof digest === 'string')
     return { ...found, verdict: 'wrong', sentences: [...sentences, digest] };

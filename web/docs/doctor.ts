@@ -280,7 +280,7 @@ function fillFromFragment(): void {
     history.replaceState(null, '', location.pathname);
     fields.key.focus();
   } catch {
-    // Another fragment, such as the one of a heading.
+    // The fragment is another one, such as that of a heading.
   }
 }
 

@@ -153,7 +153,7 @@ async function update(search: Search): Promise<void> {
   input.setAttribute('aria-expanded', String(found.length > 0));
   status.textContent =
     query.trim() === ''
-      ? 'Words of a title, an error, a field or a command.'
+      ? 'Search titles, errors, fields and commands.'
       : found.length === 0
         ? 'Nothing was found. Try fewer or other words.'
         : '';

@@ -104,7 +104,7 @@ async function read() {
   try {
     const response = await fetch(`/messages?to=${encodeURIComponent(asked)}`);
     const { data } = response.ok ? await response.json() : { data: messages };
-    // More was typed since then, and its answer comes too.
+    // The person has typed more since then, and the answer to that comes too.
     if (asked !== wanted) return;
     messages = data;
     refreshList();

@@ -61,7 +61,7 @@ export function EnterCard({ view, page, payment }: SceneProps) {
   );
 }
 
-/** The same on the plan page, for a payment of the plan or a new card. */
+/** The card of a payment or of a new card on the plan page, entered in its session. */
 export function SessionCard({
   view,
   attempt,

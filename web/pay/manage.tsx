@@ -26,7 +26,7 @@ import { closeSession } from './session.ts';
 import type { I18n } from './words.ts';
 
 // The choices of a shopper on the plan page. Each has a panel that replaces the plan (`panels/`).
-// Without a session, every panel first asks the shopper to prove the e-mail address.
+// Without a session, every panel first asks the shopper to sign in by e-mail.
 
 export type Panel = PlanPanel | 'manage';
 

@@ -644,7 +644,7 @@ test('the body of a payment has the card’s token, and the request as it was gi
   assert.deepEqual(effects[1], { type: 'ask', number: 2, step: 'pay', body });
 });
 
-test('an ended attempt that the page showed before is no news after the next request', () => {
+test('an ended attempt that the page has shown is not shown again after the next request', () => {
   const { tab } = play(planWith({ status: 'declined' }), []);
   assert.notEqual(newsOf(tab.view), null);
   assert.equal(newsOf(play(planWith({ status: 'declined' }), [submits]).tab.view), null);

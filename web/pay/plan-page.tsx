@@ -21,7 +21,7 @@ import {
 import type { Answered } from './session.ts';
 
 /**
- * A link in a mail: its token, which is empty if it proves nothing, and the panel that the page
+ * A link in a mail: its token, which is empty if it opens no session, and the panel that the page
  * continues with. `payment` is the late payment that the mail is about.
  */
 export type Arrival = { token: string; panel: PlanPanel | null; payment: number | null };
@@ -57,7 +57,7 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
 
   // The plan shows the outcome of an attempt, except a decline, which stays in its panel. A panel
   // also closes when nothing is left to pay in it, because another tab paid or a refund cancelled
-  // the payments. Signing in closes the panel that asks for the proof.
+  // the payments. Signing in closes the panel that asks for the e-mail address.
   const attempt = newsOf(view);
   const isOver =
     attempt?.status === 'begun' ||
@@ -72,8 +72,8 @@ export function PlanPage({ view, page, plan, path, payment, proof, arrival }: Pl
     if (panel === 'manage' && page.session?.scope === 'plan') close();
   }, [page.session?.scope]);
 
-  // After the proof the page continues with what the shopper asked for. So does a link that was used
-  // before, in a browser that still has its session.
+  // After signing in, the page continues with what the shopper asked for. It does so too for a link
+  // that was used before, in a browser that still has its session.
   const asked = arrival?.panel ?? null;
   const isProved = proof !== null && proof !== 'opening' && page.session !== null;
   const goesOn = payment !== null && (isProved || arrival?.token === '');

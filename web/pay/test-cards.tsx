@@ -88,7 +88,7 @@ export function MailboxHint({ url }: { url: string | null }) {
   if (url === null) return null;
   return (
     <p class="small" lang="en">
-      <strong>Test mode</strong>: no mail is sent. The message is in the{' '}
+      <strong>Test mode</strong>: no e-mail is sent. The message is in the{' '}
       <MailboxLink url={url} text="sandbox’s mailbox" />.
     </p>
   );

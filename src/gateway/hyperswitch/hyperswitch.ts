@@ -10,7 +10,7 @@ import { refundCalls } from './refunds.ts';
 import { hyperswitchSettings } from './settings.ts';
 import { verificationCalls } from './verifications.ts';
 
-/** The gateway port over Hyperswitch's protocol, or over the second face of the test gateway. */
+/** The gateway port over Hyperswitch's protocol, or over the second API of the test gateway. */
 export function createHyperswitchGateway(settings: GatewaySettings): Gateway {
   const api = openHyperswitchApi(settings);
   return {

@@ -23,7 +23,7 @@ export function Actor({ of: action }: { of: Action }) {
     );
   }
   return (
-    <span title="The user and the host are facts. The name was stated, not proved.">
+    <span title="The system user and the host are recorded facts. The name is unverified.">
       {action.os_user ? (
         <>
           {action.os_user}@{action.host}
@@ -193,8 +193,8 @@ export default function AuditPage() {
           icon: 'audit',
           title: 'No actions yet',
           text: isStaff
-            ? 'What people change here, and at the command line, is written down with their names.'
-            : 'What your people change here is written down with their names.',
+            ? 'Changes that people make here or at the command line are recorded with their names.'
+            : 'Changes that your people make here are recorded with their names.',
         }}
       />
       {opened && <ActionDialog id={opened} close={close} />}

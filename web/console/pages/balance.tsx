@@ -79,8 +79,8 @@ function BalanceOf({ merchant }: { merchant: string }) {
     <>
       {!balance.has_terms && (
         <Notice>
-          The service does not pay {balance.merchant_name} out: no fees are agreed.{' '}
-          <Link href={`/merchants/${merchant}`}>Its page</Link> has them.
+          No fees are set, so {balance.merchant_name} gets no payouts yet.{' '}
+          <Link href={`/merchants/${merchant}`}>Fees</Link> are on the merchant’s page.
         </Notice>
       )}
       <div className="columns">
@@ -125,7 +125,7 @@ function Sums({ of: balance }: { of: Balance }) {
           line('Payouts that the bank returned', sums.payout_returned, 'payout_returned')}
         {line('Fees', sums.fee, 'fee')}
         {line('VAT on fees', sums.vat, 'fee')}
-        <SumLine strong label="In no payout yet" amount={show(balance.open)} />
+        <SumLine strong label="Not in a payout yet" amount={show(balance.open)} />
         <SumLine
           label={
             <Link href={withQuery('/payouts', { merchant })}>Payouts that are not paid yet</Link>
@@ -133,7 +133,7 @@ function Sums({ of: balance }: { of: Balance }) {
           amount={show(sums.payouts)}
         />
         {line('Held in reserve', sums.reserve, 'reserve')}
-        <SumLine strong label="Owed in all" amount={show(balance.owed)} />
+        <SumLine strong label="Owed in total" amount={show(balance.owed)} />
       </dl>
     </Card>
   );
@@ -173,8 +173,8 @@ function Payouts({ of: balance }: { of: Balance }) {
           </dl>
           {next.amount <= 0 && next.open !== 0 && (
             <p className="quiet small">
-              {isShop ? 'You owe' : 'The merchant owes'} {show(-next.amount)}. It counts in the next
-              payout that is positive.
+              {isShop ? 'You owe' : 'The merchant owes'} {show(-next.amount)}. Later sales pay it
+              off before the next payout.
             </p>
           )}
         </Card>
@@ -270,7 +270,7 @@ function Lines({ merchant }: { merchant: string }) {
         empty={{
           icon: 'payouts',
           title: 'Everything is in a payout',
-          text: 'What is sold, refunded or disputed from now on appears here until the next payout has it.',
+          text: 'New sales, refunds and disputes appear here until a payout includes them.',
           filtered: 'No lines of this kind',
         }}
       />

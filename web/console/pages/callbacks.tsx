@@ -380,8 +380,8 @@ function ResendAll({ close }: { close: () => void }) {
     >
       <p>
         Every callback{ofMerchant}
-        {where} that was given up is sent once more. Receivers see the same bytes as before, so one
-        that has handled a callback already can ignore it.
+        {where} that was given up is sent once more. Receivers get the same bytes as before, so a
+        server that has already handled a callback can ignore it.
       </p>
       <p className="quiet">
         {filters.merchant || filters.host

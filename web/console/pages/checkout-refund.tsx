@@ -61,7 +61,7 @@ export function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; clo
         data-autofocus
         leftSection="R"
         {...typedField}
-        error={typed !== '' && cents === null ? 'Write it like 600,00.' : null}
+        error={typed !== '' && cents === null ? 'Enter an amount such as 600,00.' : null}
       />
       <TextInput
         label="Reason"

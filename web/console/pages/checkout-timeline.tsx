@@ -156,7 +156,7 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
         void run<MessageDetails>({
           path: `${path}/send-again`,
           what,
-          said: ({ to }) => `The mail goes to ${to} again.`,
+          said: ({ to }) => `The e-mail is being sent to ${to} again.`,
         }).then((answer) => answer && close())
       }
     >
@@ -176,7 +176,7 @@ function MessageDialog(props: { of: CheckoutDetails; id: string; close: () => vo
           />
           <MailText of={data.text} />
           <p className="quiet small">
-            As it would be written now. The shopper’s own link is not shown here.
+            This is how it would be written now. The shopper’s own link is not shown here.
           </p>
           {data.refusal !== null && can('messages.answer') && <Notice>{data.refusal}</Notice>}
         </>

@@ -197,7 +197,7 @@ function Plan(props: {
                   reason: payment.reason,
                   advice:
                     payment.may_retry === false
-                      ? 'The bank forbade another attempt. Ask the shopper for another card.'
+                      ? 'The bank allows no further attempt. Ask the shopper for another card.'
                       : null,
                   is_retry_sensible: payment.may_retry !== false,
                 })
@@ -216,6 +216,6 @@ function stateOf({ status, paused }: PlanPayment): string {
   if (paused) return 'Paused, due';
   if (status === 'overdue') return 'Overdue since';
   if (status === 'cancelled') return 'Cancelled, was due';
-  if (status === 'authorised') return 'Held, bought';
+  if (status === 'authorised') return 'Held since';
   return 'Due';
 }

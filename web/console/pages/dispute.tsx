@@ -108,9 +108,9 @@ export default function DisputePage({ id }: { id: string }) {
               ],
               ['Withdrawn', show(dispute.withdrawn)],
               ['Fee', show(dispute.fee)],
-              ['Plan', dispute.is_pausing ? 'Paused' : 'Goes on'],
+              ['Plan', dispute.is_pausing ? 'Paused' : 'Continues'],
               ['Opened', <Time key="opened" at={dispute.created_at} zone={zone} exact />],
-              ['Answer until', dispute.due_by && <Time at={dispute.due_by} zone={zone} exact />],
+              ['Answer by', dispute.due_by && <Time at={dispute.due_by} zone={zone} exact />],
               ['Staged', dispute.staged_at && <Time at={dispute.staged_at} zone={zone} exact />],
               [
                 'Submitted',
@@ -119,7 +119,7 @@ export default function DisputePage({ id }: { id: string }) {
               ['Ended', dispute.closed_at && <Time at={dispute.closed_at} zone={zone} exact />],
               ['Gateway', dispute.gateway],
               [
-                'Reference there',
+                'Its reference',
                 <span key="ref" className="mono">
                   {dispute.dispute_ref}
                 </span>,
@@ -141,8 +141,8 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
     return (
       <Notice kind="warn">
         {dispute.asked_until === null
-          ? 'The bank decides by the evidence that it gets. '
-          : `Add what you know by ${shortTime(dispute.asked_until, dispute.time_zone)}. Later the bank gets an answer without it. `}
+          ? 'The bank decides on the evidence that it gets. '
+          : `Add what you know by ${shortTime(dispute.asked_until, dispute.time_zone)}. After that, the bank gets an answer without it. `}
         Facts and files that you add below become part of the answer.
       </Notice>
     );
@@ -167,7 +167,7 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
   if (dispute.status === 'under_review') {
     return (
       <Notice>
-        The bank has the evidence and decides. Until then no payment of the plan is collected.
+        The bank has the evidence. Until it decides, no payment of the plan is collected.
       </Notice>
     );
   }
@@ -202,7 +202,7 @@ function Answer(props: {
       title: 'Stage the evidence',
       what: `Stage the evidence for ${amount}`,
       said: 'The evidence is staged. The bank does not see it yet.',
-      text: 'The evidence is put beside the dispute at the gateway, where it can be looked at. The bank does not see it until it is submitted.',
+      text: 'The evidence is attached to the dispute at the gateway, where you can look at it. The bank does not see it until you submit it.',
     },
     submit: {
       title: 'Submit the evidence',
@@ -219,8 +219,8 @@ function Answer(props: {
     resume: {
       title: 'Resume the plan',
       what: `Resume the plan of ${dispute.client_reference_id}`,
-      said: 'What is left of the plan is due again.',
-      text: 'What is left of the plan stays due and is collected on its dates. To cancel it instead, refund the rest on the checkout’s page.',
+      said: 'The rest of the plan is due again.',
+      text: 'The rest of the plan is collected on its dates. To cancel it instead, refund it on the checkout’s page.',
     },
   };
   const { title, what, said, text } = actions[verb];

@@ -38,7 +38,7 @@ export function Deadline({ of: row }: { of: DisputeRow }) {
   const left = new Date(row.due_by).getTime() - (Date.now() + row.clock_ahead_ms);
   return (
     <span
-      title="Until then evidence can be submitted"
+      title="Evidence can be submitted until then"
       className={left < urgentDays * dayMs ? 'danger-text' : 'warning-text'}
     >
       <Time at={row.due_by} zone={row.time_zone} ahead={row.clock_ahead_ms} future />
@@ -73,7 +73,7 @@ const columns: Column<DisputeRow>[] = [
     phone: 'sub',
   },
   {
-    head: 'Answer until',
+    head: 'Answer by',
     right: true,
     cell: (row) => <Deadline of={row} />,
     phone: 'sub',

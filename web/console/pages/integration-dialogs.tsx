@@ -27,7 +27,7 @@ export type Limit = IntegrationRow['limits'][number];
 export type V1Action = 'enable' | 'disable';
 
 const overlaps = [
-  { value: '0', label: 'Not at all: it ends now' },
+  { value: '0', label: 'It ends now' },
   { value: '3600', label: 'For an hour' },
   { value: '86400', label: 'For a day' },
   { value: '604800', label: 'For 7 days' },
@@ -67,7 +67,7 @@ export function Rotate(props: { of: IntegrationRow; credential: Credential; clos
           Requests with the old {name} are refused from now on, until the shop uses the new one.
         </Notice>
       ) : (
-        <p className="quiet">The shop can use both until then, and has that long to change over.</p>
+        <p className="quiet">The shop can use both until then.</p>
       )}
     </SingleActionDialog>
   );
@@ -84,8 +84,8 @@ export function Revoke({ of: row, close }: { of: IntegrationRow; close: () => vo
       close={close}
     >
       <p>
-        Every request with its credentials is refused at once, and it cannot be brought back.
-        Checkouts that it created go on: payments are collected and callbacks are sent.
+        Every request with its credentials is refused at once, and this cannot be undone. Checkouts
+        that it created go on: payments are collected and callbacks are sent.
       </p>
     </SingleActionDialog>
   );
@@ -154,7 +154,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
       what="Change the events"
       path={`/api/integrations/${row.id}/events`}
       body={{ enable, disable, ...(isMoved && { url: url.trim() || 'none' }) }}
-      said={() => 'The events are changed.'}
+      said={() => 'The events were changed.'}
       disabled={enable.length + disable.length === 0 && !isMoved}
       close={close}
     >
@@ -171,7 +171,7 @@ export function ChangeEvents({ of: row, close }: { of: IntegrationRow; close: ()
       </Checkbox.Group>
       <TextInput
         label="Address for events"
-        description="If it is empty, an event goes to the address of its order. That of a payout goes to the address of the newest order."
+        description="If it is empty, an event goes to the address of its order. An event of a payout goes to the address of the newest order."
         placeholder="https://shop.example/tranche/events"
         type="url"
         {...urlField}
@@ -252,7 +252,7 @@ export function ChangeLimit(props: { id: string; limit: Limit; close: () => void
       what={`Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`}
       path={`/api/integrations/${props.id}/limit`}
       body={{ endpoint, max_requests: Number(most), window_seconds: Number(window) }}
-      said={() => 'The limit is changed.'}
+      said={() => 'The limit was changed.'}
       disabled={!isGood || isSame}
       close={props.close}
     >

@@ -279,7 +279,7 @@ type Life = {
 };
 
 function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
-  if (rows.length === 0) return <p className="quiet card-body">Nothing is in force.</p>;
+  if (rows.length === 0) return <p className="quiet card-body">None is valid.</p>;
   return (
     <div className="lines">
       {rows.map((row, index) => (
@@ -301,7 +301,7 @@ function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
             </span>
           </span>
           {row.expires_at === null ? (
-            <span className="quiet">No end</span>
+            <span className="quiet">No end date</span>
           ) : (
             <span className="warning-text">
               Ends <Time at={row.expires_at} future />
@@ -333,7 +333,7 @@ function V1Card(props: { of: IntegrationRow; change: ((action: V1Action) => void
       }
     >
       {v1 === null ? (
-        <p className="quiet">It calls only v2.</p>
+        <p className="quiet">This integration uses only v2.</p>
       ) : (
         <Facts
           rows={[

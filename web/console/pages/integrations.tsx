@@ -102,7 +102,7 @@ export default function IntegrationsPage() {
         empty={{
           icon: 'integrations',
           title: 'No integrations yet',
-          text: 'An integration is what a shop’s server signs in with.',
+          text: 'An integration holds the credentials of a shop’s server.',
         }}
       />
       {adding && <AddIntegration close={() => setAdding(false)} />}

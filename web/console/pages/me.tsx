@@ -47,7 +47,7 @@ export default function Me() {
             <Notice kind="warn">
               <div className="stack tight">
                 <span>
-                  Your other sessions go on. If you do not know one of them, end them all.
+                  Your other sessions stay open. If you do not recognise one, end them all.
                 </span>
                 <EndOthers count={others} />
               </div>
@@ -79,7 +79,7 @@ export default function Me() {
 /** The person's passkeys. Each has a button to remove it, unless it is the only one. */
 function PasskeyLines({ of: { data: rows }, changed }: { of: Passkeys; changed: () => void }) {
   const { run, busy } = useQuietAction();
-  if (rows.length === 0) return <p className="quiet">You have none.</p>;
+  if (rows.length === 0) return <p className="quiet">You have no passkeys.</p>;
   return (
     <div className="lines">
       {rows.map((passkey) => (
@@ -110,7 +110,7 @@ function PasskeyLines({ of: { data: rows }, changed }: { of: Passkeys; changed: 
                   method: 'DELETE',
                   path: `/api/passkeys/${passkey.id}`,
                   what: `Remove the passkey ${passkey.name}`,
-                  said: () => 'The passkey is removed.',
+                  said: () => 'The passkey was removed.',
                 }).then((answer) => answer && changed())
               }
             >
@@ -147,7 +147,7 @@ function EndOthers({ count }: { count: number }) {
   );
 }
 
-/** The account at the issuer, which a person links to themselves with a fresh proof. */
+/** The person's account at the issuer. Linking it asks for the passkey. */
 function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
   const { run, busy } = useQuietAction();
   const isRefused = new URLSearchParams(window.location.search).has('refused');
@@ -164,9 +164,7 @@ function IssuerCard({ of: { is_tied } }: { of: { is_tied: boolean } }) {
           <p>Your company account is linked. You can sign in with it.</p>
         ) : (
           <>
-            <p className="quiet">
-              Link your company account, then you can sign in with it as well.
-            </p>
+            <p className="quiet">Link your company account to sign in with it as well.</p>
             <div>
               <Button
                 size="compact-sm"

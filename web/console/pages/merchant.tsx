@@ -41,7 +41,7 @@ export default function MerchantPage({ id }: { id: string }) {
         </Button>
         {can('payouts.read') && (
           <Button variant="default" component={Link} href={`/balance?merchant=${data.id}`}>
-            {shop === null ? 'What is owed' : 'What we are owed'}
+            {shop === null ? 'What is owed' : 'What you are owed'}
           </Button>
         )}
         {can('merchants.change') && (
@@ -72,7 +72,7 @@ export default function MerchantPage({ id }: { id: string }) {
               }
             >
               {data.integrations.length === 0 ? (
-                <p className="quiet card-body">It has no integration yet.</p>
+                <p className="quiet card-body">No integration yet.</p>
               ) : (
                 <div className="lines">
                   {data.integrations.map((one) => (
@@ -97,10 +97,10 @@ export default function MerchantPage({ id }: { id: string }) {
                     ? 'The shortest'
                     : `${data.preselected_term} payments`,
                 ],
-                ['Two people', describeThreshold(data, show)],
-                ['On statements', data.short_name ?? 'The beginning of its name'],
-                ['Says “No fees”', data.no_fees ? 'Yes' : 'No'],
-                ['Gateway', shop === null && (data.gateway ?? 'The first of the settings')],
+                ['Second approver', describeThreshold(data, show)],
+                ['On statements', data.short_name ?? 'The start of its name'],
+                ['Shows “No fees”', data.no_fees ? 'Yes' : 'No'],
+                ['Gateway', shop === null && (data.gateway ?? 'Default (first configured)')],
                 ['Second gateway', shop === null && data.second_gateway],
                 ['Since', <Time key="since" at={data.created_at} zone={data.time_zone} exact />],
               ]}
@@ -142,7 +142,7 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
       <div className="stack tight">
         <Facts
           rows={[
-            ['Its time', longTime(merchant.now, merchant.time_zone)],
+            ['Merchant’s time', longTime(merchant.now, merchant.time_zone)],
             [
               'Ahead',
               merchant.clock_ahead_ms === 0 ? 'Not at all' : duration(merchant.clock_ahead_ms),

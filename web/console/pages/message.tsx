@@ -104,13 +104,13 @@ function AnswerForm({ of: conversation }: { of: ConversationDetails }) {
           path: `/api/conversations/${checkout_id}/answer`,
           body: { request_id, seen_at: moved_at, text: text.trim(), solves },
           what,
-          said: () => `The answer goes to ${email}.`,
+          said: () => `The answer is being sent to ${email}.`,
         });
       }}
     >
       <Textarea
         label={`Answer as ${merchant_name}`}
-        description={`A mail in ${languageNames[language]} carries it to ${email}. It also appears on the plan page. Write it in the shopper’s language.`}
+        description={`It is sent to ${email} in an e-mail in ${languageNames[language]} and appears on the plan page. Write it in that language.`}
         autosize
         minRows={4}
         maxLength={4000}
@@ -145,7 +145,7 @@ function Solve({ of: conversation }: { of: ConversationDetails }) {
             path: `/api/conversations/${conversation.checkout_id}/solve`,
             body: { seen_at: conversation.moved_at },
             what,
-            said: () => 'It is solved. The shopper gets no mail.',
+            said: () => 'Marked as solved. The shopper gets no e-mail.',
           })
         }
       >

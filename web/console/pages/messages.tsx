@@ -43,7 +43,7 @@ export default function MessagesPage() {
     <>
       <PageHead
         title="Messages"
-        about="What shoppers wrote on their plan’s page, the latest first."
+        about="What shoppers wrote on their plan pages, the latest first."
       />
       <div className="filters">
         <Tabs

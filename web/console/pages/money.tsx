@@ -149,8 +149,8 @@ function Totals({ of: { totals, account_fees } }: { of: MoneyTotals }) {
       ))}
       {(account_fees ?? []).map((fee) => (
         <p key={fee.currency} className="quiet">
-          The gateway charged the account {money(fee.amount, fee.currency, fee.locale)} that belongs
-          to no payment.
+          The gateway charged the account a fee of {money(fee.amount, fee.currency, fee.locale)}{' '}
+          that belongs to no payment.
         </p>
       ))}
     </>

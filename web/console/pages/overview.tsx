@@ -32,7 +32,7 @@ export default function OverviewPage() {
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/overview', query] as const,
     queryFn: ({ signal }) => get<Overview>('/api/overview', query, signal),
-    // The charts of before may stay for a moment, but never under another merchant or month.
+    // The previous charts may stay for a moment, but never under another merchant or month.
     placeholderData: (before, of) => {
       const asked = of?.queryKey[1];
       return asked && asked.merchant === merchant && asked.month === month ? before : undefined;
@@ -127,25 +127,25 @@ const periodName = ({ days }: Overview, month: string | undefined) =>
   month ? monthName(month) : `${days.length} days`;
 
 /**
- * A count or proof that the person may not read is null and has no figure. Each figure links to the
- * list that it counts, filtered by the same merchant.
+ * The counts that wait, and the last check of the books. A value that the person may not read is null and has
+ * no figure. Each count links to its list, filtered by the same merchant.
  */
 function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
   const show = (cents: number) => money(cents, overview.currency, overview.locale);
   const listOf = (path: string, query: Query = {}) => withQuery(path, { ...query, merchant });
   return (
-    <section className="figures waiting" aria-label="What waits">
+    <section className="figures waiting" aria-label="Waiting">
       <WaitingFigure
         of={counts.refunds_to_review}
         href={listOf('/refunds')}
         label="Refunds to review"
         note={
           overview.oldest_refund_at
-            ? `The oldest came ${relativeTime(overview.oldest_refund_at, Date.now() + overview.clock_ahead_ms)}`
-            : 'Nothing waits'
+            ? `The oldest is from ${relativeTime(overview.oldest_refund_at, Date.now() + overview.clock_ahead_ms)}`
+            : 'None is waiting'
         }
-        none="Nothing waits"
+        none="None is waiting"
       />
       <WaitingFigure
         of={counts.overdue}
@@ -192,12 +192,12 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
         <Figure
           href={null}
           label="Books"
-          value={books.proved_at === null ? 'Not proved yet' : books.agree ? 'Agree' : 'Disagree'}
+          value={books.proved_at === null ? 'Not checked yet' : books.agree ? 'Agree' : 'Disagree'}
           state={books.agree ? '' : 'bad'}
           note={
             books.proved_at
-              ? `Proved ${relativeTime(books.proved_at)}`
-              : 'The first proof runs soon'
+              ? `Checked ${relativeTime(books.proved_at)}`
+              : 'The first check runs soon'
           }
         />
       )}

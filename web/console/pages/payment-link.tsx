@@ -77,7 +77,7 @@ export default function PaymentLinkPage({ id }: { id: string }) {
           <Facts
             rows={[
               ['For', link.reusable ? 'A till: many payments' : 'One payment'],
-              ['Shopper', link.reusable ? null : (link.email ?? 'Types an address')],
+              ['Shopper', link.reusable ? null : (link.email ?? 'Not known yet')],
               ['Created', <Time key="at" at={link.created_at} zone={link.time_zone} exact />],
               [
                 'Expires',
@@ -148,7 +148,7 @@ function MailIt({ of: link }: { of: PaymentLinkDetails }) {
   const { run, busy, problem } = useAction();
   const write = (
     <Button variant="default" component="a" href={mailto(link)}>
-      Write a mail
+      Write an e-mail
     </Button>
   );
   if (!sends_mail || link.email === null || !can('links.create')) return write;
@@ -162,7 +162,7 @@ function MailIt({ of: link }: { of: PaymentLinkDetails }) {
           void run({
             path: `/api/payment-links/${link.id}/mail`,
             what: `Mail the link${again} to ${link.email}`,
-            said: () => `The link goes to ${link.email}.`,
+            said: () => `The link is being sent to ${link.email}.`,
           })
         }
       >
@@ -176,8 +176,8 @@ function MailIt({ of: link }: { of: PaymentLinkDetails }) {
 
 function Mails({ of: link }: { of: PaymentLinkDetails }) {
   return (
-    <Card title="Mails to the shopper" bare>
-      <Table label="Mails of this link" columns={['Asked', 'Status', { right: 'Settled' }]}>
+    <Card title="E-mails to the shopper" bare>
+      <Table label="E-mails of this link" columns={['Requested', 'Status', { right: 'Settled' }]}>
         {link.mails.map((mail) => (
           <tr key={mail.id}>
             <td>

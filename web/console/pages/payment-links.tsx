@@ -152,12 +152,12 @@ function NewLink({ close }: { close: () => void }) {
       )}
       <TextInput
         label="Amount"
-        description={reusable ? 'Leave it empty, and each shopper types it.' : null}
+        description={reusable ? 'If it is empty, each shopper types the amount.' : null}
         inputMode="decimal"
         data-autofocus
         leftSection="R"
         {...typedField}
-        error={typed !== '' && cents === null ? 'Write it like 600,00.' : null}
+        error={typed !== '' && cents === null ? 'Enter an amount such as 600,00.' : null}
       />
       <TextInput
         label={reusable ? 'Name of the till' : 'Order'}
@@ -172,7 +172,7 @@ function NewLink({ close }: { close: () => void }) {
       {!reusable && (
         <TextInput
           label="Shopper’s e-mail address"
-          description="Without it the shopper types the address."
+          description="If it is empty, the shopper types it."
           type="email"
           maxLength={254}
           {...emailField}
@@ -180,7 +180,7 @@ function NewLink({ close }: { close: () => void }) {
       )}
       {hasEmail && sends_mail && (
         <Checkbox
-          label="Send the link there by mail"
+          label="Send the link there by e-mail"
           checked={mails}
           onChange={(event) => setMails(event.currentTarget.checked)}
         />
@@ -201,8 +201,8 @@ function NewLink({ close }: { close: () => void }) {
         }}
       />
       <Checkbox
-        label="Send our server a callback, as for our newest order"
-        description="A shop without a server gets none. The page of the link lists who paid."
+        label="Send a callback to the address of the newest order"
+        description="Without a callback, the link’s page lists who paid."
         checked={calls}
         onChange={(event) => setCalls(event.currentTarget.checked)}
       />

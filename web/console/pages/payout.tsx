@@ -145,10 +145,10 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
       {payout.compare_since !== null && (
         <Notice kind="warn">
           The database was restored from a backup. Compare this payout with the bank’s statement: it
-          may have been paid. It is not exported until a person says that the bank has not paid it,
-          and two people approve it after that.
+          may have been paid. It is not exported until a person confirms that the bank has not paid
+          it, and two people approve it after that.
           {payout.status === 'draft' &&
-            ' If the bank has, approve it first, and then note it as paid.'}
+            ' If the bank has paid it, approve it first, then record it as paid.'}
         </Notice>
       )}
       {payout.status === 'draft' && <Doubts of={[payout]} own />}
@@ -171,8 +171,8 @@ function Notices({ of: payout }: { of: PayoutDetails }) {
       )}
       {payout.return_noted_by !== null && payout.status !== 'returned' && (
         <Notice kind="warn">
-          {findActor('payouts returned') ?? payout.return_noted_by} noted that the bank returned it:{' '}
-          {payout.return_reason}. The amount is owed again once another person has noted it too.
+          {findActor('payouts returned') ?? payout.return_noted_by} recorded that the bank returned
+          it: {payout.return_reason}. The amount is owed again once another person confirms that.
         </Notice>
       )}
       {payout.status === 'returned' && (
@@ -230,7 +230,7 @@ function PayoutCard(props: {
             'Returned',
             payout.returned_at && <Time at={payout.returned_at} zone={payout.time_zone} exact />,
           ],
-          ['Return noted by', payout.return_noted_by],
+          ['Return recorded by', payout.return_noted_by],
           ['Id', <Id key="id" id={payout.id} />],
         ]}
       />
@@ -295,18 +295,18 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
 const textsOf = (amount: string) => ({
   paid: {
     title: 'The bank has paid',
-    what: `Note ${amount} as paid`,
-    said: `${amount} is noted as paid.`,
+    what: `Record ${amount} as paid`,
+    said: `${amount} is recorded as paid.`,
     label: 'The bank’s reference',
     description: 'As it appears on the bank’s statement.',
   },
   returned: {
     title: 'The bank returned it',
-    what: `Note ${amount} as returned`,
-    said: `The return of ${amount} is noted. The amount is owed again once two people have noted it.`,
+    what: `Record ${amount} as returned`,
+    said: `The return of ${amount} is recorded. The amount is owed again once two people have recorded it.`,
     label: 'Why the bank returned it',
     description:
-      'Once a second person has noted it too, the amount is owed to the merchant again and is in its next payout.',
+      'Once a second person has recorded it too, the amount is owed to the merchant again and is in its next payout.',
   },
   confirm: {
     title: 'The bank has not paid',

@@ -21,7 +21,7 @@ export const mustApproveAgain = (row: PayoutState) =>
 
 export function PayoutStatus({ of: row }: { of: PayoutState }) {
   const isShop = useShop() !== null;
-  // A shop cannot tell how the service's staff approves.
+  // A shop is not told how far the approval by the service's staff is.
   if (isShop && (mustApproveAgain(row) || row.status === 'draft')) {
     return <Status of="pending" name="Being approved" />;
   }
@@ -157,8 +157,8 @@ function Export({ close }: { close: () => void }) {
     >
       <p>
         Every approved payout goes into a file for the bank and is then marked as exported. Each
-        payout is in one file only, and a file has at most 1,000. It can be saved again from the
-        payout’s page.
+        payout is in one file only, and a file has at most 1,000 payouts. You can save the file
+        again from a payout’s page.
       </p>
     </SingleActionDialog>
   );
@@ -174,7 +174,7 @@ function Exported({ of: made }: { of: PayoutExport }) {
           {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. Most
           banks read the message pain.001 of ISO 20022. Both files have whole account numbers: keep
           them where the bank run is kept. When the bank has paid, select the payouts under “At the
-          bank” and note its reference.
+          bank” and record its reference.
         </p>
       )}
       {made.is_full && (

@@ -26,7 +26,7 @@ import { useText } from '../parts/text.ts';
 import { useCan, useChoice, useSession, useShop } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
-/** A role that only a later version knows has none. */
+/** A role of a later version has no words here. */
 const roleWords: Record<string, string> = {
   viewer: 'A viewer reads and changes nothing.',
   support: 'Support answers shoppers, asks for refunds, and retries payments and callbacks.',
@@ -156,7 +156,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           path: `/api/people/${person.id}`,
           body: changes,
           what,
-          said: () => `${name.trim()} is changed.`,
+          said: () => `${name.trim()} was changed.`,
         }).then((answer) => answer && close())
       : run<Invitation>({
           path: '/api/people',
@@ -295,9 +295,9 @@ function InvitationNotice({ of: person }: { of: Person }) {
           waits for another administrator until {longTime(invitation.expires_at)}.
         </span>
         <span>
-          Ask {person.name} first, in a way that you trust.
+          Ask {person.name} first, over a channel that you trust.
           {person.is_registered &&
-            ' Their passkeys and sessions go on until the release, and end with it.'}
+            ' Their passkeys and sessions keep working until the release, which ends them.'}
         </span>
         {invitation.release_refusal !== null ? (
           <span>{invitation.release_refusal}</span>
@@ -327,8 +327,7 @@ function InvitationNotice({ of: person }: { of: Person }) {
 }
 
 /**
- * Says why a person does not count yet where two people are needed, with the button that confirms
- * them.
+ * Says why a person cannot be second approver yet, with the button that confirms them.
  */
 function ConfirmationNotice({ of: person }: { of: Person }) {
   const can = useCan();
@@ -337,8 +336,8 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
   if (!can('people.confirm')) {
     return (
       <Notice>
-        {person.name} works as usual. Where two people are needed they count once the payment
-        service has confirmed them.
+        {person.name} can work as usual, and can be second approver once the payment service has
+        confirmed them.
       </Notice>
     );
   }
@@ -350,9 +349,8 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
           {person.merchant_ids === null
             ? 'Another administrator released this invitation and saw its link.'
             : 'A merchant’s administrator gave this access, or another administrator saw its link.'}{' '}
-          {person.name} counts where two people are needed once you confirm them. First call them,
-          or the merchant, at a number that you know. Did they register, and not that administrator
-          in their name?
+          {person.name} can be second approver once you confirm them. First call them or the
+          merchant at a number that you know, and ask whether they registered themselves.
         </span>
         <div>
           <Button
@@ -363,7 +361,7 @@ function ConfirmationNotice({ of: person }: { of: Person }) {
                 path: `/api/people/${person.id}/confirm`,
                 body: { was: { roles, merchant_ids } },
                 what: `Confirm ${person.name}`,
-                said: () => `${person.name} counts where two people are needed.`,
+                said: () => `${person.name} can now be second approver.`,
               })
             }
           >
@@ -450,7 +448,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
                 'Other access',
                 person.identity_id !== null && (
                   <Link href={`/people?person=${person.identity_id}`}>
-                    Another merchant let them in first
+                    Another merchant invited them first
                   </Link>
                 ),
               ],

@@ -279,7 +279,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
       onAction={() => {
         if (declining)
           perform('decline', decline, `${amount} was declined.`, { reason: reason.trim() });
-        else if (canRetry) perform('retry', retry, `The refund of ${amount} begins again.`);
+        else if (canRetry) perform('retry', retry, `The refund of ${amount} is being retried.`);
         else perform('approve', approve, `${amount} is approved. The refund starts now.`);
       }}
     >

@@ -64,9 +64,7 @@ export default function SearchPage() {
         </Card>
       ) : (
         <Card
-          title={
-            data?.more ? `Found ${found} or more: a longer text finds fewer` : `Found ${found}`
-          }
+          title={data?.more ? `Found ${found} or more. Type more to find fewer` : `Found ${found}`}
           bare
         >
           <ul className="hits" style={{ padding: 8, maxHeight: 'none' }}>

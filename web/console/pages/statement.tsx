@@ -90,15 +90,15 @@ const VersionLink = ({ of: { id, reference } }: { of: { id: string; reference: s
 
 const correctionLabels: Record<StatementDetails['corrections'][number]['name'], string> = {
   merchant_name: 'To',
-  merchant_address: 'Its address',
-  merchant_vat_number: 'Its VAT number',
+  merchant_address: 'Merchant’s address',
+  merchant_vat_number: 'Merchant’s VAT number',
   issuer_name: 'From',
-  issuer_address: 'Address',
-  issuer_vat_number: 'VAT number',
+  issuer_address: 'Our address',
+  issuer_vat_number: 'Our VAT number',
   language: 'Language',
 };
 
-/** Shown while the statement names one of the two sides otherwise than they are today. */
+/** Shown while the merchant's or the issuer's details on the statement differ from today's. */
 function Correction({ of: { id, reference, corrections } }: { of: StatementDetails }) {
   const can = useCan();
   const [, navigate] = useLocation();
@@ -139,7 +139,7 @@ function Correction({ of: { id, reference, corrections } }: { of: StatementDetai
   );
 }
 
-/** The last day of the month that begins on a day. */
+/** The last day of a month, given its first day. */
 function endOf(month: string): string {
   const [year = 0, number = 0] = month.split('-').map(Number);
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);

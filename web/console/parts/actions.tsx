@@ -56,7 +56,7 @@ export function useAction(report?: (what: string, problem: string) => void) {
   return { run, busy, problem, clear: () => setProblem(null) };
 }
 
-/** For a button in a table, where there is no room for the problem: a message shows it. */
+/** An action of a button in a table. A message shows its problem, because the table has no room. */
 export const useQuietAction = () =>
   useAction((title, message) => notifications.show({ title, message, color: 'danger' }));
 
@@ -75,9 +75,9 @@ export function ActionDialog(props: {
   size?: string;
   /** The label of the button that closes the dialog without acting. */
   leave?: string;
-  /** Content before the buttons on the right. */
+  /** Buttons to the left of `leave` and the action. */
   before?: ReactNode;
-  /** Whether only that button closes the dialog. */
+  /** Whether only `leave` closes the dialog, and neither Escape nor a click outside. */
   stays?: boolean;
   /** Whether the dialog only shows something. */
   hideAction?: boolean;
@@ -133,8 +133,11 @@ export function SingleActionDialog<T>(props: {
   close: () => void;
   /** Called instead of `close` when the action is done. */
   done?: (answer: T) => void;
-  /** The content of the dialog once the action is done, in which case it stays open. */
-  result?: { title: string; show: (answer: T) => ReactNode /** Credentials. */; once?: true };
+  /**
+   * The content of the dialog once the action is done, in which case it stays open. `once` is set for
+   * credentials, which are shown only once.
+   */
+  result?: { title: string; show: (answer: T) => ReactNode; once?: true };
   danger?: boolean;
   disabled?: boolean;
   size?: string;

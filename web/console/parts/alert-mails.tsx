@@ -12,13 +12,13 @@ const labels: Record<Choices['data'][number]['kind'], string> = {
   callbacks_failing: 'Callbacks fail',
   dispute_opened: 'A dispute is opened',
   key_ends: 'A key or secret ends within a day',
-  payout_paid: 'A payout was paid',
-  payout_returned: 'The bank returned a payout',
-  link_paid: 'A payment link was paid',
-  orders_week: 'A week has ended, with a link to its orders',
-  orders_month: 'A month has ended, with a link to its orders',
-  refunds_week: 'A week has ended, with a link to its refunds',
-  refunds_month: 'A month has ended, with a link to its refunds',
+  payout_paid: 'A payout is paid',
+  payout_returned: 'The bank returns a payout',
+  link_paid: 'A payment link is paid',
+  orders_week: 'A week ends (links to its orders)',
+  orders_month: 'A month ends (links to its orders)',
+  refunds_week: 'A week ends (links to its refunds)',
+  refunds_month: 'A month ends (links to its refunds)',
 };
 
 /** The events of the shop that a person gets mail about. */
@@ -36,7 +36,7 @@ export function AlertMails({ of: person }: { of: Person }) {
   if (!sends_mail || merchant === undefined || found.data?.data.length === 0) return null;
   return (
     <section className="stack tight">
-      <h3>Gets mail when</h3>
+      <h3>Gets an e-mail when</h3>
       {found.data ? (
         <Chooser key={JSON.stringify(found.data)} of={found.data} {...{ person, merchant, path }} />
       ) : (
@@ -53,10 +53,10 @@ function Chooser(props: { of: Choices; person: Person; merchant: string; path: s
   const before = of.data.filter(({ is_wanted }) => is_wanted).map(({ kind }) => kind as string);
   const [kinds, setKinds] = useState(before);
   const isChanged = of.data.some(({ kind, is_wanted }) => kinds.includes(kind) !== is_wanted);
-  const what = `Change the mails of ${person.name}`;
+  const what = `Change the e-mails of ${person.name}`;
   return (
     <div className="stack tight">
-      <Checkbox.Group value={kinds} onChange={setKinds} aria-label="Gets mail when">
+      <Checkbox.Group value={kinds} onChange={setKinds} aria-label="Gets an e-mail when">
         <div className="stack tight">
           {of.data.map(({ kind }) => (
             <Checkbox
@@ -79,7 +79,7 @@ function Chooser(props: { of: Choices; person: Person; merchant: string; path: s
                 path,
                 body: { merchant_id: merchant, kinds },
                 what,
-                said: () => `The mails of ${person.name} are changed.`,
+                said: () => `The e-mails of ${person.name} were changed.`,
               })
             }
           >

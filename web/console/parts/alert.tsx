@@ -14,10 +14,7 @@ import { type Column, List, type Picking } from './list.tsx';
 import { Unread } from './states.tsx';
 import { useText } from './text.ts';
 
-/**
- * The title of an alert. `gateway_other_amount` becomes `Other amount` where all alerts are the
- * gateway's.
- */
+/** The title of an alert: its kind as words. */
 export const alertName = (kind: string) => sentence(words(kind));
 
 const alertStates = [
@@ -93,7 +90,7 @@ const detailColumn = (head: string): Column<AlertRow> => ({
 
 const firstSentence = (text: string) => /^.*?\.(?=\s+[A-Z])/s.exec(text)?.[0] ?? text;
 
-/** The text after the first sentence. */
+/** The text after its first sentence, or the detail if the text does not contain it. */
 const restOf = ({ text, detail }: AlertRow) =>
   text.endsWith(detail) ? text.slice(firstSentence(text).length).trim() : detail;
 

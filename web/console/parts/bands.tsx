@@ -33,11 +33,11 @@ export function readBands(typed: TypedBand[]): { bands: Band[] | null; problems:
       .split(/[\s,;]+/)
       .filter(Boolean)
       .map(Number);
-    if (from_amount < 1) problem.from = 'Write it like 100,00.';
-    if (to_amount < 1) problem.to = 'Write it like 999,99.';
-    else if (to_amount < from_amount) problem.to = 'Less than where the band begins.';
+    if (from_amount < 1) problem.from = 'Enter an amount such as 100,00.';
+    if (to_amount < 1) problem.to = 'Enter an amount such as 999,99.';
+    else if (to_amount < from_amount) problem.to = 'This is below the start of the band.';
     if (terms.length === 0 || terms.some((term) => !Number.isInteger(term) || term < 1)) {
-      problem.terms = 'Write them like 1, 3, 6.';
+      problem.terms = 'Enter numbers such as 1, 3, 6.';
     }
     return { from_amount, to_amount, terms: [...new Set(terms)].sort((a, b) => a - b) };
   });
@@ -49,7 +49,7 @@ export function readBands(typed: TypedBand[]): { bands: Band[] | null; problems:
     const band = bands[index];
     const problem = problems[index];
     if (before && band && problem && band.from_amount <= before.to_amount) {
-      problem.from ??= 'Overlaps the band before it.';
+      problem.from ??= 'This overlaps the band before it.';
     }
   }
   const isGood = problems.every((problem) => Object.keys(problem).length === 0);

@@ -59,8 +59,7 @@ export function Time(props: {
   exact?: boolean;
   age?: boolean;
   /**
-   * Whether the time may be in the future. Otherwise it is only if a merchant's sandbox clock was
-   * moved.
+   * Whether a future time is expected. If not (a sandbox clock was moved), it is shown exactly.
    */
   future?: boolean;
 }) {
@@ -265,7 +264,6 @@ export function Scroll({ label, children }: { label: string; children: ReactNode
   );
 }
 
-/** A table in a card. Columns have names, and amounts are aligned right. */
 export function Table(props: {
   label: string;
   /** A phone does not show the wide columns. */

@@ -39,14 +39,14 @@ const names: Record<BulkAction['kind'], string> = {
   'callbacks retry': 'Resending callbacks',
   'refunds approve': 'Approving refunds',
   'payouts approve': 'Approving payouts',
-  'payouts paid': 'Noting payouts as paid',
+  'payouts paid': 'Recording payouts as paid',
   'instalments retry': 'Retrying payments',
 };
 const ends: Record<BulkAction['kind'], string> = {
   'callbacks retry': 'Callbacks resent',
   'refunds approve': 'Refunds approved',
   'payouts approve': 'Payouts approved',
-  'payouts paid': 'Payouts noted as paid',
+  'payouts paid': 'Payouts recorded as paid',
   'instalments retry': 'Payments retried',
 };
 
@@ -85,9 +85,7 @@ export function BulkActionsPanel() {
         <Progress key={one.id} of={one} />
       ))}
       {shown.some(({ finished_at }) => finished_at === null) && (
-        <p className="quiet small">
-          You can leave this page, and it goes on. It ends when you sign out.
-        </p>
+        <p className="quiet small">You can leave this page. The work stops when you sign out.</p>
       )}
     </section>
   );

@@ -51,8 +51,8 @@ export function FeesCard({ of: merchant, terms }: { of: MerchantDetails; terms: 
         ) : (
           <Notice kind="warn">
             {next
-              ? `Its fees begin on ${longDate(next.from)}. It is not paid out before then.`
-              : 'It has no fees yet, so the service does not pay it out.'}
+              ? `The fees begin on ${longDate(next.from)}. Until then this merchant gets no payouts.`
+              : 'No fees are set, so this merchant gets no payouts yet.'}
           </Notice>
         )}
         {next && (
@@ -191,7 +191,7 @@ function SetFees(props: { of: MerchantDetails; terms: TermsRow | null; close: ()
           {money(exampleCents, merchant.currency, merchant.locale)} pays out.
         </p>
       )}
-      <p className="quiet small">Orders that are in the books keep their fees.</p>
+      <p className="quiet small">Orders that are already in the books keep their fees.</p>
     </SingleActionDialog>
   );
 }

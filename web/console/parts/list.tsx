@@ -9,7 +9,7 @@ import {
   useState,
 } from 'react';
 import { Link, useLocation } from 'wouter';
-import { readList, withQuery } from '../api.ts';
+import { fetchList, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import type { IconName } from '../icons.tsx';
 import { useFilters } from '../url.ts';
@@ -54,7 +54,7 @@ export function useListPage<Row>(path: string, query: Record<string, string>) {
   const all = { limit: pageSize, ...query };
   return useQuery({
     queryKey: [path, all],
-    queryFn: ({ signal }) => readList<ListPage<Row>>(path, all, signal),
+    queryFn: ({ signal }) => fetchList<ListPage<Row>>(path, all, signal),
     refetchInterval: refreshMs,
     placeholderData: keepPreviousData,
   });
@@ -213,7 +213,7 @@ export function List<Row>(given: ListProps<Row>) {
         next={data?.next ?? null}
         csv={withQuery(`${props.path}.csv`, csvQuery)}
         go={(after) => {
-          // The page that is still shown leads to the one that is being read.
+          // The next page of the shown one is already being read.
           if (isPlaceholderData && after !== '') return;
           setFilters({ after });
           if (after === '') return;

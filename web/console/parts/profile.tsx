@@ -158,7 +158,7 @@ function LogoInput(props: {
           </Button>
         )}
       </div>
-      <span className="quiet small">A PNG or JPEG. It is made smaller where it has to be.</span>
+      <span className="quiet small">A PNG or JPEG. A large image is made smaller.</span>
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       <input
         ref={input}

@@ -49,7 +49,7 @@ export function ProofDialog() {
     <Dialog
       opened={asked !== null}
       close={() => end(false)}
-      title="Prove that it is you"
+      title="Confirm that it is you"
       size="sm"
       above
     >
@@ -58,7 +58,7 @@ export function ProofDialog() {
           <strong>{asked?.what}</strong> needs{' '}
           {isSandbox
             ? 'a passkey outside a sandbox. Here a click is enough.'
-            : 'your passkey. The proof lasts five minutes.'}
+            : 'your passkey. Then you are not asked again for five minutes.'}
         </p>
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
         <div className="row-of end">

@@ -12,14 +12,14 @@ import { Card, Time } from './basics.tsx';
 
 type Refused = Answer['data'][number];
 
-/** The newest requests of an integration whose signature was wrong. It is absent without any. */
+/** The newest requests of an integration whose signature was wrong. Shows nothing if there are none. */
 export function RefusedRequests({ of: row }: { of: IntegrationRow }) {
   const { scope } = useSession();
   const path = `/api/integrations/${row.id}/refused-requests`;
   const found = useQuery({
     queryKey: [path],
     queryFn: ({ signal }) => get<Answer>(path, {}, signal),
-    // Those of an intermediary may be about other merchants.
+    // The requests of an intermediary may be about other merchants.
     enabled: !row.intermediary || scope === 'all',
   });
   const answer = found.data;

@@ -33,7 +33,7 @@ export function reviewOf(row: RefundRow): { approve: string; notice: string | nu
   return { approve, notice: null };
 }
 
-/** The same for several refunds that are approved at once. */
+/** The label and the text for several refunds that are approved at once. */
 export function reviewOfAll(rows: RefundRow[]): { approve: string; notice: string } {
   const [any] = rows;
   if (!any) return { approve: '', notice: '' };

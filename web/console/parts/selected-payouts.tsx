@@ -42,7 +42,7 @@ export function SelectedDrafts({ rows, clear, keep }: Props) {
       >
         <strong>{plural(rows.length, 'payout')}</strong> selected.{' '}
         {doubtful.size > 0
-          ? `${plural(doubtful.size, 'payout')} to look at first.`
+          ? `Look at ${plural(doubtful.size, 'payout')} first.`
           : 'Two people approve each.'}
       </SelectedBar>
       {asking && (
@@ -78,8 +78,8 @@ export function SelectedDrafts({ rows, clear, keep }: Props) {
 }
 
 /**
- * Why a person should look at payouts before approving them. On a payout's own page, it has no link
- * to it.
+ * Why a person should look at payouts before approving them. `own` is set on a payout's own page,
+ * which needs no link to itself.
  */
 export function Doubts({ of: rows, own = false }: { of: PayoutRow[]; own?: boolean }) {
   const kinds = [
@@ -125,7 +125,7 @@ export function SelectedAtBank({ rows, clear }: Omit<Props, 'keep'>) {
   const { begin, ...bulk } = useBulkAction(clear);
   const [opened, setOpened] = useState(false);
   const [reference, referenceField] = useText('');
-  const what = `Note ${plural(rows.length, 'payout')} as paid${sumOf(rows)}`;
+  const what = `Record ${plural(rows.length, 'payout')} as paid${sumOf(rows)}`;
   const bank_reference = reference.trim();
   return (
     <>

@@ -67,7 +67,7 @@ function Needed({ of: home }: { of: Home }) {
       key: 'messages',
       href: '/messages',
       text: `${bounded(messages_to_answer)} ${messages_to_answer.count === 1 ? 'shopper waits' : 'shoppers wait'} for an answer`,
-      note: 'Ask and answer in the conversation',
+      note: 'Answer in the conversation',
     });
   }
   if (callbacks_exhausted?.count) {
@@ -75,7 +75,7 @@ function Needed({ of: home }: { of: Home }) {
       key: 'callbacks',
       href: '/callbacks',
       text: `${bounded(callbacks_exhausted)} ${callbacks_exhausted.count === 1 ? 'callback was' : 'callbacks were'} given up`,
-      note: 'Your server did not take them. Send them again once it works',
+      note: 'Your server did not accept them. Send them again once it works',
     });
   }
   for (const { integration_id, kind, expires_at } of home.ending_keys ?? []) {
@@ -138,13 +138,13 @@ function Week({ of: { week, week_before: before, currency, locale } }: { of: Hom
 const steps: { name: keyof Home['go_live']; label: string; how: string; href: string }[] = [
   {
     name: 'signed_request',
-    label: 'Signed request seen',
+    label: 'Signed request received',
     how: 'Your server signs each POST with the signing key',
     href: '/integrations',
   },
   {
     name: 'callback_delivered',
-    label: 'Callback taken',
+    label: 'Callback accepted',
     how: 'Your server verifies the callback of an order and answers 2xx. A shop without a server sells by payment link and skips this',
     href: '/callbacks',
   },
@@ -157,7 +157,7 @@ const steps: { name: keyof Home['go_live']; label: string; how: string; href: st
   {
     name: 'drill_passed',
     label: 'Drill passed',
-    how: 'Your developer runs it here in the sandbox: it plays what goes wrong with callbacks',
+    how: 'Your developer runs it here in the sandbox. It plays through what can go wrong with callbacks',
     href: '/callbacks',
   },
   {
@@ -201,7 +201,7 @@ function GoLive({ of: home }: { of: Home }) {
               <span className="quiet small">
                 It pays and forges orders, so it runs in the sandbox only.{' '}
                 {other_console_url && (
-                  <a href={other_console_url}>See whether it is passed there</a>
+                  <a href={other_console_url}>See whether it has passed there</a>
                 )}
               </span>
             </span>

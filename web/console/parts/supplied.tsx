@@ -28,7 +28,7 @@ const kinds: { kind: DisputeFile['kind']; name: string; about: string }[] = [
   {
     kind: 'correspondence',
     name: 'Messages with the customer',
-    about: 'Mails or chats about the order, as one file.',
+    about: 'E-mails or chats about the order, as one file.',
   },
   { kind: 'receipt', name: 'Receipt or invoice', about: 'What the customer was sent.' },
   { kind: 'other', name: 'Another document', about: 'Anything else that shows what happened.' },
@@ -263,20 +263,20 @@ function Ask({ of: dispute, close }: { of: DisputeDetails; close: () => void }) 
   return (
     <SingleActionDialog<DisputeDetails>
       title={`Ask ${merchant_name}`}
-      what={`Ask ${merchant_name} by mail`}
+      what={`Ask ${merchant_name} by e-mail`}
       path={`/api/disputes/${id}/ask`}
       said={({ asked_until }) =>
-        `The mail is on its way. An answer is expected by ${shortTime(asked_until ?? '', time_zone)}.`
+        `The e-mail is on its way. An answer is expected by ${shortTime(asked_until ?? '', time_zone)}.`
       }
       close={close}
     >
       <p>
-        A mail to the merchant’s contact asks for facts and files about order {client_reference_id}.
-        It leads to this page, where the merchant’s own people add them.
+        An e-mail to the merchant’s contact asks for facts and files about order{' '}
+        {client_reference_id}. It links to this page, where the merchant’s own people add them.
       </p>
       <p className="quiet">
         They have five days, or until two days before the bank’s deadline
-        {due_by !== null && <> ({shortTime(due_by, time_zone)})</>}. The mail does not name the
+        {due_by !== null && <> ({shortTime(due_by, time_zone)})</>}. The e-mail does not name the
         shopper.
       </p>
     </SingleActionDialog>

@@ -32,8 +32,8 @@ export function TestCallback({ of: row, close }: { of: IntegrationRow; close: ()
     >
       <p className="quiet">
         One callback goes to this address, signed with the newest signing key in use. It has{' '}
-        <code>"test": true</code> and reports a cancelled order that does not exist, so no order can
-        become paid by it.
+        <code>"test": true</code> and reports a cancelled order that does not exist, so no order
+        becomes paid.
       </p>
       <TextInput
         label="Address"

@@ -74,7 +74,7 @@ export function ThresholdForm({
           leftSection="R"
           inputMode="decimal"
           value={value.amount}
-          error={isBad ? 'Write it like 5000,00.' : refusal}
+          error={isBad ? 'Enter an amount such as 5000,00.' : refusal}
           onChange={(event) => onChange({ ...value, amount: event.currentTarget.value })}
         />
       )}

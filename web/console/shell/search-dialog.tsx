@@ -45,12 +45,12 @@ export const matches: Record<Hit['matched'], string> = {
   payout_reference: 'by payout reference',
   merchant_name: 'by its name',
   amount: 'by amount',
-  beginning: 'by its beginning',
+  beginning: 'by the start of its id, reference or name',
 };
 
 /** Shown before a search, and after one that finds nothing. */
 export const searchable =
-  'Search takes the beginning of an order number, an id or a page, an amount (1500), a whole name or e-mail address, the last four digits of a card, or a reference of the gateway or of a payout.';
+  'Search for an order number, an id or a page (the first letters are enough), an amount (1500), a whole name or e-mail address, the last four digits of a card, or a reference of the gateway or of a payout.';
 
 export const PageLine = ({ label }: { label: string }) => (
   <>
@@ -177,7 +177,7 @@ function Search({ close, places }: { close: () => void; places: Place[] }) {
       <p className="quiet small" role="status">
         {said}
       </p>
-      <div className="hits" id="search-hits" role="listbox" aria-label="Found">
+      <div className="hits" id="search-hits" role="listbox" aria-label="Results">
         {hits.map((hit, index) => (
           <Link
             key={hit.key}

@@ -176,7 +176,7 @@ function otherPlanStates({ paid, latePage, signedIn }: PlanPages): GalleryStates
   };
 }
 
-/** The shopper proves the e-mail address, or has done so. */
+/** The shopper signs in by e-mail, or has done so. */
 function proofStates({
   paid,
   session,

@@ -54,7 +54,13 @@ export const troubles: Partial<Record<string, PageKey>> = {
  * The place for the outcome of a request. It exists from the start, so that screen readers announce
  * the outcome.
  */
-export function Result({ isGood, children }: { isGood: boolean; children: ComponentChildren }) {
+export function OutcomeNotice({
+  isGood,
+  children,
+}: {
+  isGood: boolean;
+  children: ComponentChildren;
+}) {
   return (
     <div role="status">
       {children && <p class={isGood ? 'notice good' : 'notice danger'}>{children}</p>}

@@ -4,9 +4,9 @@ import type { Panel } from '../manage.tsx';
 import { NoLinks } from '../plan.tsx';
 import { type Answered, sendLink } from '../session.ts';
 import { MailboxHint } from '../test-cards.tsx';
-import { Head, type PanelProps, Result, troubles } from './panel.tsx';
+import { Head, OutcomeNotice, type PanelProps, troubles } from './panel.tsx';
 
-/** No mail can be sent to prove the address, so the shopper cannot act here. */
+/** No sign-in link can be sent, so the shopper cannot act here. */
 export function NoProof({ page, close }: PanelProps) {
   const i18n = useI18n();
   return (
@@ -42,7 +42,7 @@ export function Prove({ page, path, close, panel }: PanelProps & { panel: Panel 
   return (
     <form class="panel" noValidate onSubmit={send}>
       <Head title={i18n.text('prove')} about={i18n.text('prove_why')} close={close} />
-      <Result isGood={state === 'done'}>
+      <OutcomeNotice isGood={state === 'done'}>
         {state === 'done' ? (
           <>
             <strong>{i18n.text('prove_sent')}</strong> {i18n.text('prove_sent_next')}
@@ -50,7 +50,7 @@ export function Prove({ page, path, close, panel }: PanelProps & { panel: Panel 
         ) : (
           trouble && i18n.text(trouble)
         )}
-      </Result>
+      </OutcomeNotice>
       <label class="field">
         <span>{i18n.text('prove_email')}</span>
         <input

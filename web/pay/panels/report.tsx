@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { PageEntry } from '#purchases/shoppers/pay-page.ts';
 import { useI18n } from '../i18n.tsx';
 import { type Answered, report } from '../session.ts';
-import { Head, type PanelProps, Result, troubles } from './panel.tsx';
+import { Head, OutcomeNotice, type PanelProps, troubles } from './panel.tsx';
 
 /** "Something is wrong": the text goes to the people who answer, and their answer appears here. */
 export function Report({ page, path, payment, close }: PanelProps) {
@@ -33,9 +33,9 @@ export function Report({ page, path, payment, close }: PanelProps) {
     <form class="panel" noValidate onSubmit={send}>
       <Head title={i18n.text('report')} about={who} close={close} />
       {entries.length > 0 && <Thread entries={entries} />}
-      <Result isGood={state === 'done'}>
+      <OutcomeNotice isGood={state === 'done'}>
         {state === 'done' ? i18n.text('report_sent') : trouble && i18n.text(trouble)}
-      </Result>
+      </OutcomeNotice>
       <label class="field">
         <span>{i18n.text(entries.length > 0 ? 'report_again' : 'report_label')}</span>
         <textarea

@@ -20,7 +20,7 @@ import { findOperation, type Operation } from './routes.ts';
 type Caller = ReturnType<typeof createCaller>;
 
 /** Answers the part of Stripe's API that Tranche uses, and the gateway's controls. */
-export function createStripeFace(running: Running) {
+export function createStripeApi(running: Running) {
   const callOperation = createCaller(running.store, running.faults);
   return (request: IncomingMessage, response: ServerResponse, url: URL) =>
     serve(running, callOperation, request, response, url);

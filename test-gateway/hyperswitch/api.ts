@@ -9,7 +9,7 @@ import { failure, HyperswitchError, UnreadableBody } from './errors.ts';
 import { findOperation, type Operation } from './routes.ts';
 
 /** Answers the part of Hyperswitch's API that Tranche uses. */
-export function createHyperswitchFace(running: Running) {
+export function createHyperswitchApi(running: Running) {
   return async (request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> => {
     response.setHeader('x-request-id', newId('req'));
     response.setHeader('Cache-Control', 'no-store');
@@ -87,7 +87,7 @@ function validatorOf(schema: Schema): ReturnType<typeof Compile> {
   return known;
 }
 
-/** Members that a schema does not know are refused, as the real server does. */
+/** Reads a request. Like the real server, it refuses members that a schema does not know. */
 async function readRequest(
   request: IncomingMessage,
   url: URL,
