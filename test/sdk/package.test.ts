@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import manifest from '../../sdk/package.json' with { type: 'json' };
 import { type Account, createAccount, type Service, startService } from '../support/service.ts';
 
 // The archive that a service serves, as a merchant's developer installs it: in an empty project, without
@@ -135,10 +136,11 @@ describe('the packed package', () => {
     const about = (await service.app.inject('/docs/sdk/latest.json')).json();
     const lock = JSON.parse(await readFile(path.join(folder, 'package-lock.json'), 'utf8'));
     assert.equal(lock.packages['node_modules/@tranche/merchant'].integrity, about.integrity);
+    const { version } = manifest;
     assert.deepEqual(about, {
       name: '@tranche/merchant',
-      version: '0.1.0',
-      url: `${service.deps.baseUrl}/docs/sdk/tranche-merchant-0.1.0.tgz`,
+      version,
+      url: `${service.deps.baseUrl}/docs/sdk/tranche-merchant-${version}.tgz`,
       integrity: about.integrity,
     });
     const stays = await fetch(`${baseUrl}${new URL(about.url).pathname}`);
