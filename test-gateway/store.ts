@@ -273,19 +273,29 @@ export class Store {
     return rows.map((row) => kept<K>(row));
   }
 
-  /** Payments, and cards that were stored without a payment, newest first. */
-  payments(filter: { customer: string | undefined; after: string | undefined; limit: number }): {
-    id: string;
-  }[] {
+  /**
+   * Payments, and cards that were stored without a payment, newest first. `since` and `until` are
+   * included.
+   */
+  payments(filter: {
+    customer: string | undefined;
+    since?: string | undefined;
+    until?: string | undefined;
+    limit: number;
+  }): { id: string }[] {
     const conditions = ["kind in ('payment_intent', 'setup_intent')"];
     const values: string[] = [];
     if (filter.customer !== undefined) {
       conditions.push('customer = ?');
       values.push(filter.customer);
     }
-    if (filter.after !== undefined) {
-      conditions.push('number < (select number from objects where id = ?)');
-      values.push(filter.after);
+    for (const [cursor, comparison] of [
+      [filter.since, '>='],
+      [filter.until, '<='],
+    ] as const) {
+      if (cursor === undefined) continue;
+      conditions.push(`number ${comparison} (select number from objects where id = ?)`);
+      values.push(cursor);
     }
     return this.#prepared(
       `select id from objects where ${conditions.join(' and ')} order by number desc limit ?`,

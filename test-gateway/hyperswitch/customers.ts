@@ -89,7 +89,7 @@ export function updateCustomer(
 
 export function deleteCustomer(context: Context, id: string): object {
   const customer = usableCustomer(context, id);
-  const payments = context.store.payments({ customer: id, after: undefined, limit: 1_000 });
+  const payments = context.store.payments({ customer: id, limit: 1_000 });
   const hasMandate = payments.some(({ id: payment_id }) => {
     const payment = findPayment(context, payment_id);
     return payment !== null && presentPayment(context, payment).mandate_id !== null;

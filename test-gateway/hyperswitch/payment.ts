@@ -93,6 +93,29 @@ export function presentPayment(context: Context, kept: KeptPayment): PaymentAnsw
   };
 }
 
+/** A payment in a list. The server fills in only what its table of payments and attempts has. */
+export const presentListed = (context: Context, kept: KeptPayment): PaymentAnswer => ({
+  ...presentPayment(context, kept),
+  amount_received: null,
+  cancellation_reason: null,
+  error_code: null,
+  error_details: null,
+  expires_on: null,
+  external_authentication_details: null,
+  fingerprint: null,
+  mandate_id: null,
+  network_transaction_id: null,
+  network_transaction_link_id: null,
+  next_action: null,
+  off_session: null,
+  payment_method_id: null,
+  payment_method_status: null,
+  payment_method_tokenization_details: null,
+  return_url: null,
+  unified_code: null,
+  unified_message: null,
+});
+
 /** The names of the account and of the acquirer behind it. */
 const ourNames = {
   merchant_id: 'merchant_test',

@@ -15,6 +15,7 @@ import {
   isExpired,
   isSetup,
   type KeptPayment,
+  presentListed,
   presentPayment,
   statusOf,
 } from './payment.ts';
@@ -276,15 +277,20 @@ export function cancelPayment(
   return presentPayment(context, payment);
 }
 
-/** Lists payments, newest first. */
+/**
+ * Lists payments, newest first. A cursor includes its own payment: `starting_after` gives the newest
+ * of all that were created since, and `ending_before` the older ones.
+ */
 export function listPayments(
   context: Context,
-  given: { customer_id?: string; starting_after?: string; limit: number },
+  given: { customer_id?: string; starting_after?: string; ending_before?: string; limit: number },
 ): object {
-  const after = given.starting_after;
-  if (after !== undefined && findPayment(context, after) === null) throw missing('Payment');
+  const { customer_id: customer, starting_after: since, ending_before: until, limit } = given;
+  for (const cursor of [since, until]) {
+    if (cursor !== undefined && findPayment(context, cursor) === null) throw missing('Payment');
+  }
   const data = context.store
-    .payments({ customer: given.customer_id, after, limit: given.limit })
-    .map(({ id }) => presentPayment(context, openedPayment(context, id)));
+    .payments({ customer, since, until, limit })
+    .map(({ id }) => presentListed(context, openedPayment(context, id)));
   return { size: data.length, data };
 }

@@ -51,6 +51,7 @@ const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }));
 const listedPayments = object({
   customer_id: Type.Optional(text(64)),
   starting_after: Type.Optional(text()),
+  ending_before: Type.Optional(text()),
   limit,
 });
 

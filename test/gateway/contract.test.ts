@@ -211,7 +211,8 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
           ...pay,
           instalments: [number],
         });
-        assert.equal(found.length, count, `instalment ${number}`);
+        const { attempt_id } = pay;
+        assert.deepEqual(found, Array(count).fill({ ...paid, attempt_id }), `instalment ${number}`);
       }
       await assert.rejects(gateway.pay({ ...pay, amount: 99_999 }), RequestRefused);
     });
@@ -1279,6 +1280,40 @@ describe('what only Hyperswitch’s protocol has', () => {
       }
     } finally {
       await raw.close();
+    }
+  });
+
+  test('a list of several pages has each payment once, with the amount that was captured', async () => {
+    const paged = await startGateway({});
+    try {
+      const { gateway } = useHyperswitch(paged.url);
+      const payment = await newPayment(useHyperswitch(paged.url), 'pm_card_visa');
+      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const { merchant, key, checkout_id, customer_ref } = payment;
+      await gateway.capture({ key, merchant, payment_ref, amount: 12_345 });
+      const refs = new Set([payment_ref]);
+      while (refs.size < 201) {
+        const begun = await gateway.begin({
+          ...{ ...payment, card: null, capture: 'now', instalments: [1] },
+          attempt_id: randomUUID(),
+        });
+        refs.add((begun as { payment_ref: string }).payment_ref);
+      }
+      const wanted = { customer_ref, checkout_id, instalments: [1] };
+      const found = await gateway.listInstalmentPayments(merchant, wanted);
+      assert.deepEqual(found.map((state) => state.payment_ref).reverse(), [...refs]);
+      const page = (after: string | null) =>
+        gateway.listRecords('payments', { after, from: null, to: null });
+      let listed = await page(null);
+      const records = listed.records;
+      while (listed.next !== null) {
+        listed = await page(listed.next);
+        records.push(...listed.records);
+      }
+      assert.deepEqual(records.map(({ reference }) => reference).reverse(), [...refs]);
+      assert.deepEqual([records.at(-1)?.state, records.at(-1)?.amount], ['taken', 12_345]);
+    } finally {
+      await paged.close();
     }
   });
 

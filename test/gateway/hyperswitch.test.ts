@@ -163,14 +163,20 @@ describe('a payment', () => {
     assert.equal((await call('DELETE', `/payment_methods/${data}`)).body.deleted, true);
     await refuses(call('DELETE', `/payment_methods/${data}`), 404, 'HE_02');
     await refuses(charge(), 404, 'HE_02');
-    const { body } = await call('GET', `/payments/list?customer_id=${customer_id}&limit=1`);
-    assert.equal(body.size, 1);
-    const next = `/payments/list?customer_id=${customer_id}&starting_after=${body.data[0].payment_id}`;
-    const rest = await call('GET', next);
-    assert.deepEqual(
-      rest.body.data.map(({ payment_id }: Answer['body']) => payment_id),
-      [payment.payment_id],
-    );
+    // A cursor includes its payment, and `starting_after` gives the newer ones.
+    const listed = async (query: string) => {
+      const { body } = await call('GET', `/payments/list?customer_id=${customer_id}&${query}`);
+      assert.equal(body.size, body.data.length);
+      return body.data.map((one: Answer['body']) => [one.payment_id, one.amount_received]);
+    };
+    const [[newest]] = await listed('limit=1');
+    const both = [
+      [newest, null],
+      [payment.payment_id, null],
+    ];
+    assert.deepEqual(await listed(`ending_before=${newest}`), both);
+    assert.deepEqual(await listed(`starting_after=${newest}`), [[newest, null]]);
+    assert.deepEqual(await listed(`starting_after=${payment.payment_id}`), both);
   });
 });
 

@@ -8,6 +8,7 @@ export type Payment = {
   currency: string;
   amount_received?: number | null;
   cancellation_reason?: string | null;
+  capture_method?: string | null;
   client_secret?: string | null;
   created?: string | null;
   customer_id?: string | null;

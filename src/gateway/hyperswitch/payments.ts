@@ -13,6 +13,7 @@ import type { Payment } from './answers.ts';
 import { codes, fail, type HyperswitchApi, isCode } from './api.ts';
 import { cardOf } from './card.ts';
 import { paymentId } from './ids.ts';
+import { fewAtOnce, listPage } from './lists.ts';
 import { isStored, paymentState, undecidedError } from './states.ts';
 
 type Begin = Parameters<Gateway['begin']>[0];
@@ -112,43 +113,53 @@ export function paymentCalls(api: HyperswitchApi): PaymentCalls {
       return found && paymentState(found);
     },
 
-    async listInstalmentPayments(merchant, wanted) {
-      const states: (PaymentState & { attempt_id: string | null })[] = [];
-      for await (const payment of listAll(api, merchant, wanted.customer_ref)) {
-        const { checkout_id, instalments, instalment, attempt_id } = payment.metadata ?? {};
-        if (checkout_id !== wanted.checkout_id || payment.amount === 0) continue;
-        // A shopper may have paid several at once.
-        const covered = String(instalments ?? instalment ?? '').split(',');
-        if (!wanted.instalments.some((number) => covered.includes(String(number)))) continue;
-        const id = attempt_id === undefined ? null : String(attempt_id);
-        states.push({ ...paymentState(payment), attempt_id: id });
-      }
-      return states;
-    },
+    listInstalmentPayments: (merchant, wanted) => listInstalmentPayments(api, merchant, wanted),
   };
 }
 
-const pageSize = 100;
+/** Lists have all that we read about payments in these states. */
+const completeInLists = [
+  'requires_payment_method',
+  'requires_confirmation',
+  'cancelled',
+  'expired',
+];
 
-async function* listAll(
+async function listInstalmentPayments(
+  api: HyperswitchApi,
+  merchant: MerchantTime,
+  wanted: Parameters<Gateway['listInstalmentPayments']>[1],
+): ReturnType<Gateway['listInstalmentPayments']> {
+  const listed = (await listAll(api, merchant, wanted.customer_ref)).filter((payment) => {
+    const { checkout_id, instalments, instalment } = payment.metadata ?? {};
+    if (checkout_id !== wanted.checkout_id || payment.amount === 0) return false;
+    // A shopper may have paid several at once.
+    const covered = String(instalments ?? instalment ?? '').split(',');
+    return wanted.instalments.some((number) => covered.includes(String(number)));
+  });
+  return await fewAtOnce(listed, async (payment) => {
+    const attempt_id = payment.metadata?.attempt_id;
+    const known = completeInLists.includes(payment.status)
+      ? payment
+      : await retrieve(api, merchant, payment.payment_id);
+    const id = attempt_id === undefined ? null : String(attempt_id);
+    return { ...paymentState(known), attempt_id: id };
+  });
+}
+
+async function listAll(
   api: HyperswitchApi,
   merchant: MerchantTime,
   customer_id: string,
-): AsyncIterable<Payment> {
+): Promise<Payment[]> {
+  const all: Payment[] = [];
   let after: string | null = null;
-  for (;;) {
-    const query: URLSearchParams = new URLSearchParams({
-      customer_id,
-      limit: String(pageSize),
-      ...(after !== null && { starting_after: after }),
-    });
-    const { data } = await api
-      .call<{ data: Payment[] }>('GET', `/payments/list?${query}`, { merchant })
-      .catch(fail);
-    yield* data;
-    after = data.at(-1)?.payment_id ?? null;
-    if (data.length < pageSize || after === null) return;
-  }
+  do {
+    const page = await listPage(api, after, { customer_id, merchant });
+    all.push(...page.data);
+    after = page.next;
+  } while (after !== null);
+  return all;
 }
 
 /**

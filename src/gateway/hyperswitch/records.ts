@@ -4,6 +4,7 @@ import type { Payment, Refund } from './answers.ts';
 import { fail, type HyperswitchApi } from './api.ts';
 import { disputeState, listDisputes } from './disputes.ts';
 import { isVerification } from './ids.ts';
+import { fewAtOnce, listPage } from './lists.ts';
 import { timeOf } from './states.ts';
 
 const paymentStates: Record<string, GatewayRecord['state']> = {
@@ -36,7 +37,7 @@ function paymentRecord(payment: Payment): GatewayRecord {
     customer_ref: payment.customer_id ?? null,
     instalments: covered.filter((digits) => digits !== '').map(Number),
     number_of_payments: number_of_payments ? Number(number_of_payments) : null,
-    amount: state === 'taken' ? (payment.amount_received ?? 0) : payment.amount,
+    amount: state === 'taken' ? (payment.amount_received ?? payment.amount) : payment.amount,
     state: state ?? 'in_flight',
     created_at: timeOf(payment.created ?? ''),
   };
@@ -67,8 +68,6 @@ function refundRecord(refund: Refund): GatewayRecord {
 type Page = Parameters<Gateway['listRecords']>[1];
 type Listed = { records: GatewayRecord[]; next: string | null };
 
-const pageSize = 100;
-
 const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
   (from === null || created_at >= from) && (to === null || created_at < to);
 
@@ -77,24 +76,27 @@ const isWithin = ({ created_at }: GatewayRecord, { from, to }: Page) =>
  * Records come newest first: the list ends with the first page that is older than the range.
  */
 async function listPayments(api: HyperswitchApi, page: Page): Promise<Listed> {
-  const query = new URLSearchParams({
-    limit: String(pageSize),
-    ...(page.after !== null && { starting_after: page.after }),
-  });
-  const { data } = await api
-    .call<{ data: Payment[] }>('GET', `/payments/list?${query}`, {})
-    .catch(fail);
-  const records = data.map(paymentRecord);
-  const last = records.at(-1);
-  const isOver =
-    data.length < pageSize ||
-    last === undefined ||
-    (page.from !== null && last.created_at < page.from);
-  return {
-    records: records.filter((record) => isWithin(record, page)),
-    next: isOver ? null : last.reference,
-  };
+  const { data, next } = await listPage(api, page.after);
+  const last = data.at(-1);
+  const isOver = !last || (page.from !== null && timeOf(last.created ?? '') < page.from);
+  const within = data.filter((payment) => isWithin(paymentRecord(payment), page));
+  const known = await fewAtOnce(within, (payment) => withAmount(api, payment));
+  return { records: known.map(paymentRecord), next: isOver ? null : next };
 }
+
+/**
+ * Lists do not say how much was taken. It is the whole amount, unless the payment was held first and
+ * less of it was captured: only such a payment is looked up.
+ */
+async function withAmount(api: HyperswitchApi, payment: Payment): Promise<Payment> {
+  const isWhole = payment.capture_method === 'automatic' && payment.status === 'succeeded';
+  if (isWhole || paymentStates[payment.status] !== 'taken') return payment;
+  const path = `/payments/${encodeURIComponent(payment.payment_id)}`;
+  const { amount_received } = await api.call<Payment>('GET', path, {}).catch(fail);
+  return { ...payment, amount_received: amount_received ?? 0 };
+}
+
+const pageSize = 100;
 
 /** The largest offset that the gateway takes. */
 const offsetMax = 20_000;
