@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explainBadPreselection, isWider, preselectedTerm } from './merchant.ts';
+import { describeBands, explainBadPreselection, isWider, preselectedTerm } from './merchant.ts';
 
 test('the page selects the longest term that is at most the merchant’s choice', () => {
   const cases: [preselected: number | null, terms: number[], selected: number][] = [
@@ -42,4 +42,11 @@ test('bands are wider if they take an amount in a term that they did not take be
   }
   assert.equal(isWider(before, before), false);
   assert.equal(isWider([{ from_amount: 1, to_amount: 2, terms: [1] }], []), true);
+});
+
+test('bands are described as the amounts between which a checkout is accepted', () => {
+  const band = (from_amount: number, to_amount: number) => ({ from_amount, to_amount, terms: [1] });
+  const whole = 'between 5000 and 20000 cents';
+  assert.equal(describeBands([band(5000, 9999), band(10000, 20000)]), whole);
+  assert.match(describeBands([]), /^between the limits of a band, and this merchant has no bands$/);
 });

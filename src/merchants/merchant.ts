@@ -234,6 +234,7 @@ export function describeBands(rules: Rule[]): string {
     if (last && last.to + 1 === from_amount) last.to = to_amount;
     else ranges.push({ from: from_amount, to: to_amount });
   }
+  if (ranges.length === 0) return 'between the limits of a band, and this merchant has no bands';
   return `${ranges.map(({ from, to }) => `between ${from} and ${to}`).join(' or ')} cents`;
 }
 

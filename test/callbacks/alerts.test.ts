@@ -272,3 +272,25 @@ test('a failing destination and an exhausted callback raise alerts that are post
     assert.deepEqual(kinds, attempt === 19 ? [...warned, 'callback_exhausted'] : warned);
   }
 });
+
+test('an exhausted callback has an open alert while another receiver of the merchant fails', async () => {
+  const account = await createAccount(service);
+  const { id: merchant_id } = account.merchant;
+  await raiseAlert(service.deps, service.deps.database.db, {
+    kind: 'destination_failing',
+    merchant_id,
+    integration_id: account.id,
+    detail: 'Callbacks to other.example have failed 5 times in a row (last: timeout).',
+  });
+  receiver.answer = () => ({ status: 500 });
+  const [id] = await queueCallbacks(service, account, [`${receiver.url}/shop`]);
+  const { pool } = service.deps.database;
+  await pool.query('update callbacks set run_attempts = 18 where checkout_id = $1', [id]);
+  clock.advance({ minutes: 10 });
+  await deliverDueCallbacks(service.deps);
+  const raised = (await read()).map(({ kind, closed_at }) => [kind, closed_at]);
+  assert.deepEqual(raised, [
+    ['destination_failing', null],
+    ['callback_exhausted', null],
+  ]);
+});

@@ -1017,7 +1017,7 @@ describe('a crash loses no callback', () => {
     assert.deepEqual([received().length, tried.length], [1, 1]);
   });
 
-  test('before claiming: a worker makes the first delivery', async () => {
+  test('before claiming: a worker makes the first delivery, which redirects no one', async () => {
     const { url, received } = place(() => ({ body: '{"redirect_url":"https://shop.example/x"}' }));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     await deliverDueCallbacks(service.deps);
@@ -1028,8 +1028,9 @@ describe('a crash loses no callback', () => {
     );
     paying.clock.advance({ seconds: 15 });
     await deliverDueCallbacks(service.deps);
-    const { tried } = await readCallback(service, id);
+    const { tried, redirect_url } = await readCallback(service, id);
     assert.deepEqual([received().length, tried[0]?.trigger], [1, 'first']);
+    assert.equal(redirect_url, null, 'the page no longer waits');
   });
 
   test('at the last attempt: no twentieth attempt, and one alert', async () => {

@@ -1,14 +1,13 @@
 import type { CardSession } from '#gateway/gateway.ts';
 import { findCardEntry, type Gateways } from '#gateway/gateways.ts';
 import { preselectedTerm } from '#merchants/merchant.ts';
-import { type Clock, secondsAfter } from '#platform/shared/clock.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';
-import type { Callback } from '#purchases/callbacks/callback.ts';
-import { deadlineSeconds } from '#purchases/callbacks/delivery/limits.ts';
+import { isAwaited } from '#purchases/callbacks/delivery/answer.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { ConversationEntry } from '#purchases/conversations/conversation.ts';
 import { planPayments } from '#purchases/instalments/instalment.ts';
@@ -48,7 +47,8 @@ export function presentPage(
   const inFlight = attempts.find(isInFlight);
   const card_entry = findCardEntry(deps.gateways, checkout.gateway);
   const [latest] = attempts;
-  const isDelivering = callback !== null && isFirstDelivery(callback, now);
+  const isDelivering =
+    callback?.status === 'pending' && callback.attempts === 0 && isAwaited(callback, now);
   const status = isDelivering ? 'paying' : statusOf(checkout, attempts, inFlight, now);
   return {
     status,
@@ -110,18 +110,6 @@ function presentConversation(
     })),
     is_answered: entries.at(-1)?.author === 'person',
   };
-}
-
-/**
- * The first delivery of the callback is in flight. The merchant's response may say where the
- * shopper goes, so the page waits for it until the deadline.
- */
-function isFirstDelivery(
-  { status, attempts, created_at }: Pick<Callback, 'status' | 'attempts' | 'created_at'>,
-  now: Temporal.Instant,
-): boolean {
-  const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
-  return status === 'pending' && attempts === 0 && Temporal.Instant.compare(now, end) < 0;
 }
 
 function statusOf(

@@ -1,6 +1,21 @@
-import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits.ts';
+import { secondsAfter, type Timestamp } from '#platform/shared/clock.ts';
+import {
+  deadlineSeconds,
+  postponeMinutesMax,
+  redirectUrlLengthMax,
+  retryMinutes,
+} from './limits.ts';
 
 // How a receiver's answer affects its callback and the shopper.
+
+/** Whether the shopper's page still waits for the answer, which may say where the shopper goes. */
+export function isAwaited(
+  { created_at }: { created_at: Timestamp },
+  at: Temporal.Instant,
+): boolean {
+  const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
+  return Temporal.Instant.compare(at, end) < 0;
+}
 
 /**
  * When to retry: ten minutes after the last attempt began, so that attempts never bunch up after an

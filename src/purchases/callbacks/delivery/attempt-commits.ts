@@ -10,10 +10,11 @@ import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts
 import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
 import { hasOpenAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
-import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
+import { isAwaited, nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
 import { insertCallbackAttempts, listWrittenAttempts, moveAttemptsEnded } from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
+import { isAlerted } from './destination.sql.ts';
 import { countDeliveries } from './destination-statistics.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
 import { notSent } from './failure-reason.ts';
@@ -225,9 +226,10 @@ const unchanged = { due_at: null, delivered_at: null, redirect_url: null };
 function released({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
   if (exchange.delivered) {
-    // A truncated body is not a complete answer, even if it parses. No shopper waits for an event.
-    const isAwaited = trigger === 'first' && callback.event === null;
-    const answer = isAwaited && !exchange.truncated ? exchange.body : null;
+    const isFirst = trigger === 'first' && callback.event === null;
+    const isHeard = isFirst && isAwaited(callback, Temporal.Instant.from(attempt.started_at));
+    // A truncated body is not a complete answer, even if it parses.
+    const answer = isHeard && !exchange.truncated ? exchange.body : null;
     return {
       ...unchanged,
       status: 'delivered' as const,
@@ -277,8 +279,7 @@ async function exhaust(
     subject_id: callback.id,
     detail: `The callback was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). It can be sent again.`,
     // One alert about the failing receiver is enough, however many callbacks wait for it.
-    isNotice: await hasOpenAlert(db, 'destination_failing', {
-      merchant_id: callback.merchant_id,
-    }),
+    isNotice:
+      (await isAlerted(db, callback)) && (await hasOpenAlert(db, 'destination_failing', callback)),
   });
 }

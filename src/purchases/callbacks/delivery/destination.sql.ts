@@ -31,3 +31,14 @@ export async function moveAlerted(db: Handle, { merchant_id, host }: Destination
     .where('host', '=', host)
     .execute();
 }
+
+/** Whether an alert about this host was raised since it last answered. */
+export async function isAlerted(db: Handle, { merchant_id, host }: Destination): Promise<boolean> {
+  const row = await db
+    .selectFrom('destinations')
+    .select('alerted')
+    .where('merchant_id', '=', merchant_id)
+    .where('host', '=', host)
+    .executeTakeFirst();
+  return row?.alerted === true;
+}
