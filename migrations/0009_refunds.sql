@@ -12,6 +12,8 @@ create table refund_requests (
   amount                 bigint not null check (amount > 0),
   currency               text not null,
   signed                 boolean not null,
+  -- It cancels the rest of a plan: it takes only from payments that were not collected.
+  uncollected_only       boolean not null default false,
   created_at             timestamptz(3) not null,
   approved_at            timestamptz(3),
   completed_at           timestamptz(3),

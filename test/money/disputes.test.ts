@@ -310,6 +310,38 @@ test('a plan that needs two people for its cancellation stays paused until the s
   await assertBooks();
 });
 
+test('cancelling the rest of a plan returns nothing to the card, whatever is refunded meanwhile', async () => {
+  const account = await createAccount(paying.service);
+  const rules = ['merchants', 'rules', account.merchant.id];
+  await tranche.json(...rules, '--four-eyes-above', '20000');
+  const shopper = await paying.shopper({ amount: 90_000 }, account);
+  await shopper.pay(3);
+  await paying.pass({ days: 33 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  const { id } = await dispute(shopper);
+  await resolve(id, '--lost');
+  await tranche.json('disputes', 'rest', id, '--cancel');
+  const [rest] = await shopper.rows('refund_requests');
+  const own = await askRefund(paying, shopper, 20_000, account);
+  const sipho = commandsOf(paying, { TRANCHE_OPERATOR: 'sipho' });
+  assert.equal((await sipho.json('refunds', 'approve', own)).status, 'complete');
+  await sipho.json('refunds', 'approve', rest.id);
+  await paying.work();
+  assert.deepEqual(await shopper.books().then(({ refunds }) => refunds), []);
+  const [failed] = (await shopper.rows('refund_requests')).filter((one) => one.id === rest.id);
+  assert.deepEqual(
+    [failed.status, failed.reason],
+    ['failed', 'Another refund took a part of what was not collected.'],
+  );
+  await tranche.refused(1, /no longer hold enough/, 'refunds', 'retry', rest.id);
+  await tranche.json('disputes', 'rest', id, '--cancel');
+  const less = (await shopper.rows('refund_requests')).find(({ amount }) => amount === 10_000);
+  await sipho.json('refunds', 'approve', less.id);
+  assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, false);
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 cancelled -30000']);
+  await assertBooks();
+});
+
 test('an operator cannot refund what the shopper disputes either, nor retry a refund of it', async () => {
   const shopper = await collected(1);
   await paying.gateway.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });

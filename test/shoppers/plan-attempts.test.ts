@@ -536,6 +536,26 @@ test('a refund in progress and the shopper exclude each other', async () => {
   for (const one of [shopper, other]) await assertBalanced(paying, one);
 });
 
+test('a hold is voided only when no refund in progress may return a part to it', async () => {
+  const [shopper, acting] = await paidShopper();
+  assert.equal((await acting.pay('next')).attempt?.status, 'done');
+  const fault = await paying.gateway.fault({
+    ...{ fault: 'error_before', method: 'POST', path: '/v1/refunds' },
+  });
+  // It would leave 500 cents of the hold, so it takes less of it and 500 cents from the card.
+  const first = await refundNow(paying, shopper, 99_500);
+  assert.equal(first.status, 'pending');
+  const second = await refundNow(paying, shopper, 1_000);
+  assert.equal(second.status, 'requested');
+  const [, paid] = (await shopper.rows('instalments')).toSorted((a, b) => a.number - b.number);
+  await paying.gateway.call('DELETE', `/_test/faults/${fault}`);
+  await paying.gateway.call('POST', '/v1/refunds', { payment_intent: paid.payment_ref });
+  await paying.pass({ hours: 2 });
+  assert.deepEqual(await planOf(shopper), ['1 authorised', '2 collected', '3 scheduled -1000']);
+  const refunds = await shopper.rows('refund_requests');
+  assert.deepEqual(refunds.map(({ status }) => status).toSorted(), ['complete', 'failed']);
+});
+
 test('what the page did not show is not charged', async () => {
   const [shopper, acting] = await paidShopper();
   await paying.pass({ days: 2 });

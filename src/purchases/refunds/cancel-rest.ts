@@ -10,8 +10,9 @@ import type { ReviewDeps } from './review-refund.ts';
 
 /**
  * After a lost dispute, an operator cancels the rest of the plan. That is a refund of what was not
- * collected, so it returns nothing to the card. Above the merchant's threshold another person has to
- * approve it, and the plan stays paused until then. A repeated call continues with the same refund.
+ * collected, so it returns nothing to the card: it fails if another refund has taken some of that in
+ * the meantime. Above the merchant's threshold another person has to approve it, and the plan stays
+ * paused until then. A repeated call continues with the same refund.
  */
 export async function cancelRest(
   deps: ReviewDeps,
@@ -41,6 +42,7 @@ export async function cancelRest(
           checkout_id,
           amount,
           reason: null,
+          uncollected_only: true,
         });
   return await operate(deps, operator, 'disputes rest', async (db) => {
     await lockCheckout(db, merchant_id, checkout_id);

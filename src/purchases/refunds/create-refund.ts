@@ -148,6 +148,7 @@ export async function reserveRefund(
     /** The person at the console who requests it. Null if the merchant does, by the API. */
     requester: Approver | null;
     reason: string | null;
+    uncollected_only?: boolean;
   },
 ): Promise<RefundRequest> {
   const { id, amount, integration_id, signed, isApproved, requester, reason } = wanted;
@@ -171,6 +172,7 @@ export async function reserveRefund(
     amount,
     currency,
     signed,
+    uncollected_only: wanted.uncollected_only ?? false,
     created_at: last_created_at,
     approved_at: isApproved ? last_created_at : null,
     completed_at: null,

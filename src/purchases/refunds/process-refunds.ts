@@ -171,7 +171,7 @@ async function start(
       return begins;
     } catch (error) {
       if (!(error instanceof NothingLeft)) throw error;
-      return { refund: await failRequested(deps, db, merchant, current) };
+      return { refund: await failRequested(deps, db, merchant, current, error.reason) };
     }
   });
   if (typeof started !== 'string') return started;

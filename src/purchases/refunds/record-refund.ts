@@ -256,15 +256,15 @@ function releaseOf(refund: RefundRequest, round: RefundPart[]): Movement {
 
 /**
  * Fails a refund that has not begun, in a transaction that holds the checkout's lock, because a
- * dispute took the money that it needed.
+ * dispute or another refund took the money that it needed.
  */
 export async function failRequested(
   deps: RecordDeps,
   db: Handle,
   merchant: Merchant,
   refund: RefundRequest,
+  reason: string,
 ): Promise<RefundRequest> {
-  const reason = 'The cardholder got the money back by a dispute.';
   const failed = await fail(deps, db, merchant, refund, 'requested', reason);
   const { merchant_id, checkout_id, currency, id: refund_id, amount } = refund;
   await postMovements(deps, db, timestamp(merchant.now()), [

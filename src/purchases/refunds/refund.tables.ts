@@ -18,6 +18,7 @@ declare module '#platform/database/tables.ts' {
       amount: Fixed<number>;
       currency: Fixed<string>;
       signed: Fixed<boolean>;
+      uncollected_only: Fixed<boolean>;
       created_at: Fixed<Timestamp>;
       approved_at: Timestamp | null;
       completed_at: Timestamp | null;

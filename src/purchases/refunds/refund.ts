@@ -24,6 +24,8 @@ export type RefundRequest = {
   amount: number;
   currency: string;
   signed: boolean;
+  /** It cancels the rest of a plan, and returns nothing to the card. */
+  uncollected_only: boolean;
   created_at: Timestamp;
   /** When an operator approved it, or the integration's automatic approval did. */
   approved_at: Timestamp | null;
@@ -296,8 +298,15 @@ export function withDisputed(
   return given;
 }
 
-/** The payments hold less than the refund. Only a dispute can have taken the difference. */
-export class NothingLeft extends Error {}
+/** The payments that a refund may take from hold less than it. The merchant reads the reason. */
+export class NothingLeft extends Error {
+  readonly reason: string;
+
+  constructor(message: string, reason = 'The cardholder got the money back by a dispute.') {
+    super(message);
+    this.reason = reason;
+  }
+}
 
 const reasonCharactersMax = 500;
 

@@ -19,6 +19,7 @@ type Wanted = {
   checkout_id: string;
   amount: number;
   reason: string | null;
+  uncollected_only?: boolean;
 };
 
 /**
@@ -75,6 +76,7 @@ export async function requestRefund(
       isApproved,
       requester,
       reason,
+      uncollected_only: wanted.uncollected_only ?? false,
     });
     if (!isApproved) {
       return { ...about, subject_id: id, result: { refund: reserved, isClaimed: false } };

@@ -79,7 +79,15 @@ export async function approveRefund(
     }
     const by = { approved_by: reviewer.person_id, approved_by_name: reviewer.name };
     const approval = { ...lease, ...by };
-    const started = await startUnlessSpent(deps, db, merchant, refund, facts, approval);
+    const started = await startUnlessSpent(
+      deps,
+      db,
+      merchant,
+      refund,
+      facts,
+      'requested',
+      approval,
+    );
     if (typeof started !== 'string') return started;
     const { at: approved_at, ...leased } = approval;
     const to = { ...leased, approved_at, due_at: approved_at, attempts: 0 };
@@ -132,17 +140,20 @@ export async function retryRefund(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
       );
     }
-    const started = await startRefund(deps, db, merchant, refund, facts, 'failed', lease);
-    if (typeof started === 'string') {
-      throw new OperatorError(
-        started === 'disputed'
-          ? 'The shopper disputes a payment of this checkout. Try again when that is decided.'
-          : 'A payment of this checkout must be collected first. Try again when its outcome is known.',
-      );
-    }
+    const started = await startUnlessSpent(deps, db, merchant, refund, facts, 'failed', lease);
+    if (typeof started === 'string') throw new OperatorError(notRetried[started]);
     return started;
   });
 }
+
+const collectedFirst =
+  'A payment of this checkout must be collected first. Try again when its outcome is known.';
+const notRetried = {
+  disputed: 'The shopper disputes a payment of this checkout. Try again when that is decided.',
+  blocked: collectedFirst,
+  collecting: collectedFirst,
+  spent: 'The payments that it may be taken from no longer hold enough. Ask for a new refund.',
+};
 
 /** Declines a request for an operator, with a reason. Its amount can be refunded again. */
 export async function declineRefund(
@@ -229,10 +240,11 @@ async function startUnlessSpent(
   merchant: Merchant,
   refund: RefundRequest,
   facts: RefundStart,
+  from: 'requested' | 'failed',
   lease: Parameters<typeof startRefund>[6],
 ) {
   try {
-    return await startRefund(deps, db, merchant, refund, facts, 'requested', lease);
+    return await startRefund(deps, db, merchant, refund, facts, from, lease);
   } catch (error) {
     if (error instanceof NothingLeft) return 'spent';
     throw error;

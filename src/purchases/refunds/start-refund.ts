@@ -9,6 +9,7 @@ import { type Movement, reversalsOf } from '#record/ledger/post-movements.ts';
 import { announceRefund } from './announce-refund.ts';
 import { newParts, newState } from './refund.sql.ts';
 import {
+  NothingLeft,
   type PlannedPart,
   partId,
   type RefundPart,
@@ -41,8 +42,8 @@ export type Started = { refund: RefundRequest; parts: RefundPart[]; writes: Writ
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
  * refund has ended. It waits while the cardholder disputes one of the payments, while an operator
- * must look at the checkout first, while a collection of the checkout is open, and while the hold
- * must be captured first (decision 0027).
+ * must look at the checkout first, while a collection of the checkout is open, while the hold must
+ * be captured first (decision 0027), and while another refund may still return a part to the hold.
  */
 export async function startRefund(
   deps: { clock: Clock; random: Random },
@@ -70,7 +71,13 @@ export async function startRefund(
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
   const rest = refund.amount - moved;
   const planned = planRefund(merchant, sources, rest);
-  if (planned === null) return 'collecting';
+  if (planned === null || voidsSharedHold(planned, sources.instalments)) return 'collecting';
+  if (refund.uncollected_only && planned.some(({ kind }) => kind !== 'cancel')) {
+    throw new NothingLeft(
+      `less than ${rest} cents are left to collect`,
+      'Another refund took a part of what was not collected.',
+    );
+  }
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
   // The caller sends the parts as soon as this is committed.
   const times = { at, asked_at: timestamp(deps.clock.now()) };
@@ -107,6 +114,18 @@ export async function startRefund(
   };
   return { refund: started, parts, writes };
 }
+
+/**
+ * Whether a refund takes the rest of a hold while another one is in progress. If that one fails, it
+ * returns its part to the hold, which must not be voided before.
+ */
+const voidsSharedHold = (planned: PlannedPart[], instalments: Instalment[]): boolean =>
+  planned.some(({ kind, instalment, amount }) => {
+    const payment = instalments.find(({ number }) => number === instalment);
+    if (kind !== 'hold' || !payment) return false;
+    const { paused, reduced } = payment;
+    return paused && reduced > 0 && amount === payment.amount - reduced;
+  });
 
 export const sumOf = (parts: { amount: number }[]) =>
   parts.reduce((sum, { amount }) => sum + amount, 0);
