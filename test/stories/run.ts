@@ -23,6 +23,8 @@ const { values } = parseArgs({
   },
 });
 const count = Number(values.count ?? 1);
+/** A process plays this many, and prints a line when it begins: that shows how far a run is. */
+const partStories = 200;
 /** Whether this process plays a part of a run, on the server of the whole run. */
 const isPart = process.env.TRANCHE_STORIES_PART !== undefined;
 const server = isPart ? null : await startTestServer();
@@ -34,11 +36,11 @@ try {
   const { addTold, findUnseen, seedOfToday, playStories } = await import('./tell.ts');
   const seed = values.seed === undefined ? seedOfToday() : Number(values.seed);
   // A story and its database take turns and wait for each other, so a core plays three at a time.
-  const parts = isPart || count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
+  const atOnce = isPart || count < 50 ? 1 : Math.min(8, 3 * os.availableParallelism());
   const print = (line: string) => void process.stderr.write(`${line}\n`);
   const told =
-    parts > 1
-      ? (await playParts(share(seed, parts))).reduce(addTold)
+    atOnce > 1
+      ? (await playParts(share(seed, atOnce), atOnce)).reduce(addTold)
       : await playStories({ count, seed, replay: values.replay ?? null, print });
   const unseen = isPart ? [] : findUnseen(told);
   if (unseen.length > 0) print(`Never seen: ${unseen.join('; ')}`);
@@ -56,8 +58,9 @@ try {
   if (!isDone) await server?.stop();
 }
 
-/** Divides the seeds among several processes. */
-function share(first: number, parts: number): { seed: number; count: number }[] {
+/** Divides the seeds into parts that are small enough for all processes to end together. */
+function share(first: number, atOnce: number): { seed: number; count: number }[] {
+  const parts = Math.max(atOnce, Math.ceil(count / partStories));
   const ends = Array.from({ length: parts + 1 }, (_, part) => Math.round((part * count) / parts));
   return ends.slice(1).map((end, part) => {
     const begin = ends[part] ?? 0;
@@ -66,10 +69,18 @@ function share(first: number, parts: number): { seed: number; count: number }[] 
 }
 
 /** Waits for all of them, because they share a server. */
-async function playParts(parts: { seed: number; count: number }[]): Promise<Told[]> {
-  const played = parts.map(playPart);
-  await Promise.allSettled(played);
-  return await Promise.all(played);
+async function playParts(
+  parts: { seed: number; count: number }[],
+  atOnce: number,
+): Promise<Told[]> {
+  const left = parts.values();
+  const told: Told[] = [];
+  const play = async () => {
+    for (const part of left) told.push(await playPart(part));
+  };
+  const ended = await Promise.allSettled(Array.from({ length: atOnce }, play));
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
+  return told;
 }
 
 async function playPart(part: { seed: number; count: number }): Promise<Told> {

@@ -21,8 +21,6 @@ export type Told = {
 
 /** This many stories reach every transition and every pair of racing actors. */
 const longRun = 1_500;
-/** A run prints how far it is after this many stories. */
-const progressEvery = 100;
 /** A failing story is replayed for at most this long, each time with a part left out. */
 const shrinkSeconds = 240;
 
@@ -67,9 +65,6 @@ export async function playStories(wanted: {
     for (let seed = first; seed < first + wanted.count; seed += 1) {
       const played = await playSeed(world, seed);
       count(told, played);
-      if (told.stories % progressEvery === 0) {
-        print(`${told.stories} of the ${wanted.count} stories from ${first} on are played.`);
-      }
       if (!played.failure) continue;
       if (played.failure instanceof TooFewFaults) {
         print(describe(played, `--seed ${seed}`));
