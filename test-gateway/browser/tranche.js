@@ -17,8 +17,14 @@ function Stripe(publishableKey) {
   };
 }
 
+/** Stripe.js refuses this option since its release Endive. */
+function check(options) {
+  if ('paymentMethodTypes' in options) throw new Error('paymentMethodTypes is not an option.');
+  return options;
+}
+
 function createElements(publishableKey, given) {
-  let options = given;
+  let options = check(given);
   let element = null;
   return {
     create(type, elementOptions) {
@@ -36,7 +42,7 @@ function createElements(publishableKey, given) {
     },
     getElement: (type) => (type === 'payment' || type === 'card' ? element : null),
     update(changed) {
-      options = { ...options, ...changed };
+      options = { ...options, ...check(changed) };
       if (changed.appearance) element?._tell('update', { appearance: changed.appearance });
     },
     async submit() {

@@ -36,7 +36,7 @@ export const mountStripe: MountCard = async ({ entry, currency, place, use }) =>
     mode: use.purpose === 'store' ? 'setup' : 'payment',
     currency: currency.toLowerCase(),
     ...(use.purpose === 'hold' && { captureMethod: 'manual' }),
-    paymentMethodTypes: ['card'],
+    allowedPaymentMethodTypes: ['card'],
     locale: formLocale,
     appearance: appearance('stripe'),
     ...useOptions(use),
