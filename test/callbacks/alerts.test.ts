@@ -271,6 +271,9 @@ test('a failing destination and an exhausted callback raise alerts that are post
     const warned = attempt >= 5 ? ['destination_failing'] : [];
     assert.deepEqual(kinds, attempt === 19 ? [...warned, 'callback_exhausted'] : warned);
   }
+  const [failing, exhausted] = await read();
+  assert.equal(failing.closed_at, null);
+  assert.notEqual(exhausted.closed_at, null, 'one open alert about a receiver is enough');
 });
 
 test('an exhausted callback has an open alert while another receiver of the merchant fails', async () => {

@@ -272,14 +272,16 @@ async function exhaust(
   const { attempts_made } = last;
   const exhausted = { ...callback, attempts_made, status: 'exhausted', due_at: null } as const;
   if ((await releaseCallbacks(client, [exhausted])) === 0) return;
+  const { merchant_id } = callback;
   await raiseAlert(deps, db, {
     kind: 'callback_exhausted',
-    merchant_id: callback.merchant_id,
+    merchant_id,
     integration_id: callback.integration_id,
     subject_id: callback.id,
     detail: `The callback was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). It can be sent again.`,
     // One alert about the failing receiver is enough, however many callbacks wait for it.
     isNotice:
-      (await isAlerted(db, callback)) && (await hasOpenAlert(db, 'destination_failing', callback)),
+      (await isAlerted(db, callback)) &&
+      (await hasOpenAlert(db, 'destination_failing', { merchant_id })),
   });
 }
