@@ -7,6 +7,7 @@ import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';
+import type { Callback } from '#purchases/callbacks/callback.ts';
 import { isAwaited } from '#purchases/callbacks/delivery/answer.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { ConversationEntry } from '#purchases/conversations/conversation.ts';
@@ -47,8 +48,7 @@ export function presentPage(
   const inFlight = attempts.find(isInFlight);
   const card_entry = findCardEntry(deps.gateways, checkout.gateway);
   const [latest] = attempts;
-  const isDelivering =
-    callback?.status === 'pending' && callback.attempts === 0 && isAwaited(callback, now);
+  const isDelivering = callback !== null && isFirstDelivery(callback, now);
   const status = isDelivering ? 'paying' : statusOf(checkout, attempts, inFlight, now);
   return {
     status,
@@ -111,6 +111,12 @@ function presentConversation(
     is_answered: entries.at(-1)?.author === 'person',
   };
 }
+
+/** The first delivery of the callback is in flight, and its answer may say where the shopper goes. */
+const isFirstDelivery = (
+  callback: Pick<Callback, 'status' | 'attempts' | 'created_at'>,
+  now: Temporal.Instant,
+): boolean => callback.status === 'pending' && callback.attempts === 0 && isAwaited(callback, now);
 
 function statusOf(
   checkout: Checkout,
