@@ -22,6 +22,7 @@ const labels = [
   ['Refunds', 'refund'],
   ['Disputes', 'dispute'],
   ['Payouts returned', 'payout_returned'],
+  ['Held back of these', 'withheld'],
   ['Fees', 'fee'],
   ['VAT', 'vat'],
 ] as const;

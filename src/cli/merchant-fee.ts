@@ -23,8 +23,8 @@ Without options it lists the terms.
 
 --funding whole (the default) owes the merchant the whole order once its first payment is
 collected; as_collected owes each payment when it is collected. --refund-fee says whether a refund
-returns the fee; kept is the default. --reserve-basis-points of each day's sales are held back for
---reserve-days.
+returns the fee; kept is the default. --reserve-basis-points of each day's sales, less fees, refunds and disputes, are held back for
+--reserve-days; 10000 hold back all of them.
 
   tranche merchants fee 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --basis-points 535 --fixed 480 --vat-basis-points 1500`,

@@ -102,6 +102,8 @@ async function payoutsOf({ merchant }: Account): Promise<Shown[]> {
 const linesOf = ({ lines }: Shown) =>
   lines.map(({ kind, gross, fee, vat, net }) => [kind, gross, fee, vat, net]);
 
+const netsOf = ({ lines }: Shown) => lines.map(({ kind, net }) => [kind, net]);
+
 async function entriesOf(shopper: Shopper): Promise<string[]> {
   const rows = await shopper.rows('settlement_entries');
   return rows
@@ -109,9 +111,9 @@ async function entriesOf(shopper: Shopper): Promise<string[]> {
     .map(({ kind, instalment, gross }) => `${kind} ${instalment ?? 'whole'} ${gross}`);
 }
 
-async function assertBooks(): Promise<void> {
+async function assertBooks(...more: string[]): Promise<void> {
   const now = timestamp(paying.clock.now());
-  const names = ['M8', 'P1', 'P2', 'P3', 'P4'];
+  const names = ['M8', 'P1', 'P2', 'P3', 'P4', ...more];
   assert.deepEqual(await findViolations(paying.service.deps.database, now, names), []);
 }
 
@@ -288,20 +290,49 @@ test('a reserve is held back from each day and released after its days', async (
   await bought(account, 1);
   await paying.pass({ days: 5 });
   const [first] = await payoutsOf(account);
-  assert.deepEqual(
-    first?.lines.map(({ kind, net }) => [kind, net]),
-    [
-      ['sale', 94_020],
-      ['reserve', -9_402],
-    ],
-  );
+  assert.deepEqual(first && netsOf(first), [
+    ['sale', 94_020],
+    ['reserve', -9_402],
+  ]);
   await paying.pass({ days: 35 });
   const [, second] = await payoutsOf(account);
-  assert.deepEqual(
-    second?.lines.map(({ kind, net }) => [kind, net]),
-    [['reserve_released', 9_402]],
-  );
+  assert.deepEqual(second && netsOf(second), [['reserve_released', 9_402]]);
   await assertBooks();
+});
+
+test('a reserve leaves no money unpaid: refunds lessen it, and all of a sale is released on time', async () => {
+  const refunded = await merchantWith('--reserve-basis-points', '1000', '--reserve-days', '7');
+  const shopper = await bought(refunded, 1);
+  const whole = await merchantWith('--reserve-basis-points', '10000', '--reserve-days', '7');
+  await bought(whole, 1);
+  await paying.pass({ days: 1 });
+  await refundNow({ ...paying, account: refunded }, shopper, 94_000);
+  await paying.pass({ days: 4 });
+  assert.deepEqual((await payoutsOf(refunded)).map(netsOf), [
+    [
+      ['sale', 94_020],
+      ['refund', -94_000],
+      ['reserve', -2],
+    ],
+  ]);
+  assert.deepEqual(await payoutsOf(whole), []);
+  const held = await balanceOf(whole);
+  assert.deepEqual([held.owed, held.open, held.sums.reserve], [94_020, 0, 94_020]);
+  await paying.pass({ days: 10 });
+  assert.deepEqual((await payoutsOf(refunded)).map(netsOf).slice(1), [[['reserve_released', 2]]]);
+  assert.deepEqual((await payoutsOf(whole)).map(netsOf), [
+    [
+      ['sale', 94_020],
+      ['reserve', -94_020],
+      ['reserve_released', 94_020],
+    ],
+  ]);
+  // The next sale is held as well, while the reserve before it is a line.
+  await bought(whole, 1);
+  await paying.pass({ days: 5 });
+  const again = await balanceOf(whole);
+  assert.deepEqual([again.sums.payouts, again.sums.reserve, again.owed], [94_020, 94_020, 188_040]);
+  await assertBooks('P5');
 });
 
 describe('a payout', () => {
@@ -757,6 +788,7 @@ async function owedByBooks({ merchant }: Account) {
     refund: sum('gross', ['refund', 'refund_reversed']),
     dispute: sum('gross', ['dispute', 'dispute_reversed']),
     payout_returned: sum('gross', ['payout_returned']),
+    withheld: sum('gross', ['reserve']),
     fee: 0 - sum('fee', null),
     vat: 0 - sum('vat', null),
     payouts,
@@ -765,20 +797,22 @@ async function owedByBooks({ merchant }: Account) {
   return { sums, open: sum('net', null) };
 }
 
+/** Reads a balance, and compares it with the books. */
+async function balanceOf(account: Account) {
+  const found = await nomsa.json('merchants', 'balance', account.merchant.id);
+  const { sums, open, owed } = found;
+  assert.deepEqual({ sums, open }, await owedByBooks(account));
+  const { payouts, reserve, ...entries } = sums;
+  const add = (all: object) => Object.values(all).reduce((sum, one) => sum + one, 0);
+  assert.deepEqual([add(entries), add(sums)], [open, owed]);
+  return found;
+}
+
 test('a balance is what the books say, whether its entries are in the sums yet or not', async () => {
   const reserve = ['--reserve-basis-points', '1000', '--reserve-days', '20'];
   const account = await merchantWith('--refund-fee', 'returned', ...reserve);
   const { deps } = paying.service;
-  const read = async () => {
-    const { json } = nomsa;
-    const found = await json('merchants', 'balance', account.merchant.id);
-    const { sums, open, owed } = found;
-    assert.deepEqual({ sums, open }, await owedByBooks(account));
-    const { payouts, reserve, ...entries } = sums;
-    const add = (all: object) => Object.values(all).reduce((sum, one) => sum + one, 0);
-    assert.deepEqual([add(entries), add(sums)], [open, owed]);
-    return found;
-  };
+  const read = () => balanceOf(account);
   assert.equal((await read()).owed, 0);
   const shopper = await bought(account, 1);
   await paying.pass({ days: 1 });

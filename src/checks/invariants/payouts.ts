@@ -97,7 +97,7 @@ export const payoutInvariants: Invariant[] = [
     by: 'merchant',
     sql: (within) => `
       -- The sums include the entries up to the stream's position. Later ones are added here, as the
-      -- pages add them. A reserve becomes a line at once and stays in the sums until it is released.
+      -- pages add them. A reserve that is a line stays in the sums until it is released.
       with summed as (
         select merchant_id, kind, sum(gross) as gross, sum(fee) as fee, sum(vat) as vat,
           sum(net) as net
@@ -117,14 +117,14 @@ export const payoutInvariants: Invariant[] = [
       ), open as (
         select merchant_id, kind, sum(gross) as gross, sum(fee) as fee, sum(vat) as vat,
           sum(net) as net
-        from settlement_entries
-        where ${within('merchant_id')} and payout_id is null and kind <> 'paid_out'
-        group by merchant_id, kind
-        union all
-        select merchant_id, kind, sum(gross), sum(fee), sum(vat), sum(net)
-        from settlement_entries
-        where ${within('merchant_id')} and payout_id is not null
-          and kind in ('reserve', 'reserve_released')
+        from (
+          select merchant_id, kind, gross, fee, vat, net from settlement_entries
+          where ${within('merchant_id')} and payout_id is null and kind <> 'paid_out'
+          union all
+          select merchant_id, kind, gross, fee, vat, net from settlement_entries
+          where ${within('merchant_id')} and payout_id is not null
+            and kind in ('reserve', 'reserve_released')
+        ) every
         group by merchant_id, kind
       )
       select merchant_id, kind, s.net as summed, o.net

@@ -56,6 +56,7 @@ async function sumUp(db: Handle, merchant: Merchant): Promise<Balance> {
     refund: of('gross', 'refund', 'refund_reversed'),
     dispute: of('gross', 'dispute', 'dispute_reversed', 'dispute_fee'),
     payout_returned: of('gross', 'payout_returned'),
+    withheld: of('gross', 'reserve'),
     fee: 0 - of('fee', ...all),
     vat: 0 - of('vat', ...all),
   };
@@ -82,10 +83,10 @@ function openKinds(rows: (Amounts & { kind: EntryKind; is_line: boolean })[]) {
   const open = new Map<EntryKind, Amounts>();
   let reserve = 0;
   for (const { kind, is_line, gross, fee, vat, net } of rows) {
-    // A payout's own line holds the reserve back, and it stays a reserve until a payout releases it.
+    // A reserve stays one, as a line of a payout too, until a payout releases it.
     if ((kind === 'reserve' || kind === 'reserve_released') && !is_line) reserve -= net;
     // The entry of a paid payout is not a line of any payout.
-    if (kind === 'reserve' || kind === 'reserve_released' || kind === 'paid_out') continue;
+    if (kind === 'paid_out') continue;
     const sign = is_line ? -1 : 1;
     const one = open.get(kind) ?? { gross: 0, fee: 0, vat: 0, net: 0 };
     open.set(kind, {

@@ -87,19 +87,21 @@ export const Balance = Type.Object({
   clock_ahead_ms: Type.Integer(),
   /** Without terms the service settles nothing for the merchant. */
   has_terms: Type.Boolean(),
-  /** They add up to `owed`. The first six come from entries that are in no payout yet. */
+  /** They add up to `owed`. The first seven come from entries that are in no payout yet. */
   sums: Type.Object({
     sale: Cents,
     refund: Cents,
     dispute: Cents,
     payout_returned: Cents,
+    /** The reserve that is held back from these entries. It is part of `reserve` too. */
+    withheld: Cents,
     fee: Cents,
     vat: Cents,
     /** Payouts that were made but not paid yet. */
     payouts: Cents,
     reserve: Cents,
   }),
-  /** The sum of the first six, from which later payouts are made. */
+  /** The sum of the first seven, from which later payouts are made. */
   open: Cents,
   owed: Cents,
   /** The oldest 100 payouts that are not paid yet. */
@@ -118,7 +120,7 @@ export const Balance = Type.Object({
   payout_count: Type.Integer(),
   /**
    * The next payout as it stands now. Null without terms. If the amount is not positive, no payout
-   * is made, and everything waits for the one after it.
+   * is made: the reserve is held back, and everything else waits for the one after it.
    */
   next_payout: nullable(
     Type.Object({

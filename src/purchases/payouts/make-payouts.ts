@@ -5,7 +5,6 @@ import type { Database, Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { Outpaced, transaction } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
-import { proportion } from '#platform/shared/fees.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queuePayoutEvents } from '#purchases/callbacks/queue-events.ts';
@@ -27,7 +26,14 @@ import {
   lockPayoutDay,
   movePayoutDay,
 } from './payout.sql.ts';
-import { type Calendar, nextPayoutAt, type Payout, payoutDay, payoutReference } from './payout.ts';
+import {
+  type Calendar,
+  nextPayoutAt,
+  type Payout,
+  payoutDay,
+  payoutReference,
+  reserveOf,
+} from './payout.ts';
 
 export type PayoutDeps = { database: Database; clock: Clock; random: Random; log: Logger };
 
@@ -94,7 +100,12 @@ async function issue(
   const count = kinds.reduce((sum, one) => sum + one.count, 0);
   const at = timestamp(now);
   const { amount, reserves } = await planPayout(db, merchant.id, kinds, { at, day });
-  if (amount <= 0) return null;
+  if (amount <= 0) {
+    // All of the sales may be held back. The days of that reserve begin without a payout.
+    const held = reserves.filter(({ kind }) => kind === 'reserve');
+    await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, held);
+    return null;
+  }
   // The lost database may have paid out the same day, or the same entries (decision 0098).
   const mustCompare =
     compare_before !== null &&
@@ -153,20 +164,19 @@ export async function planPayout(
   open: Pick<KindSums, 'kind' | 'net'>[],
   when: { at: Timestamp; day: Temporal.PlainDate },
 ): Promise<{ amount: number; reserves: NewEntry[] }> {
-  const sold = open.find(({ kind }) => kind === 'sale')?.net ?? 0;
-  const reserves = await planReserves(db, merchant_id, sold, when);
+  const reserves = await planReserves(db, merchant_id, open, when);
   return { amount: [...open, ...reserves].reduce((sum, { net }) => sum + net, 0), reserves };
 }
 
-/** The reserve that is withheld from the day's sales, and the earlier reserves that are released. */
+/** The reserve that is withheld from the open sales, and the earlier reserves that are released. */
 async function planReserves(
   db: Handle,
   merchant_id: string,
-  sold: number,
+  open: Pick<KindSums, 'kind' | 'net'>[],
   { at, day }: { at: Timestamp; day: Temporal.PlainDate },
 ): Promise<NewEntry[]> {
   const terms = await findTerms(db, merchant_id, at);
-  const held = Math.max(0, proportion(sold, terms?.reserve_basis_points ?? 0, 10_000));
+  const held = reserveOf(open, terms?.reserve_basis_points ?? 0);
   const due = await listDueReserves(db, merchant_id, day.toString());
   const release_on = day.add({ days: terms?.reserve_days ?? 0 }).toString();
   return [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EntryKind } from '#record/ledger/settlement.ts';
 import {
   accountPayableFrom,
   countApprovals,
@@ -9,6 +10,7 @@ import {
   type Payout,
   payoutDay,
   payoutReference,
+  reserveOf,
 } from './payout.ts';
 
 const calendar = {
@@ -98,3 +100,35 @@ function payoutOf(
   const [first_approver = null, approver = null] = approvers;
   return { status, first_approver, approver, bank_account } as Payout;
 }
+
+test('a reserve is a share of what is left of the sales, and of nothing else', () => {
+  const sale = 1_000_000;
+  for (const [basis_points, open, held] of [
+    [1_000, { sale }, 100_000],
+    [0, { sale }, 0],
+    [1_000, {}, 0],
+    // Refunds, disputes and what the merchant owed before take from the sales.
+    [1_000, { sale, refund: -950_000 }, 5_000],
+    [1_000, { sale, dispute: -400_000, dispute_fee: -100_000 }, 50_000],
+    [1_000, { sale, refund: -1_000_000 }, 0],
+    [1_000, { sale, refund: -1_500_000 }, 0],
+    // The reserve of these was held back when they were sold.
+    [1_000, { payout_returned: 500_000, refund_reversed: 200_000 }, 0],
+    [1_000, { sale, payout_returned: 500_000, dispute_reversed: 200_000 }, 100_000],
+    [1_000, { sale, refund: -1_000_000, payout_returned: 500_000 }, 0],
+    // All of it, once, although the sale is in no payout yet.
+    [10_000, { sale }, sale],
+    [10_000, { sale, reserve: -sale }, 0],
+    [10_000, { sale: sale + 5, reserve: -sale }, 5],
+    [10_000, { sale, reserve: -sale, refund: -300_000 }, 0],
+    [10_000, { sale: sale + 400_000, reserve: -sale, refund: -300_000 }, 100_000],
+    // A cent cannot be shared.
+    [5_000, { sale: 1 }, 1],
+    [4_999, { sale: 1 }, 0],
+  ] as [number, Partial<Record<EntryKind, number>>, number][]) {
+    const kinds = Object.entries(open).map(([kind, net]) => ({ kind: kind as EntryKind, net }));
+    assert.equal(reserveOf(kinds, basis_points), held, JSON.stringify([basis_points, open]));
+    const left = kinds.reduce((sum, { net }) => sum + net, 0);
+    assert.ok(held === 0 || left - held >= 0, 'a reserve makes no balance negative');
+  }
+});

@@ -1,4 +1,5 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
+import { proportion } from '#platform/shared/fees.ts';
 import type { EntryKind } from '#record/ledger/settlement.ts';
 
 /**
@@ -92,6 +93,22 @@ export type PayoutLine = {
 
 /** The sums of lines. */
 export type Totals = Pick<PayoutLine, 'gross' | 'fee' | 'vat' | 'net'>;
+
+/**
+ * The reserve to hold back now from entries that are in no payout yet: a share of what refunds and
+ * disputes have left of their sales, less the reserve that is held back from them already. So a
+ * reserve never makes a balance negative. A returned payout or a reversed refund is no sale: its
+ * reserve was held back before.
+ */
+export function reserveOf(open: { kind: EntryKind; net: number }[], basis_points: number): number {
+  const sum = (is: (kind: EntryKind) => boolean) =>
+    open.reduce((total, { kind, net }) => total + (is(kind) ? net : 0), 0);
+  const sold = sum((kind) => kind === 'sale');
+  const left = sum((kind) => kind !== 'payout_returned' && kind !== 'reserve');
+  const held = 0 - sum((kind) => kind === 'reserve');
+  const share = proportion(Math.max(0, Math.min(sold, left)), basis_points, 10_000);
+  return Math.max(0, share - held);
+}
 
 /**
  * The reference on the merchant's bank statement. It is short, and both sides can search for it.

@@ -123,6 +123,7 @@ function Sums({ of: balance }: { of: Balance }) {
         {line('Disputes', sums.dispute, 'dispute')}
         {sums.payout_returned !== 0 &&
           line('Payouts that the bank returned', sums.payout_returned, 'payout_returned')}
+        {sums.withheld !== 0 && line('Held back in reserve', sums.withheld, 'reserve')}
         {line('Fees', sums.fee, 'fee')}
         {line('VAT on fees', sums.vat, 'fee')}
         <SumLine strong label="Not in a payout yet" amount={show(balance.open)} />
@@ -171,7 +172,7 @@ function Payouts({ of: balance }: { of: Balance }) {
             <SumLine label="Held back in reserve" amount={show(next.reserve_held)} />
             <SumLine label="Released from reserve" amount={show(next.reserve_released)} />
           </dl>
-          {next.amount <= 0 && next.open !== 0 && (
+          {next.amount < 0 && (
             <p className="quiet small">
               {isShop ? 'You owe' : 'The merchant owes'} {show(-next.amount)}. Later sales pay it
               off before the next payout.

@@ -83,7 +83,7 @@ function TermsFacts({ of: terms, merchant }: { of: Prices; merchant: MerchantDet
           'Reserve',
           reserve_basis_points === 0
             ? 'None'
-            : `${percentOf(reserve_basis_points)} of a day’s sales, for ${reserve_days} days`,
+            : `${percentOf(reserve_basis_points)} of a day’s sales less refunds, for ${reserve_days} days`,
         ],
       ]}
     />
@@ -95,7 +95,7 @@ const exampleCents = 100_000;
 function Example({ of: terms, merchant }: { of: Prices; merchant: MerchantDetails }) {
   const show = (cents: number) => money(cents, merchant.currency, merchant.locale);
   const { fee, vat, net } = saleAmounts(terms, exampleCents, true);
-  const held = proportion(exampleCents, terms.reserve_basis_points, 10_000);
+  const held = proportion(net, terms.reserve_basis_points, 10_000);
   return (
     <p className="example">
       A sale of {show(exampleCents)} pays out <strong className="num">{show(net - held)}</strong>
