@@ -166,7 +166,7 @@ function challengePage({ store }: Context, intent: Challenged): string {
         <button name="decision" value="decline">Decline</button>
         <button class="quiet" name="decision" value="close">Close</button>
       </form>
-      <p class="note">This is the bank's page of the test gateway. No real money moves. Close goes back without an answer.</p>`,
+      <p class="note">This is the bank's page of the test gateway. No real money moves. Close returns without an answer.</p>`,
   );
 }
 

@@ -249,7 +249,7 @@ export function orders(all, cart) {
     cart,
     className: 'narrow',
     main: html`<h1>${title}</h1>
-    ${all.length === 0 && html`<p class="lead">Nobody has ordered anything yet.</p>`}
+    ${all.length === 0 && html`<p class="lead">There are no orders yet.</p>`}
     <ul class="orders">
       ${all.map(
         (one) => html`<li>
@@ -304,8 +304,8 @@ function standing({ status, refund, payment_url }) {
     short: 'Waiting',
     title: 'Waiting for your payment',
     text: payment_url
-      ? 'This page changes by itself as soon as we hear of it.'
-      : 'The payment page cannot be reached at the moment. We go on asking for it, and this page changes by itself.',
+      ? 'This page updates by itself as soon as you have paid.'
+      : 'The payment page cannot be reached at the moment. We keep trying, and this page updates by itself.',
   };
 }
 
@@ -357,9 +357,9 @@ function note(title, text, cart) {
 }
 
 export const nothingHere = (cart) =>
-  note('Nothing here', 'There is no such page in this shop, or no longer.', cart);
+  note('Nothing here', 'There is no such page in this shop.', cart);
 export const refused = (cart) =>
-  note('Not from there', 'That came from another site, so nothing was done.', cart);
+  note('Not accepted', 'That came from another site, so nothing was done.', cart);
 export const broken = (error) =>
   note(
     'That did not work',

@@ -91,7 +91,7 @@ async function readForm(request) {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) {
     text += chunk;
-    if (text.length > 10_000) throw new Error('That is no form of ours.');
+    if (text.length > 10_000) throw new Error('The form is too long.');
   }
   return new URLSearchParams(text);
 }

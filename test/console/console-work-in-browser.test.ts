@@ -293,7 +293,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await dialog.getByRole('img', { name: /^Logo of/ }).waitFor();
     assert.deepEqual(await axeViolations(page), []);
     await dialog.getByRole('button', { name: /^Change / }).click();
-    await page.getByText('Pages, mails and receipts show it from now on.').waitFor();
+    await page.getByText('Pages, e-mails and receipts show it from now on.').waitFor();
     const src = await card.getByRole('img', { name: /^Logo of/ }).getAttribute('src');
     assert.deepEqual(readImage(await load(src ?? '')), {
       type: 'image/png',

@@ -43,7 +43,7 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
     });
   }
 
-  test('an attempt at a callback is closed once, and stays what it was', async () => {
+  test('an attempt to deliver a callback is closed once, and cannot change after that', async () => {
     const open = `insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger,
         started_at, outcome, request_headers)
       select merchant_id, gen_random_uuid(), callback_id, 99, 9, 'retry', started_at, 'unknown', '{}'

@@ -1549,7 +1549,7 @@ describe('what only Hyperswitch’s protocol has', () => {
     }
   });
 
-  test('an event counts only with the signature of its very bytes', async () => {
+  test('an event counts only with a signature over exactly its bytes', async () => {
     const webhookSecret = 'the hash key of the profile';
     const adapter = createHyperswitchGateway({
       ...{ ...hyperswitchKeys, apiUrl: started.url, webhookSecret },

@@ -306,7 +306,7 @@ describe('a name that leads to the account of another gateway', () => {
     const money = guardAt({}, gateways);
     return { money, gateways: guardGateways(gateways, money) };
   };
-  /** Heartbeats tell the accounts apart. The others send nothing. */
+  /** Calls that may go to any account: heartbeats, which tell accounts apart, and calls that send nothing. */
   const asksAnyAccount = new Set(['listHeartbeats', 'writeHeartbeat', 'readEvent', 'isAnswering']);
   type Call0 = () => Promise<unknown>;
   const port = (name: GatewayName) => atMain.service.deps.gateways.of(name);

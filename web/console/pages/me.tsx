@@ -219,7 +219,7 @@ function AddPasskey({ changed }: { changed: () => void }) {
       <div className="row-of">
         <TextInput
           aria-label="Name of the new passkey"
-          placeholder="Such as: security key"
+          placeholder="For example: security key"
           maxLength={100}
           {...nameField}
         />

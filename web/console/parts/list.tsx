@@ -290,7 +290,7 @@ function Head<Row>(props: {
             <Checkbox
               size="sm"
               aria-label="Select all on this page"
-              // Phones show this label; wider, the checkbox is the head of its column.
+              // Phones show this label. On a wider screen the checkbox is the head of its column.
               label="Select all on this page"
               disabled={pickable.length === 0}
               checked={pickable.length > 0 && pickable.every((id) => picking.picked.has(id))}

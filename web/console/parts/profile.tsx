@@ -28,8 +28,8 @@ export function ProfileCard({ of: merchant }: { of: MerchantDetails }) {
     >
       {!contact && !address && !vat_number && !logo_url && (
         <p className="quiet">
-          Nothing but the name yet. A logo, a contact, an address and a VAT number appear on the
-          payment page, the plan, mails and receipts.
+          Only the name is set. A logo, a contact, an address and a VAT number appear on the payment
+          page, the plan, e-mails and receipts.
         </p>
       )}
       <Facts
@@ -81,7 +81,7 @@ function ChangeProfile({ of, close }: { of: MerchantDetails; close: () => void }
       method="PATCH"
       path={`/api/merchants/${merchant.id}`}
       body={changes}
-      said={() => 'Pages, mails and receipts show it from now on.'}
+      said={() => 'Pages, e-mails and receipts show it from now on.'}
       disabled={changes === null}
       close={close}
     >
