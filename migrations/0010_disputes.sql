@@ -22,6 +22,9 @@ create table disputes (
   -- posted.
   withdrawn           bigint not null check (withdrawn >= 0),
   fee                 bigint not null check (fee >= 0),
+  -- How many answers of the gateway were recorded. Only an answer to a request that was made since
+  -- the last one is recorded: another may be older.
+  reads               integer not null default 0,
   -- Whether it pauses collecting: while it is open, and after a loss until an operator decides.
   is_pausing          boolean not null,
   warned_at           timestamptz(3),
@@ -53,7 +56,8 @@ create table disputes (
   foreign key (checkout_id, instalment, merchant_id)
     references instalments (checkout_id, number, merchant_id),
   check ((status in ('won', 'lost', 'closed')) = (closed_at is not null)),
-  check ((closed_at is null) = (due_at is not null)),
+  -- The gateway may book the money of a dispute after its end.
+  check (closed_at is not null or due_at is not null),
   check ((asked_at is null) = (asked_until is null)),
   check (closed_at is not null or is_pausing)
 );

@@ -3,8 +3,10 @@ import {
   disputesOf,
   escalateDispute,
   findDispute,
+  isWithheld,
   openDispute,
   presentDispute,
+  reinstate,
   settleDispute,
 } from './books/disputes.ts';
 import { presentCharge } from './books/refunds.ts';
@@ -116,19 +118,28 @@ export function controlDispute(context: Context, form: Form): Answer {
 
 const isOver = (status: string) => ['won', 'lost', 'warning_closed'].includes(status);
 
-/** The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). */
+/**
+ * The bank decides: `won`, `lost`, or an inquiry becomes a dispute (`escalated`). With `withheld` the
+ * money of a won dispute comes later, when it is `reinstated`.
+ */
 export function controlResolution(context: Context, form: Form, id: string): Answer {
-  const { outcome = throwMissing('outcome') } = readForm(form, { outcome: 'string' });
-  oneOf(outcome, ['won', 'lost', 'escalated'], 'outcome');
+  const given = readForm(form, { outcome: 'string', withheld: 'boolean' });
+  const { outcome = throwMissing('outcome'), withheld = false } = given;
+  oneOf(outcome, ['won', 'lost', 'escalated', 'reinstated'], 'outcome');
   const dispute = findDispute(context, id);
   if (dispute === null) throw missing('dispute', id);
   const { object } = dispute;
-  if (isOver(object.status) || (outcome === 'escalated' && !isInquiry(object))) {
+  const isPossible =
+    outcome === 'reinstated'
+      ? isWithheld(context, dispute)
+      : !isOver(object.status) && (outcome !== 'escalated' || isInquiry(object));
+  if (!isPossible) {
     throw invalidRequest(`A dispute with a status of ${object.status} cannot be ${outcome}.`, {
       param: 'outcome',
     });
   }
   if (outcome === 'escalated') escalateDispute(context, dispute);
-  else settleDispute(context, dispute, outcome === 'won' ? 'won' : 'lost');
+  else if (outcome === 'reinstated') reinstate(context, dispute);
+  else settleDispute(context, dispute, outcome === 'won' ? 'won' : 'lost', !withheld);
   return ok(presentDispute(context, dispute));
 }

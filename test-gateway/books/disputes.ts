@@ -129,19 +129,28 @@ export function escalateDispute(context: Context, dispute: Kept<'dispute'>): voi
   tell(context, dispute, 'charge.dispute.updated');
 }
 
-/** The bank decides, or the merchant accepts the dispute. */
+/** The bank decides, or the merchant accepts the dispute. The money of a won one may come later. */
 export function settleDispute(
   context: Context,
   dispute: Kept<'dispute'>,
   outcome: 'won' | 'lost',
+  isReinstated = true,
 ): void {
   const { object } = dispute;
   const wasInquiry = isInquiry(object);
   object.status = wasInquiry ? 'warning_closed' : outcome;
   context.store.save('dispute', dispute);
-  if (!wasInquiry && outcome === 'won') {
-    book(context, dispute, 'dispute_reversal', object.amount, null);
-    tell(context, dispute, 'charge.dispute.funds_reinstated');
-  }
+  if (!wasInquiry && outcome === 'won' && isReinstated) reinstate(context, dispute);
   tell(context, dispute, 'charge.dispute.closed');
 }
+
+/** The money of a won dispute comes back. */
+export function reinstate(context: Context, dispute: Kept<'dispute'>): void {
+  book(context, dispute, 'dispute_reversal', dispute.object.amount, null);
+  tell(context, dispute, 'charge.dispute.funds_reinstated');
+}
+
+/** Whether the dispute is won and its money has not come back. */
+export const isWithheld = (context: Context, dispute: Kept<'dispute'>) =>
+  dispute.object.status === 'won' &&
+  presentDispute(context, dispute).balance_transactions.length === 1;

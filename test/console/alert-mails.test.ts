@@ -88,9 +88,9 @@ async function everyEvent(): Promise<void> {
     ...{ opened_at: timestamp(deps.clock.now()), due_by: null, has_answer: false },
     ...{ withdrawn: 0, fee: 0, other_currency: null },
   };
-  const of = { checkout_id: shopper.id, gateway };
+  let of: Parameters<typeof recordDispute>[2] = { checkout_id: shopper.id, gateway };
   for (const status of ['inquiry', 'inquiry', 'needs_response', 'needs_response'] as const) {
-    await recordDispute(deps, own, of, { ...state, status });
+    of = await recordDispute(deps, own, of, { ...state, status });
   }
   const { rows } = await pool.query('select * from callbacks where checkout_id = $1', [shopper.id]);
   const failed = Array.from({ length: 5 }, () => ({ callback: rows[0], reason: 'status 500' }));

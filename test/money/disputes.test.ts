@@ -16,8 +16,9 @@ import {
   stageEvidence,
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
-import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import { findNewDisputes, readAgain } from '#purchases/disputes/check-disputes.ts';
 import { findReached } from '#purchases/disputes/dispute.sql.ts';
+import { recordDispute } from '#purchases/disputes/record-dispute.ts';
 import { addFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
 import {
   collectDueInstalments,
@@ -213,6 +214,82 @@ test('an outcome that is recorded at the same time as a dispute leaves its payme
   await assertBooks();
   const [{ id }] = await shopper.rows('disputes');
   await resolve(id, '--won');
+});
+
+/** The gateway's bank decides, and the service is not told. */
+const decide = (shopper: Shopper, form: Record<string, string>) =>
+  shopper
+    .rows('disputes')
+    .then(([{ dispute_ref }]) =>
+      paying.gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, form),
+    );
+
+test('the money of a won dispute is booked however late it comes, and a person is told of its absence', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected(1);
+  const { id } = await dispute(shopper);
+  await decide(shopper, { outcome: 'won', withheld: 'true' });
+  await paying.pass({ hours: 25 });
+  const booked = async () => {
+    const [{ status, withdrawn }] = await shopper.rows('disputes');
+    return [status, withdrawn, await accountsOf(shopper)];
+  };
+  assert.deepEqual(await booked(), ['won', 90_000, { disputed: 90_000 }]);
+  const alerts = async () => {
+    await closeEndedAlerts(deps);
+    const { rows } = await deps.database.pool.query(
+      `select closed_at is null as open from alerts
+       where kind = 'dispute_unbooked' and subject_id = $1`,
+      [id],
+    );
+    return rows.map(({ open }) => open);
+  };
+  await paying.pass({ days: 13 });
+  assert.deepEqual(await alerts(), []);
+  await paying.pass({ days: 30 });
+  assert.deepEqual(await alerts(), [true]);
+  await decide(shopper, { outcome: 'reinstated' });
+  await paying.pass({ days: 7, hours: 1 });
+  assert.deepEqual(await booked(), ['won', 0, { collected: 90_000 }]);
+  assert.deepEqual(await alerts(), [false]);
+  const [row] = await shopper.rows('disputes');
+  assert.equal(row.due_at, null);
+  await assertBooks();
+});
+
+test('an answer that is older than the recorded one is not recorded', async () => {
+  const { deps } = paying.service;
+  const { merchant } = paying.account;
+  const gateway = gatewayOf(deps);
+  const shopper = await collected(1);
+  await dispute(shopper);
+  const [{ dispute_ref, payment_ref }] = await shopper.rows('disputes');
+  // A poll read it before its money was withdrawn.
+  const state = await gateway.dispute(merchant.forGateway(), dispute_ref);
+  const owner = { checkout_id: shopper.id, gateway: mainGateway };
+  const polled = { ...state, payment_ref, withdrawn: 0, fee: 0 };
+  assert.equal((await recordDispute(deps, merchant, owner, polled)).withdrawn, 90_000);
+  await decide(shopper, { outcome: 'won', withheld: 'true' });
+  const [row] = await shopper.rows('disputes');
+  let isFirst = true;
+  const stalled: typeof gateway.dispute = async (...of) => {
+    const read = await gateway.dispute(...of);
+    if (!isFirst) return read;
+    isFirst = false;
+    // Another process reads and records a later answer before this one is recorded.
+    await decide(shopper, { outcome: 'reinstated' });
+    await readAgain(deps, merchant, row);
+    return read;
+  };
+  const gateways = onlyGateway({ ...gateway, dispute: stalled });
+  const won = await readAgain({ ...deps, gateways }, merchant, row);
+  assert.deepEqual([won.status, won.withdrawn], ['won', 0]);
+  const kinds = (await shopper.rows('postings')).map(({ kind }) => kind);
+  assert.deepEqual(
+    kinds.filter((kind) => /withdrawn|reinstated/.test(kind)),
+    ['withdrawn', 'reinstated'],
+  );
+  await assertBooks();
 });
 
 test('operators are warned once before the deadline, and a dispute without evidence is lost after it', async () => {

@@ -54,8 +54,11 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
     return found.filter(({ status }) => !/won|lost|closed/.test(status));
   }
 
-  async function resolve(id: string, outcome: string): Promise<void> {
-    const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, { outcome });
+  async function resolve(id: string, outcome: string, isWithheld = false): Promise<void> {
+    // The other protocol does not tell when the money comes back.
+    const withheld = String(isWithheld && gateway.protocol === 'stripe');
+    const form = { outcome, withheld };
+    const { status } = await gateway.call('POST', `/_test/disputes/${id}/resolve`, form);
     if (outcome !== 'escalated') decided.add(id);
     say(`issuer: ${outcome}${status === 200 ? '' : ', too late'}`);
   }
@@ -96,18 +99,22 @@ export function createIssuer({ paying, account, say, tell }: Scene) {
       const one = open[pick % Math.max(1, open.length)];
       if (!one) return;
       const isInquiry = one.status.startsWith('warning_');
-      await resolve(one.id, ['won', 'lost', isInquiry ? 'escalated' : 'lost'][pick % 3] ?? 'won');
+      const outcome = ['won', 'lost', isInquiry ? 'escalated' : 'lost'][pick % 3] ?? 'won';
+      await resolve(one.id, outcome, pick % 2 === 1);
     },
-    /** Decides every dispute that the service knows of. */
+    /** Decides every dispute that the service knows of. The money of a won one may come late. */
     async decideAll(pick: number): Promise<void> {
-      const { rows } = await pool.query<{ dispute_ref: string }>({
+      const { rows } = await pool.query<{ dispute_ref: string; status: string }>({
         name: 'story disputes',
-        text: `select dispute_ref from disputes
-               where merchant_id = $1 and status not in ('won', 'lost', 'closed') order by id`,
+        text: `select dispute_ref, status from disputes
+               where merchant_id = $1 and due_at is not null order by id`,
         values: [account.merchant.id],
       });
-      for (const { dispute_ref } of rows) {
-        if (!decided.has(dispute_ref)) await resolve(dispute_ref, pick % 2 === 0 ? 'won' : 'lost');
+      for (const { dispute_ref, status } of rows) {
+        if (status === 'won') await resolve(dispute_ref, 'reinstated');
+        else if (!decided.has(dispute_ref)) {
+          await resolve(dispute_ref, pick % 2 === 0 ? 'won' : 'lost', pick % 4 === 0);
+        }
       }
     },
     /** The gateway announces an event: a new one, an old one, or one that it has announced before. */

@@ -48,6 +48,12 @@ export async function listPausingDisputes(db: Handle, alerts: OfAlert[]): Promis
   return idsOf(await disputes.where(sql.ref('is_pausing'), '=', true).execute());
 }
 
+/** Disputes that have ended and are still read again. */
+export async function listUnbookedDisputes(db: Handle, alerts: OfAlert[]): Promise<string[]> {
+  const disputes = rowsOf(db, 'disputes', keysOf(alerts));
+  return idsOf(await disputes.where('due_at', 'is not', null).execute());
+}
+
 /** The gateway was asked and will be asked again. */
 const isAskedAgain = sql<boolean>`due_at is not null and attempts > 0`;
 

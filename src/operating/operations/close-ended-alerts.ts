@@ -10,6 +10,7 @@ import {
   listLateComparisons,
   listPausingDisputes,
   listUnanswered,
+  listUnbookedDisputes,
   listUnrecordedDisputes,
   listWithFailingReceiver,
   listWithProposedAccount,
@@ -48,6 +49,11 @@ const causes: Record<EndingKind, Cause> = {
     ended: 'An operator decided about the plan.',
     by: 'subject_id',
     lasting: listPausingDisputes,
+  },
+  dispute_unbooked: {
+    ended: 'The gateway has booked the money.',
+    by: 'subject_id',
+    lasting: listUnbookedDisputes,
   },
   destination_failing: {
     ended: 'The receiver answers again, and no callback waits for it.',

@@ -10,10 +10,10 @@ import {
   submitEvidence,
 } from '#purchases/disputes/answer-dispute.ts';
 import { askMerchant } from '#purchases/disputes/ask-merchant.ts';
-import type { DisputeDeps } from '#purchases/disputes/check-disputes.ts';
 import { type Dispute, isAnswerable } from '#purchases/disputes/dispute.ts';
 import { findFileContent, listFiles } from '#purchases/disputes/dispute-file.sql.ts';
 import { namedEvidence } from '#purchases/disputes/evidence.ts';
+import type { DisputeDeps } from '#purchases/disputes/record-dispute.ts';
 import { type DisputeFile, wantedFacts } from '#purchases/disputes/supplied.ts';
 import { addFile, removeFile, supplyEvidence } from '#purchases/disputes/supply-evidence.ts';
 import type { QueueDeps } from '#purchases/messages/queue-messages.ts';

@@ -12,6 +12,7 @@ export const alertKinds = {
   dispute_opened: 'at once',
   dispute_deadline: 'at once',
   dispute_closed: 'by itself',
+  dispute_unbooked: 'by itself',
   dispute_unknown: 'by itself',
   dispute_unrecorded: 'by itself',
   message_refused: 'by itself',

@@ -9,7 +9,6 @@ import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
 import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
-import type { DisputeDeps } from './check-disputes.ts';
 import {
   listDisputesOfAny,
   lockDispute,
@@ -26,7 +25,7 @@ import {
 } from './dispute-file.sql.ts';
 import { findFacts } from './evidence.sql.ts';
 import { hashEvidence, writeEvidence } from './evidence.ts';
-import { recordDispute } from './record-dispute.ts';
+import { type DisputeDeps, recordDispute } from './record-dispute.ts';
 import type { DisputeFile } from './supplied.ts';
 
 type AnswerDeps = DisputeDeps & OperatorDeps;

@@ -1,17 +1,12 @@
 import { type DisputeState, OutcomeUnknown } from '#gateway/gateway.ts';
 import type { GatewayName } from '#gateway/gateway-name.ts';
-import type { Gateways } from '#gateway/gateways.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import { StatusUnknown } from '#gateway/status-unknown.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
-import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
-import { type Clock, timestamp } from '#platform/shared/clock.ts';
-import type { Logger } from '#platform/shared/logger.ts';
-import type { Random } from '#platform/shared/random.ts';
-import type { MerchantMailDeps } from '#purchases/messages/mail-merchant.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { hasAlert } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
@@ -24,15 +19,7 @@ import {
   moveReached,
 } from './dispute.sql.ts';
 import type { Dispute } from './dispute.ts';
-import { recordDispute } from './record-dispute.ts';
-
-export type DisputeDeps = MerchantMailDeps & {
-  database: Database;
-  clock: Clock;
-  random: Random;
-  log: Logger;
-  gateways: Gateways;
-};
+import { type DisputeDeps, readDispute, recordDispute } from './record-dispute.ts';
 
 const work: MerchantDueWork<'disputes', DisputeDeps> = {
   due: dueDisputes,
@@ -45,7 +32,7 @@ const work: MerchantDueWork<'disputes', DisputeDeps> = {
     Promise.all(disputes.map((dispute) => check(deps, merchant, dispute))),
 };
 
-/** Looks again at open disputes that are due (decision 0082). */
+/** Looks again at disputes that are due (decision 0082). */
 export async function checkDueDisputes(deps: DisputeDeps, stopping?: AbortSignal): Promise<number> {
   return await runDueWork(deps, work, stopping);
 }
@@ -80,13 +67,7 @@ export async function readAgain(
   merchant: Merchant,
   dispute: Dispute,
 ): Promise<Dispute> {
-  const time = merchant.forGateway();
-  const state = await deps.gateways.of(dispute.gateway).dispute(time, dispute.dispute_ref);
-  if (state.unknown_status !== undefined) {
-    throw new StatusUnknown('the dispute', state.unknown_status);
-  }
-  const { payment_ref } = dispute;
-  return await recordDispute(deps, merchant, dispute, { ...state, payment_ref });
+  return await recordDispute(deps, merchant, dispute, await readDispute(deps, merchant, dispute));
 }
 
 /**

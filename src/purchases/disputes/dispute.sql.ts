@@ -143,6 +143,7 @@ type Moved = Partial<
     | 'due_by'
     | 'withdrawn'
     | 'fee'
+    | 'reads'
     | 'is_pausing'
     | 'warned_at'
     | 'supplied_at'
@@ -231,7 +232,7 @@ export async function updateSubmitting(
     .execute();
 }
 
-/** The disputes of all merchants that are open, oldest first. */
+/** The disputes of all merchants that are open or whose money is not booked, oldest first. */
 export async function listOpenDisputes(db: Handle): Promise<Dispute[]> {
   return await db
     .selectFrom('disputes')

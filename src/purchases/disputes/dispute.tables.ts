@@ -26,6 +26,7 @@ declare module '#platform/database/tables.ts' {
       due_by: Timestamp | null;
       withdrawn: number;
       fee: number;
+      reads: Generated<number>;
       is_pausing: boolean;
       warned_at: Timestamp | null;
       supplied: JSONColumnType<Supplied | null, string | null, string | null>;

@@ -40,6 +40,8 @@ export type Dispute = {
   due_by: Timestamp | null;
   withdrawn: number;
   fee: number;
+  /** How many answers of the gateway were recorded. */
+  reads: number;
   is_pausing: boolean;
   warned_at: Timestamp | null;
   /** Facts that the merchant or an operator supplied, and when the facts or a file last changed. */
@@ -121,11 +123,40 @@ export function isToBeWarned(dispute: Dispute, now: Temporal.Instant): boolean {
 const warnsAt = (due_by: Timestamp) =>
   Temporal.Instant.from(due_by).subtract({ hours: 24 * warningDays });
 
-/** When an open dispute is checked next: daily, and at its warning and its deadline. */
+/**
+ * Whether the gateway has withdrawn what the end of the dispute says. It may book that days after
+ * the end.
+ */
+const isBooked = ({ status, withdrawn }: Pick<Dispute, 'status' | 'withdrawn'>) =>
+  (status === 'lost') === withdrawn > 0;
+
+/** How long the gateway may take to book the money of a dispute after its end. */
+const bookingDays = 14;
+
+type Ended = Pick<Dispute, 'status' | 'withdrawn' | 'closed_at'>;
+
+/** Whether a person must look for the money of a dispute that has ended. */
+export const isBookingLate = (dispute: Ended, now: Temporal.Instant) =>
+  dispute.closed_at !== null &&
+  !isBooked(dispute) &&
+  now.since(dispute.closed_at).total('days') >= bookingDays;
+
+/**
+ * When a dispute is checked next. An open one is checked daily, and at its warning and its deadline.
+ * One that has ended is checked until its money is booked: after an hour, then after twice the time
+ * up to a day, and weekly once the money is late.
+ */
 export function nextCheckAt(
-  { due_by, warned_at }: Pick<Dispute, 'due_by' | 'warned_at'>,
+  dispute: Ended & Pick<Dispute, 'due_by' | 'warned_at'>,
   now: Temporal.Instant,
-): Temporal.Instant {
+): Temporal.Instant | null {
+  const { due_by, warned_at, closed_at } = dispute;
+  if (closed_at !== null) {
+    if (isBooked(dispute)) return null;
+    const hoursMax = isBookingLate(dispute, now) ? 7 * checkHours : checkHours;
+    const minutes = Math.trunc(now.since(closed_at).total('minutes'));
+    return now.add({ minutes: Math.min(Math.max(minutes, 60), 60 * hoursMax) });
+  }
   const times = [now.add({ hours: checkHours })];
   if (due_by !== null) {
     times.push(Temporal.Instant.from(due_by).add({ minutes: 1 }));

@@ -6,8 +6,9 @@ import { networkOf } from '#platform/http/authentication.ts';
 import { ApiError, badRequest } from '#platform/http/errors.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
-import { type DisputeDeps, findNewDisputesAt, readAgain } from './check-disputes.ts';
+import { findNewDisputesAt, readAgain } from './check-disputes.ts';
 import { findDisputeOfAny } from './dispute.sql.ts';
+import type { DisputeDeps } from './record-dispute.ts';
 
 type EventDeps = DisputeDeps & { rateLimits: RateLimits; money: MoneyProblem };
 

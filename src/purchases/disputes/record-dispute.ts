@@ -1,5 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { DisputeState } from '#gateway/gateway.ts';
+import { type DisputeState, OutcomeUnknown } from '#gateway/gateway.ts';
+import type { GatewayName } from '#gateway/gateway-name.ts';
+import type { Gateways } from '#gateway/gateways.ts';
+import { StatusUnknown } from '#gateway/status-unknown.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
@@ -12,6 +15,7 @@ import { showMoney } from '#platform/shared/money.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { queueCheckoutEvent } from '#purchases/callbacks/queue-events.ts';
 import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import { lockInstalments } from '#purchases/instalments/instalment.sql.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 import { pauseForDispute, resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
@@ -26,47 +30,79 @@ import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
 import {
   type Dispute,
   disputeEvents,
+  isBookingLate,
   isOver,
   isToBeWarned,
   nextCheckAt,
   spread,
 } from './dispute.ts';
 
-export type RecordDisputeDeps = MerchantMailDeps & {
+export type DisputeDeps = MerchantMailDeps & {
   database: Database;
   clock: Clock;
   random: Random;
   log: Logger;
+  gateways: Gateways;
 };
 
 /** A dispute of a payment that we know. */
 export type OwnDispute = DisputeState & { payment_ref: string };
 
+/** A dispute as it was before the gateway was asked. A new one has no reads. */
+type Found = Pick<Dispute, 'checkout_id' | 'gateway'> & Partial<Pick<Dispute, 'reads'>>;
+
+/** Each further round means that another process has recorded an answer meanwhile. */
+const roundsMax = 5;
+
 /**
- * Writes what the gateway says about a dispute, and its consequences, in one transaction under the
- * checkout's lock. It posts only the difference between what was posted and what the gateway says,
- * so a repeated answer posts nothing.
+ * Writes what the gateway says about a dispute, and its consequences. If another answer was recorded
+ * since the dispute was found, this one may be older, so the gateway is asked again.
  */
 export async function recordDispute(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   merchant: Merchant,
-  { checkout_id, gateway }: Pick<Dispute, 'checkout_id' | 'gateway'>,
+  found: Found,
   state: OwnDispute,
 ): Promise<Dispute> {
+  let answer = state;
+  let reads = found.reads ?? 0;
+  for (let round = 0; round < roundsMax; round += 1) {
+    const { dispute, isRecorded } = await recordAnswer(deps, merchant, { ...found, reads }, answer);
+    if (isRecorded) return dispute;
+    reads = dispute.reads;
+    answer = await readDispute(deps, merchant, dispute);
+  }
+  throw new OutcomeUnknown(`other processes record dispute ${state.dispute_ref} at the same time`);
+}
+
+/** Asks the gateway about a dispute that we know. */
+export async function readDispute(
+  deps: DisputeDeps,
+  merchant: Merchant,
+  { gateway, dispute_ref, payment_ref }: Dispute,
+): Promise<OwnDispute> {
+  const state = await deps.gateways.of(gateway).dispute(merchant.forGateway(), dispute_ref);
+  if (state.unknown_status !== undefined) {
+    throw new StatusUnknown('the dispute', state.unknown_status);
+  }
+  return { ...state, payment_ref };
+}
+
+/**
+ * Records an answer in one transaction under the checkout's lock. It posts only the difference
+ * between what was posted and what the gateway says, so a repeated answer posts nothing.
+ */
+async function recordAnswer(
+  deps: DisputeDeps,
+  merchant: Merchant,
+  { checkout_id, gateway, reads }: Required<Found>,
+  state: OwnDispute,
+): Promise<{ dispute: Dispute; isRecorded: boolean }> {
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }) => {
     const key = { merchant_id: merchant.id, checkout_id };
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
-    if (checkout && checkout.gateway !== gateway) {
-      throw new Error(
-        `dispute ${state.dispute_ref} is at ${gateway} and its payment at ${checkout.gateway}`,
-      );
-    }
-    if (checkout && checkout.currency !== state.currency) {
-      throw new Error(
-        `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
-      );
-    }
+    if (checkout) refuseOther(checkout, gateway, state);
     // The instalments that one payment paid. A shopper may pay several at once.
     const payments = (await lockInstalments(db, key)).filter(
       (one) => one.payment_ref === state.payment_ref,
@@ -74,10 +110,13 @@ export async function recordDispute(
     const now = merchant.now();
     const at = timestamp(now);
     const known = await findDisputeByRef(db, merchant.id, gateway, state.dispute_ref);
+    if (known && known.reads !== reads) return { dispute: known, isRecorded: false };
     const before = known ?? (await open(db, { ...key, gateway, id }, payments, state, at));
-    // An older answer may arrive late. A dispute that is over stays over.
-    if (isOver(before.status) && !isOver(state.status)) return before;
-    if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
+    const checked = { ...released, attempts: 0, reads: before.reads + 1 };
+    if (isReversed(known, state)) {
+      const due_at = dueAt(nextCheckAt(before, now));
+      return { dispute: await moveDispute(db, before, { ...checked, due_at }), isRecorded: true };
+    }
     await postMoney(deps, db, before, payments, state, at);
     // The bank asks again, with a new deadline. An answer to the inquiry is not evidence.
     const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
@@ -87,21 +126,23 @@ export async function recordDispute(
     const submitted_at = asked.submitted_at ?? (state.has_answer ? at : null);
     const warns = isToBeWarned({ ...asked, due_by, status, submitted_at }, now);
     const warned_at = warns ? at : asked.warned_at;
+    const closed_at = over ? (before.closed_at ?? at) : null;
+    const next = nextCheckAt({ status, withdrawn, closed_at, due_by, warned_at }, now);
     const after = await moveDispute(db, before, {
-      ...released,
+      ...checked,
       ...{ amount, reason, network_reason_code, status, due_by, withdrawn, fee },
       ...(isEscalated && unanswered),
       submitted_at,
       warned_at,
       // After a loss an operator decides about the rest.
       is_pausing: over ? status === 'lost' && before.is_pausing : true,
-      closed_at: over ? (before.closed_at ?? at) : null,
-      due_at: over ? null : timestamp(nextCheckAt({ due_by, warned_at }, now)),
-      attempts: 0,
+      closed_at,
+      due_at: dueAt(next),
     });
     if (after.is_pausing) await pauseForDispute(db, key);
     else await resumeCollecting(db, key);
     await alert(deps, db, known, after, warns);
+    if (isBookingLate(after, now)) await alertUnbooked(deps, db, after);
     if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     await announce(deps, db, merchant, known, after);
     if (known === null ? !over : isEscalated) {
@@ -110,13 +151,39 @@ export async function recordDispute(
       const reference = checkout?.client_reference_id ?? '';
       await mailOpened(deps, db, merchant, after, { event, reference });
     }
-    return after;
+    return { dispute: after, isRecorded: true };
   });
 }
 
+/** Refuses a dispute that cannot be of this checkout. */
+function refuseOther(
+  checkout: Pick<Checkout, 'gateway' | 'currency'>,
+  gateway: GatewayName,
+  { dispute_ref, currency }: OwnDispute,
+): void {
+  if (checkout.gateway !== gateway) {
+    throw new Error(
+      `dispute ${dispute_ref} is at ${gateway} and its payment at ${checkout.gateway}`,
+    );
+  }
+  if (checkout.currency !== currency) {
+    throw new Error(
+      `dispute ${dispute_ref} is in ${currency} and its payment in ${checkout.currency}`,
+    );
+  }
+}
+
+const dueAt = (time: Temporal.Instant | null) => time && timestamp(time);
+
+/** A dispute that is over stays over, and one that has withdrawn the money is no inquiry again. */
+const isReversed = (known: Dispute | null, { status }: OwnDispute) =>
+  known !== null &&
+  ((isOver(known.status) && !isOver(status)) ||
+    (known.status !== 'inquiry' && status === 'inquiry'));
+
 /** Tells the merchant of a dispute that is new, or that events now present differently. */
 async function announce(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   db: Handle,
   merchant: Merchant,
   known: Dispute | null,
@@ -129,7 +196,7 @@ async function announce(
 }
 
 async function mailOpened(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   db: Handle,
   { id: merchant_id, name, territory }: Merchant,
   { amount, currency, due_by }: Dispute,
@@ -167,6 +234,7 @@ async function open(
     due_by: state.due_by,
     withdrawn: 0,
     fee: 0,
+    reads: 0,
     is_pausing: true,
     warned_at: null,
     supplied: null,
@@ -192,7 +260,7 @@ async function open(
 
 /** Posts the difference between what is in the books and what the gateway says. */
 async function postMoney(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   db: Handle,
   before: Dispute,
   payments: Instalment[],
@@ -238,7 +306,7 @@ async function postMoney(
  * The gateway's fee is in a currency that the books of the payment cannot hold. Raises one alert.
  */
 async function alertCurrency(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   db: Handle,
   { merchant_id, id, currency }: Dispute,
   other: string,
@@ -249,9 +317,21 @@ async function alertCurrency(
   await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
 }
 
+/** Raises one alert about money that the gateway has not moved since the dispute ended. */
+async function alertUnbooked(
+  deps: DisputeDeps,
+  db: Handle,
+  { merchant_id, id, instalment, status, closed_at, withdrawn }: Dispute,
+): Promise<void> {
+  const kind = 'dispute_unbooked';
+  const detail = `The dispute of payment ${instalment} is ${status} since ${closed_at}, and the gateway's balance transactions say that it has withdrawn ${withdrawn} cents. Ask the gateway. The dispute is read again every week, and with every event of it.`;
+  if (await hasAlert(db, kind, detail)) return;
+  await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
+}
+
 /** Alerts operators at once, again before the deadline, and when the dispute has ended. */
 async function alert(
-  deps: RecordDisputeDeps,
+  deps: DisputeDeps,
   db: Handle,
   known: Dispute | null,
   after: Dispute,
