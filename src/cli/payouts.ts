@@ -20,7 +20,7 @@ import { writeStatement } from '#purchases/payouts/write-statement.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { actionCommand } from './action-command.ts';
 import { type Command, command, oneOf, UsageError } from './command.ts';
-import { type Connection, withMigrated, withSealing } from './connect.ts';
+import { type Connection, withMigrated } from './connect.ts';
 import { listCommand } from './list-command.ts';
 import { idOf } from './reference.ts';
 import { withBankRun, withGateway } from './sandbox-gateway.ts';
@@ -235,19 +235,24 @@ with the amount in two decimals; pain.001 is the message of ISO 20022 that banks
 confirmed bank account is not exported, and the command says so, and neither is one that was
 approved for an earlier account, one whose account was confirmed too recently, or one that must be
 compared with the bank after a restore. The file has whole account numbers: keep it where the bank
-run is kept. If the output was lost, --export ID prints that export again, in either format, and
-changes nothing; \`payouts show\` shows the ID. --json prints the payouts.
+run is kept. It is printed once a gateway has noted the export, so that a restored database cannot
+export the payouts again. If the output was lost, or the gateway did not answer, --export ID prints
+that export again, in either format, and changes nothing; \`payouts show\` shows the ID. --json prints
+the payouts.
 
   tranche payouts export --format pain.001 > bank-run.xml`,
   options: { export: { type: 'string' }, format: { type: 'string' } },
   async run(context) {
     const earlier = context.values.export;
     const format = oneOf(context.values.format ?? 'csv', bankFormats, 'format');
-    const made = await (earlier === undefined
-      ? withBankRun(context, (deps) => withRows(deps, exportPayouts(deps, deps.operator, format)))
-      : withSealing(context, (deps) =>
-          withRows(deps, readExport(deps, deps.operator, earlier, format)),
-        ));
+    const made = await withBankRun(context, (deps) =>
+      withRows(
+        deps,
+        earlier === undefined
+          ? exportPayouts(deps, deps.operator, format)
+          : readExport(deps, deps.operator, earlier, format),
+      ),
+    );
     const { export_id, rows, is_full, file, ...left } = made;
     if (context.json) {
       const named = Object.entries(left).map(([reason, payouts]) => [

@@ -7,7 +7,7 @@ import { rollUp } from '#operating/rollups/roll-up.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
 import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
-import { approvePayout } from '#purchases/payouts/review-payout.ts';
+import { approvePayout, exportPayouts } from '#purchases/payouts/review-payout.ts';
 import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { countLockWaits, findNodes } from '../support/database-server.ts';
@@ -16,12 +16,14 @@ import { cards, refundNow } from '../support/money.ts';
 import {
   assertSound,
   commandsOf,
+  gatewayEnv,
   type Paying,
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
 import { readPdf } from '../support/pdf.ts';
-import { type Account, createAccount } from '../support/service.ts';
+import { backUp } from '../support/restore.ts';
+import { type Account, createAccount, startService } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 import { until } from '../support/until.ts';
 
@@ -512,6 +514,59 @@ describe('a payout', () => {
       (await careful.run('payouts', 'export')).stdout,
       /,Mallory,FNB,250655,62100048888/,
     );
+  });
+
+  test('whose export is lost by a restore is not exported again before it is compared', async () => {
+    const { payout } = await draft();
+    for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
+    const { clock, gateway, service } = paying;
+    clock.advance({ minutes: 2 });
+    await service.deps.money.raiseHeartbeat();
+    const backup = await backUp(service.databaseUrl);
+    assert.match((await nomsa.run('payouts', 'export')).stdout, new RegExp(payout.id));
+    const env = gatewayEnv(gateway);
+    const restored = await startService({ databaseUrl: backup.url, clock, env });
+    try {
+      const again = exportPayouts(restored.deps, 'nomsa', 'csv');
+      await assert.rejects(again, /The gateway is ahead of this database/);
+    } finally {
+      await restored.close();
+      await backup.drop();
+    }
+  });
+
+  test('is in no file for the bank until the gateway has noted its export', async () => {
+    const { payout } = await draft();
+    for (const operator of [nomsa, sipho]) await operator.json('payouts', 'approve', payout.id);
+    const { gateway, service, clock } = paying;
+    const statusOf = async () => (await nomsa.json('payouts', 'show', payout.id)).status;
+    // The SDK repeats a request whose connection was closed, once.
+    const fault = {
+      fault: 'drop_before',
+      method: 'POST',
+      path: '/v1/customers/:id',
+      times: 2,
+    } as const;
+    await gateway.fault(fault);
+    await nomsa.refused(1, /Try again once it answers/, 'payouts', 'export');
+    assert.equal(await statusOf(), 'approved');
+    // The gateway goes away while the payout is exported.
+    let calls = 0;
+    const { money } = service.deps;
+    const raiseHeartbeatNow = async () => {
+      calls += 1;
+      if (calls === 2) await gateway.fault(fault);
+      return await money.raiseHeartbeatNow();
+    };
+    const deps = { ...service.deps, money: { ...money, raiseHeartbeatNow } };
+    await assert.rejects(exportPayouts(deps, 'nomsa', 'csv'), /Its file can be read by that id/);
+    assert.equal(await statusOf(), 'exported');
+    const { export_id } = await nomsa.json('payouts', 'show', payout.id);
+    const file = ['payouts', 'export', '--export', export_id];
+    await gateway.fault(fault);
+    clock.advance({ seconds: 2 });
+    await nomsa.refused(1, /Try again once it answers/, ...file);
+    assert.match((await nomsa.run(...file)).stdout, new RegExp(payout.id));
   });
 
   test('that the bank returns is owed again once two operators recorded it, as a line of the next payout', async () => {

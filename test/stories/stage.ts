@@ -93,6 +93,7 @@ export const neverStopped = {
   problem: async () => null,
   accountProblem: async () => null,
   stopReason: async () => null,
+  raiseHeartbeatNow: async () => null,
   accessProblem: async () => null,
 } as unknown as Deps['money'];
 

@@ -51,6 +51,12 @@ export type MoneyGuard = Pick<AccessGuard, 'accessProblem'> & {
   stopReason(): Promise<string | null>;
   /** Raises the heartbeats here and at the gateways that are due. Returns 0. */
   raiseHeartbeat(): Promise<number>;
+  /**
+   * Compares with every gateway, and raises the heartbeats at once: a restore to a time before this
+   * is noticed. Returns why money may not move, or null. Throws what the clients throw if no gateway
+   * has the new heartbeat.
+   */
+  raiseHeartbeatNow(): Promise<string | null>;
 };
 
 type GuardDeps = {
@@ -151,18 +157,19 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       const failures: unknown[] = [];
       for (const guard of guards.values()) {
         try {
-          await raise(guard);
+          await raiseDue(guard);
         } catch (error) {
           // The next heartbeat compares again. A refused key at one gateway does not stop the
           // others.
           if (!(error instanceof OutcomeUnknown)) failures.push(error);
-          const { name: gateway } = guard;
-          deps.log.warn({ err: error, gateway }, 'the heartbeat at a gateway was not written');
+          warnUnwritten(guard, error);
         }
       }
       if (failures.length > 0) throw failures[0];
       return 0;
     },
+
+    raiseHeartbeatNow: () => raiseNow([...guards.values()]),
   };
 }
 
@@ -318,23 +325,50 @@ async function verify({ deps, name, known }: Guard): Promise<string | null> {
   return null;
 }
 
-async function raise(guard: Guard): Promise<void> {
+async function raiseDue(guard: Guard): Promise<void> {
   const { deps, name, known } = guard;
-  const { db } = deps.database;
   const now = deps.clock.now();
   const next = timestamp(secondsAfter(now, heartbeatSeconds));
   if ((await know(guard)) !== null) return;
   if (known.dueAt !== null && known.dueAt > timestamp(now)) return;
-  if (!(await claimHeartbeat(db, name, timestamp(now), next))) return;
+  if (await claimHeartbeat(deps.database.db, name, timestamp(now), next)) await raise(guard);
+}
+
+/** One gateway with the new heartbeat suffices: if it is ahead, money stops at all of them. */
+async function raiseNow(guards: Guard[]): Promise<string | null> {
+  const problem = await findAnyProblem(guards);
+  if (problem !== null) return problem;
+  const failures: unknown[] = [];
+  const reasons = await Promise.all(
+    guards.map((guard) =>
+      raise(guard).catch((error) => {
+        failures.push(error);
+        warnUnwritten(guard, error);
+        return null;
+      }),
+    ),
+  );
+  if (failures.length === guards.length) throw failures[0];
+  return reasons.find((reason) => reason !== null) ?? null;
+}
+
+const warnUnwritten = ({ deps, name: gateway }: Guard, error: unknown) =>
+  deps.log.warn({ err: error, gateway }, 'the heartbeat at a gateway was not written');
+
+/** Returns why the heartbeat was not raised. Null if the gateway has the new one. */
+async function raise({ deps, name, known }: Guard): Promise<string | null> {
   const { row, heartbeat_ref, stopped } = await compareHeartbeats(deps, name, known);
+  if (stopped !== null) return stopped;
   // The heartbeat must not be credited to a server that this process has not verified.
-  if (stopped !== null || row.id === null || row.current_server !== known.verifiedServer) return;
+  if (row.id === null || row.current_server !== known.verifiedServer) return unknownReason();
   // Raise the heartbeat here first, so that the gateway's is higher only if a change here was lost.
-  const heartbeat = await raiseHeartbeat(db, name, timestamp(now), row.current_server);
-  if (heartbeat === null) return;
+  const now = timestamp(deps.clock.now());
+  const heartbeat = await raiseHeartbeat(deps.database.db, name, now, row.current_server);
+  if (heartbeat === null) return unknownReason();
   known.highestHeartbeat = Math.max(known.highestHeartbeat, heartbeat);
   const written = { heartbeat_ref, database: row.id, gateway: name, count: heartbeat };
   await deps.gateways.of(name).writeHeartbeat(written);
+  return null;
 }
 
 /**

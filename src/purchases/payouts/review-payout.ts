@@ -51,6 +51,10 @@ import { insertStatementMail } from './statement-mail.sql.ts';
 /** Every action on a payout first checks whether money may move. */
 type PayoutDeps = OperatorDeps & MerchantMailDeps & { money: MoneyProblem };
 
+/** A file for the bank is given out only once a restore to before its export would be noticed. */
+type FileDeps = OperatorDeps &
+  BankFileDeps & { money: { raiseHeartbeatNow(): Promise<string | null> } };
+
 /**
  * An operator approves a payout. The first approval is recorded; the second, by another operator,
  * makes it `approved`. Both are for the bank account that the merchant has at that moment: once
@@ -214,14 +218,15 @@ const leftOutNamedMax = 100;
  * again by its id moves nothing.
  */
 export async function exportPayouts(
-  deps: PayoutDeps & NewAccountWait & BankFileDeps,
+  deps: PayoutDeps & NewAccountWait & FileDeps,
   operator: string,
   format: BankFormat,
 ): Promise<Export> {
   if (format === 'pain.001') mustPayFrom(deps);
-  await mustMoveMoney(deps);
+  // A database that was restored a moment ago must not move them to `exported` first.
+  await mustAllow(() => deps.money.raiseHeartbeatNow());
   const export_id = deps.random.uuid();
-  return await operate(deps, operator, 'payouts export', async (db): Promise<Made> => {
+  const made = await operate(deps, operator, 'payouts export', async (db): Promise<Made> => {
     await lockExports(db);
     const { ready, merchants, counts, ...found } = await findReady(deps, db);
     const times = new Map([...merchants].map(([id, merchant]) => [id, timestamp(merchant.now())]));
@@ -242,6 +247,7 @@ export async function exportPayouts(
     };
     return { subject_id: id, details, result: { ...found, export_id: id, payouts, file } };
   });
+  return await giveOut(deps, made);
 }
 
 const noneLeftOut = (): LeftOut => ({
@@ -328,12 +334,12 @@ type Made = { subject_id: string | null; details: object; result: Export };
  * numbers.
  */
 export async function readExport(
-  deps: OperatorDeps & BankFileDeps,
+  deps: FileDeps,
   operator: string,
   export_id: string,
   format: BankFormat,
 ): Promise<Export> {
-  return await operate(deps, operator, 'payouts file', async (db) => {
+  const read = await operate(deps, operator, 'payouts file', async (db) => {
     const payouts = isUuid(export_id) ? await listExports(db, [export_id.toLowerCase()]) : [];
     if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
     const file = await writeBankFile(deps, db, payouts, format);
@@ -344,20 +350,32 @@ export async function readExport(
     const result = { ...noneLeftOut(), export_id, payouts, is_full: false, file };
     return { subject_id: null, details, result };
   });
+  return await giveOut(deps, read);
+}
+
+/**
+ * Raises the heartbeat between the export and its file (decision 0097). Otherwise a database that is
+ * restored to before the export would export the payouts again, and the bank would pay them twice.
+ */
+async function giveOut({ money }: FileDeps, made: Export): Promise<Export> {
+  if (made.export_id === null) return made;
+  const kept = `The payouts are in export ${made.export_id}. Its file can be read by that id once this has ended.`;
+  await mustAllow(() => money.raiseHeartbeatNow(), ` ${kept}`);
+  return made;
 }
 
 /** After a restore, no payout moves until what the gateway did is recorded. */
-async function mustMoveMoney({ money }: { money: MoneyProblem }): Promise<void> {
+const mustMoveMoney = ({ money }: PayoutDeps) => mustAllow(() => money.problem());
+
+async function mustAllow(ask: () => Promise<string | null>, kept = ''): Promise<void> {
   let reason: string | null;
   try {
-    reason = await money.problem();
+    reason = await ask();
   } catch (error) {
     if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
-    throw new OperatorError(
-      `The gateway does not say whether it is ahead of this database (${error.message}). Try again once it answers.`,
-    );
+    reason = `The gateway does not say whether it is ahead of this database (${error.message}). Try again once it answers.`;
   }
-  if (reason !== null) throw new OperatorError(reason);
+  if (reason !== null) throw new OperatorError(`${reason}${kept}`);
 }
 
 async function changed(
